@@ -1,0 +1,1 @@
+"""The ETC model, its inputs and its tokenizers."""

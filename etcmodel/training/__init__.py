@@ -1,0 +1,1 @@
+"""Training that every task shares: flags, strategy, optimizer, loop."""

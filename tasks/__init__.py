@@ -1,0 +1,1 @@
+"""One folder a dataset, the same rooms in each."""

@@ -1,0 +1,1 @@
+"""HotpotQA: questions that need several paragraphs, with supporting facts."""
