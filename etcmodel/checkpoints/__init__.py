@@ -1,1 +1,6 @@
-"""Reading and writing weights."""
+"""Reading weights: the authors' checkpoints."""
+
+from etcmodel.checkpoints.names import release_names
+from etcmodel.checkpoints.released import LoadReport, load_pretrained, load_released_checkpoint
+
+__all__ = ["LoadReport", "load_pretrained", "load_released_checkpoint", "release_names"]

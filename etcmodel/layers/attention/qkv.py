@@ -1,0 +1,231 @@
+"""Attention over given queries, keys and values (paper, sections 3.1 and 3.2)."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import helpers
+from etcmodel.ops import attention as attention_ops
+
+__all__ = ["QkvRelativeAttention", "QkvRelativeLocalAttention"]
+
+# Standard deviation of fresh label embeddings: they are added to keys, not to hidden states.
+RELATIVE_INITIALIZER_RANGE = 0.5
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class QkvRelativeAttention(tf_keras.layers.Layer):
+    """Scaled dot-product attention with relative labels (paper, section 3.1).
+
+    Args:
+        relative_vocab_size: int or None. Number of labels; None for no labels.
+        att_dropout_prob: float. Dropout of attention probabilities.
+        initializer: initializer of the label embeddings; by default truncated normal, 0.5.
+        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        name: name of the layer.
+    Call args:
+        queries: float [batch, query_len, num_heads, size_per_head].
+        keys: float [batch, key_len, num_heads, size_per_head].
+        values: float [batch, key_len, num_heads, value_size_per_head].
+        att_mask: 0/1 int or bool [batch, query_len, key_len], or None.
+        relative_att_ids: int [batch, query_len, key_len], or None.
+        training: bool.
+    Returns:
+        float [batch, query_len, num_heads, value_size_per_head].
+    Raises:
+        ValueError: if labels are given without `relative_vocab_size`.
+    """
+
+    def __init__(
+        self,
+        relative_vocab_size=None,
+        att_dropout_prob=0.0,
+        initializer=None,
+        use_one_hot_lookup=False,
+        name="qkv_relative_attention",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        self.relative_vocab_size = relative_vocab_size
+        self.att_dropout_prob = att_dropout_prob
+        self.initializer = tf_keras.initializers.get(initializer)
+        self.use_one_hot_lookup = use_one_hot_lookup
+        self.relative_emb_table = self.relative_bias_table = None
+
+    def build(self, queries_shape):
+        if self.relative_vocab_size is not None:
+            num_heads, size_per_head = queries_shape[-2:]
+            initializer = helpers.fresh(self.initializer)
+            self.relative_emb_table = self.add_weight(
+                name="relative_emb_table",
+                shape=(self.relative_vocab_size, num_heads, size_per_head),
+                initializer=initializer or helpers.default_initializer(RELATIVE_INITIALIZER_RANGE),
+            )
+            self.relative_bias_table = self.add_weight(
+                name="relative_bias_table",
+                shape=(self.relative_vocab_size, num_heads),
+                initializer="zeros",
+            )
+        super().build(queries_shape)
+
+    def labels(self, relative_att_ids):
+        """The tables for the ops, or None without labels."""
+        if relative_att_ids is None:
+            return None
+        if self.relative_vocab_size is None:
+            raise ValueError(
+                f"Layer {self.name!r} got relative labels, but its `relative_vocab_size` is None."
+            )
+        return attention_ops.RelativeLabels(
+            self.relative_emb_table, self.relative_bias_table, self.use_one_hot_lookup
+        )
+
+    def dropout_rate(self, training):
+        """The dropout rate now."""
+        return self.att_dropout_prob if training else 0.0
+
+    def call(self, queries, keys, values, att_mask=None, relative_att_ids=None, training=None):
+        return attention_ops.attend(
+            *helpers.cast_all(self, queries, keys, values),
+            att_mask=att_mask,
+            att_ids=relative_att_ids,
+            labels=self.labels(relative_att_ids),
+            dropout_rate=self.dropout_rate(training),
+        )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "relative_vocab_size": self.relative_vocab_size,
+            "att_dropout_prob": self.att_dropout_prob,
+            "initializer": helpers.serialize_initializer(self.initializer),
+            "use_one_hot_lookup": self.use_one_hot_lookup,
+        }
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class QkvRelativeLocalAttention(tf_keras.layers.Layer):
+    """Sliding-window attention with side keys and relative labels (paper, section 3.2).
+
+    Each token attends to the tokens within `local_radius` and to all side keys, in one softmax.
+
+    Args:
+        local_radius: int, at least 1. Tokens visible on each side.
+        relative_vocab_size: int or None. Number of labels; None for no labels.
+        att_dropout_prob: float. Dropout of attention probabilities.
+        initializer: initializer of the label embeddings; by default truncated normal, 0.5.
+        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        name: name of the layer.
+    Call args:
+        queries: float [batch, long_len, num_heads, size_per_head].
+        keys: float [batch, long_len, num_heads, size_per_head].
+        values: float [batch, long_len, num_heads, value_size_per_head].
+        att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None.
+        relative_att_ids: int [batch, long_len, 2 * local_radius + 1], or None.
+        side_keys: float [batch, side_len, num_heads, size_per_head], or None.
+        side_values: float [batch, side_len, num_heads, value_size_per_head], or None.
+        side_att_mask: 0/1 int or bool [batch, long_len, side_len], or None.
+        side_relative_att_ids: int [batch, long_len, side_len], or None.
+        att_implementation: 'auto', 'sparse' (blocks) or 'full' (masked full attention; faster
+            when the input is about as short as the window).
+        training: bool.
+    Returns:
+        float [batch, long_len, num_heads, value_size_per_head].
+    Raises:
+        ValueError: if `local_radius` is below 1, only one of side keys and values is given, or
+            `att_implementation` is unknown.
+    """
+
+    def __init__(
+        self,
+        local_radius,
+        relative_vocab_size=None,
+        att_dropout_prob=0.0,
+        initializer=None,
+        use_one_hot_lookup=False,
+        name="qkv_relative_local_att",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        if local_radius < 1:
+            raise ValueError(f"`local_radius` must be at least 1. Received: {local_radius=}")
+        self.local_radius = local_radius
+        self.qkv_relative_attention = QkvRelativeAttention(
+            relative_vocab_size=relative_vocab_size,
+            att_dropout_prob=att_dropout_prob,
+            initializer=initializer,
+            use_one_hot_lookup=use_one_hot_lookup,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, queries_shape):
+        helpers.build_sublayer(self.qkv_relative_attention, tf.TensorShape(queries_shape))
+        super().build(queries_shape)
+
+    def call(
+        self,
+        queries,
+        keys,
+        values,
+        att_mask=None,
+        relative_att_ids=None,
+        side_keys=None,
+        side_values=None,
+        side_att_mask=None,
+        side_relative_att_ids=None,
+        att_implementation="auto",
+        training=None,
+    ):
+        side = None
+        if (side_keys is None) != (side_values is None):
+            raise ValueError("Give both `side_keys` and `side_values`, or neither.")
+        if side_keys is not None:
+            side = attention_ops.SideKeys(
+                *helpers.cast_all(self, side_keys, side_values),
+                side_att_mask,
+                side_relative_att_ids,
+            )
+        attend = local_implementation(att_implementation, queries, self.local_radius)
+        any_ids = relative_att_ids if relative_att_ids is not None else side_relative_att_ids
+        return attend(
+            *helpers.cast_all(self, queries, keys, values),
+            local_radius=self.local_radius,
+            att_mask=att_mask,
+            att_ids=relative_att_ids,
+            side=side,
+            labels=self.qkv_relative_attention.labels(any_ids),
+            dropout_rate=self.qkv_relative_attention.dropout_rate(training),
+        )
+
+    def get_config(self):
+        inner = self.qkv_relative_attention.get_config()
+        kept = ("relative_vocab_size", "att_dropout_prob", "initializer", "use_one_hot_lookup")
+        return {
+            **super().get_config(),
+            "local_radius": self.local_radius,
+            **{name: inner[name] for name in kept},
+        }
+
+
+def local_implementation(att_implementation, queries, local_radius):
+    """The op for 'auto', 'sparse' or 'full'.
+
+    'auto' takes full attention where the length is known when tracing and blocks would compute as
+    many logits, most of them masked.
+
+    Raises:
+        ValueError: if the name is unknown.
+    """
+    if att_implementation == "auto":
+        long_len = queries.shape[1]
+        short = long_len is not None and long_len <= 3 * (local_radius + 1)
+        att_implementation = "full" if short else "sparse"
+    implementations = {
+        "full": attention_ops.local_attend_full,
+        "sparse": attention_ops.local_attend_sparse,
+    }
+    if att_implementation not in implementations:
+        raise ValueError(
+            "`att_implementation` must be 'auto', 'sparse' or 'full'. Received: "
+            f"{att_implementation!r}"
+        )
+    return implementations[att_implementation]

@@ -1,0 +1,93 @@
+"""Embedding lookup."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import helpers
+
+__all__ = ["EmbeddingLookup"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class EmbeddingLookup(tf_keras.layers.Layer):
+    """Rows of a table, optionally projected to another size (factorized embeddings, as in ALBERT).
+
+    Args:
+        vocab_size: int. Rows of the table.
+        embedding_size: int. Columns of the table.
+        projection_size: int. Size of the output; 0 or `embedding_size` for no projection.
+        initializer_range: float. Standard deviation of the initial weights.
+        use_one_hot_lookup: bool. Looks up by a matrix product, for devices with slow gathers.
+        name: name of the layer.
+    Call args:
+        input_ids: int [...]. Ids from 0 to `vocab_size - 1`.
+        input_mask: int, bool or float [...], or None. Where it is 0, the output is 0.
+    Returns:
+        float [..., projection_size or embedding_size].
+    Raises:
+        ValueError: if a size is negative or 0 (`projection_size` may be 0).
+    """
+
+    def __init__(
+        self,
+        vocab_size,
+        embedding_size,
+        projection_size=0,
+        initializer_range=0.02,
+        use_one_hot_lookup=False,
+        name="embedding_lookup",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        if vocab_size < 1 or embedding_size < 1 or projection_size < 0:
+            raise ValueError(
+                "`vocab_size` and `embedding_size` must be at least 1, `projection_size` at least "
+                f"0. Received: {vocab_size=}, {embedding_size=}, {projection_size=}"
+            )
+        self.vocab_size = vocab_size
+        self.embedding_size = embedding_size
+        self.projection_size = projection_size
+        self.initializer_range = initializer_range
+        self.use_one_hot_lookup = use_one_hot_lookup
+        self.projection = None
+        if projection_size not in (0, embedding_size):
+            self.projection = tf_keras.layers.Dense(
+                projection_size,
+                kernel_initializer=helpers.default_initializer(initializer_range),
+                name="projection",
+                dtype=self.dtype_policy,
+            )
+
+    def build(self, input_shape):
+        self.embedding_table = self.add_weight(
+            name="embedding_table",
+            shape=(self.vocab_size, self.embedding_size),
+            initializer=helpers.default_initializer(self.initializer_range),
+        )
+        if self.projection is not None:
+            helpers.build_sublayer(self.projection, [None, self.embedding_size])
+        super().build(input_shape)
+
+    def call(self, input_ids, input_mask=None):
+        # A cast of the whole table would cost more than one of the rows found.
+        if self.use_one_hot_lookup:
+            output = tensor_utils.gather_by_one_hot(self.embedding_table, input_ids)
+        else:
+            output = tf.gather(self.embedding_table, input_ids)
+        output = tf.cast(output, self.compute_dtype)
+        if self.projection is not None:
+            output = self.projection(output)
+        if input_mask is not None:
+            output *= tf.cast(input_mask, output.dtype)[..., tf.newaxis]
+        return output
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "embedding_size": self.embedding_size,
+            "projection_size": self.projection_size,
+            "initializer_range": self.initializer_range,
+            "use_one_hot_lookup": self.use_one_hot_lookup,
+        }

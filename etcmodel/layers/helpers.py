@@ -1,0 +1,129 @@
+"""Small layers, and the building of sublayers."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+
+__all__ = [
+    "DenseLayers",
+    "build_sublayer",
+    "cast_all",
+    "default_initializer",
+    "fresh",
+    "serialize_initializer",
+]
+
+
+def fresh(initializer):
+    """A copy of an initializer, so that each weight gets random values of its own.
+
+    An unseeded Keras initializer returns the same values at each call when it is shared.
+
+    Args:
+        initializer: initializer object, its name, or None.
+    """
+    if isinstance(initializer, tf_keras.initializers.Initializer):
+        return type(initializer).from_config(initializer.get_config())
+    return tf_keras.initializers.get(initializer)
+
+
+def default_initializer(initializer_range=0.02):
+    """The initializer of all weights unless a layer is given another one."""
+    return tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
+
+
+def serialize_initializer(initializer):
+    """The config form of an initializer, None included."""
+    return None if initializer is None else tf_keras.initializers.serialize(initializer)
+
+
+def build_sublayer(layer, input_shape):
+    """Builds `layer` under its own name scope unless it is built: its variables get full names."""
+    if not layer.built:
+        with tf.name_scope(layer.name):
+            layer.build(input_shape)
+            layer.built = True
+
+
+def cast_all(layer, *tensors):
+    """Casts to the layer's compute type; Keras itself casts only the first argument of a call."""
+    return [tf.cast(tensor, layer.compute_dtype) for tensor in tensors]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class DenseLayers(tf_keras.layers.Layer):
+    """Dense layers, one after the other; all but the last are followed by the activation.
+
+    Args:
+        hidden_sizes: list of int. Units of each layer.
+        activation: function, name (`tf_keras.activations`), or None.
+        use_bias: bool.
+        kernel_initializer: initializer; by default Glorot uniform.
+        bias_initializer: initializer.
+        name: name of the layer.
+    Call args:
+        inputs: float [..., input_size].
+    Returns:
+        float [..., hidden_sizes[-1]].
+    Raises:
+        ValueError: if `hidden_sizes` is empty.
+    """
+
+    def __init__(
+        self,
+        hidden_sizes,
+        activation=None,
+        use_bias=True,
+        kernel_initializer=None,
+        bias_initializer="zeros",
+        name="dense_layers",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        if not hidden_sizes:
+            raise ValueError(f"`hidden_sizes` must not be empty. Received: {hidden_sizes=}")
+        self.hidden_sizes = list(hidden_sizes)
+        self.activation = tf_keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = tf_keras.initializers.get(kernel_initializer or "glorot_uniform")
+        self.bias_initializer = tf_keras.initializers.get(bias_initializer)
+        last = len(self.hidden_sizes) - 1
+        self.layers = [
+            tf_keras.layers.Dense(
+                size,
+                activation=None if i == last else self.activation,
+                use_bias=use_bias,
+                kernel_initializer=fresh(self.kernel_initializer),
+                bias_initializer=fresh(self.bias_initializer),
+                name=f"layer_{i}",
+                dtype=self.dtype_policy,
+            )
+            for i, size in enumerate(self.hidden_sizes)
+        ]
+
+    def build(self, input_shape):
+        size = input_shape[-1]
+        for layer in self.layers:
+            build_sublayer(layer, [None, size])
+            layer.input_spec = None
+            size = layer.units
+        super().build(input_shape)
+
+    def call(self, inputs):
+        for layer in self.layers:
+            inputs = layer(inputs)
+        return inputs
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_sizes": list(self.hidden_sizes),
+            "activation": tf_keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": tf_keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": tf_keras.initializers.serialize(self.bias_initializer),
+        }
+
+
+tf_keras.utils.register_keras_serializable(package="etcmodel", name="gelu")(tensor_utils.gelu)

@@ -1,0 +1,245 @@
+"""Tensor helpers that the layers and the feature functions share."""
+
+import functools
+
+import tensorflow as tf
+import tf_keras
+
+__all__ = [
+    "assert_rank",
+    "batch_gather_by_one_hot",
+    "concat_3_blocks",
+    "flatten_dims",
+    "gather_by_one_hot",
+    "gelu",
+    "get_activation",
+    "get_shape_list",
+    "pad_to_multiple",
+    "shift_elements_right",
+    "skew_elements_right",
+    "split_into_blocks",
+    "unskew_elements_right",
+]
+
+
+def get_shape_list(tensor, expected_rank=None, name=None):
+    """The shape as a list: an int where it is known when tracing, a scalar tensor elsewhere.
+
+    Args:
+        tensor: any tensor with a known rank.
+        expected_rank: int or list of ints that the rank must be one of.
+        name: used in the error message.
+    Raises:
+        ValueError: if the rank is not an expected one.
+    """
+    tensor = tf.convert_to_tensor(tensor)
+    if expected_rank is not None:
+        assert_rank(tensor, expected_rank, name)
+    static = tensor.shape.as_list()
+    if None not in static:
+        return static
+    dynamic = tf.shape(tensor)
+    return [dynamic[i] if size is None else size for i, size in enumerate(static)]
+
+
+def assert_rank(tensor, expected_rank, name=None):
+    """Checks the rank of `tensor`.
+
+    Raises:
+        ValueError: if it is not `expected_rank` (an int, or one of a list).
+    """
+    allowed = [expected_rank] if isinstance(expected_rank, int) else list(expected_rank)
+    if tensor.shape.rank not in allowed:
+        raise ValueError(
+            f"`{name or getattr(tensor, 'name', 'tensor')}` must have rank "
+            f"{' or '.join(map(str, allowed))}. Received shape {tensor.shape}"
+        )
+
+
+def flatten_dims(tensor, first_dim=0, last_dim=-1, name=None):
+    """Merges the axes `first_dim` to `last_dim` (both included) into one."""
+    with tf.name_scope(name or "flatten_dims"):
+        tensor = tf.convert_to_tensor(tensor)
+        rank = tensor.shape.rank
+        first, last = first_dim % rank, last_dim % rank
+        if first > last:
+            raise ValueError(
+                f"`first_dim` is after `last_dim`. Received: {first_dim=}, {last_dim=}"
+            )
+        shape = get_shape_list(tensor)
+        merged = functools.reduce(lambda a, b: a * b, shape[first : last + 1])
+        return tf.reshape(tensor, [*shape[:first], merged, *shape[last + 1 :]])
+
+
+def gather_by_one_hot(params, indices, name=None):
+    """`tf.gather(params, indices)` as a matrix product, for devices where gathers are slow."""
+    with tf.name_scope(name or "gather_by_one_hot"):
+        params = tf.convert_to_tensor(params)
+        depth = get_shape_list(params)[0]
+        one_hot = tf.one_hot(indices, depth, dtype=params.dtype)
+        return tf.tensordot(one_hot, params, axes=1)
+
+
+def batch_gather_by_one_hot(params, indices, batch_dims=None, name=None):
+    """`tf.gather(params, indices, batch_dims=batch_dims)` as a matrix product.
+
+    Args:
+        params: [batch dims..., depth, rest...].
+        indices: int [batch dims..., indices...].
+        batch_dims: number of leading axes in common; by default all of `indices` but the last.
+        name: name of the operation.
+    """
+    with tf.name_scope(name or "batch_gather_by_one_hot"):
+        params, indices = tf.convert_to_tensor(params), tf.convert_to_tensor(indices)
+        batch_dims = indices.shape.rank - 1 if batch_dims is None else batch_dims
+        shape, index_shape = get_shape_list(params), get_shape_list(indices)
+        one_hot = tf.one_hot(indices, shape[batch_dims], dtype=params.dtype)
+        rows = tf.reshape(one_hot, [*shape[:batch_dims], -1, shape[batch_dims]])
+        columns = tf.reshape(params, [*shape[: batch_dims + 1], -1])
+        result = tf.matmul(rows, columns)
+        return tf.reshape(result, [*index_shape, *shape[batch_dims + 1 :]])
+
+
+def pad_to_multiple(tensor, factor, axis, mode="CONSTANT", constant_values=0, name=None):
+    """Pads the end of `axis` until its length is a multiple of `factor`."""
+    with tf.name_scope(name or "pad_to_multiple"):
+        tensor = tf.convert_to_tensor(tensor)
+        padding = [[0, 0]] * tensor.shape.rank
+        padding[axis] = [0, -get_shape_list(tensor)[axis] % factor]
+        if padding[axis][1] == 0 and isinstance(padding[axis][1], int):
+            return tensor
+        return tf.pad(tensor, padding, mode=mode, constant_values=constant_values)
+
+
+def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
+    """Splits `axis` into [num_blocks, block_len], the last block filled up with `pad_value`."""
+    with tf.name_scope(name or "split_into_blocks"):
+        tensor = tf.convert_to_tensor(tensor)
+        axis %= tensor.shape.rank
+        tensor = pad_to_multiple(tensor, block_len, axis, constant_values=pad_value)
+        shape = get_shape_list(tensor)
+        return tf.reshape(
+            tensor, [*shape[:axis], shape[axis] // block_len, block_len, *shape[axis + 1 :]]
+        )
+
+
+def concat_3_blocks(blocked_seq, name=None):
+    """Puts each block between its neighbours (zeros where there is none).
+
+    Args:
+        blocked_seq: [batch, num_blocks, block_len, ...].
+        name: name of the operation.
+    Returns:
+        [batch, num_blocks, 3 * block_len, ...].
+    """
+    with tf.name_scope(name or "concat_3_blocks"):
+        blocked_seq = tf.convert_to_tensor(blocked_seq)
+        num_blocks = get_shape_list(blocked_seq)[1]
+        padding = [[0, 0]] * blocked_seq.shape.rank
+        padding[1] = [1, 1]
+        padded = tf.pad(blocked_seq, padding)
+        parts = [padded[:, start : start + num_blocks] for start in range(3)]
+        return tf.concat(parts, axis=2)
+
+
+def shift_elements_right(tensor, axis=-1, amount=1, pad_value=0, name=None):
+    """Shifts along `axis` by `amount` (negative: left), filling with `pad_value`."""
+    with tf.name_scope(name or "shift_elements_right"):
+        tensor = tf.convert_to_tensor(tensor)
+        padding = [[0, 0]] * tensor.shape.rank
+        padding[axis] = [max(amount, 0), max(-amount, 0)]
+        padded = tf.pad(tensor, padding, constant_values=pad_value)
+        begin = [0] * tensor.shape.rank
+        begin[axis] = max(-amount, 0)
+        return tf.slice(padded, begin, tf.shape(tensor))
+
+
+def skew_elements_right(tensor, axis, pad_value=0, name=None):
+    """Shifts row i of a matrix right by i; rows are the axis before `axis`.
+
+    Done by padding and reshaping: a row that is one column wider than the stride it is read with
+    moves one to the right of the row above.
+
+    Args:
+        tensor: [..., rows, columns, ...], where `axis` is the columns' one.
+        axis: int, not 0.
+        pad_value: fills what is shifted in.
+        name: name of the operation.
+    Returns:
+        [..., rows, rows + columns - 1, ...].
+    """
+    with tf.name_scope(name or "skew_elements_right"):
+        tensor = tf.convert_to_tensor(tensor)
+        axis %= tensor.shape.rank
+        shape = get_shape_list(tensor)
+        before, (rows, columns), after = (
+            shape[: axis - 1],
+            shape[axis - 1 : axis + 1],
+            shape[axis + 1 :],
+        )
+        padding = [[0, 0]] * tensor.shape.rank
+        padding[axis] = [0, rows]
+        padded = tf.pad(tensor, padding, constant_values=pad_value)
+        flat = tf.reshape(padded, [*before, rows * (rows + columns), *after])
+        flat = _slice_axis(flat, axis - 1, rows * (rows + columns - 1))
+        return tf.reshape(flat, [*before, rows, rows + columns - 1, *after])
+
+
+def unskew_elements_right(tensor, axis, name=None):
+    """Undoes `skew_elements_right`: `rows + columns - 1` columns become `columns` again."""
+    with tf.name_scope(name or "unskew_elements_right"):
+        tensor = tf.convert_to_tensor(tensor)
+        axis %= tensor.shape.rank
+        shape = get_shape_list(tensor)
+        before, (rows, width), after = (
+            shape[: axis - 1],
+            shape[axis - 1 : axis + 1],
+            shape[axis + 1 :],
+        )
+        flat = tf.reshape(tensor, [*before, rows * width, *after])
+        padding = [[0, 0]] * flat.shape.rank
+        padding[axis - 1] = [0, rows]
+        padded = tf.reshape(tf.pad(flat, padding), [*before, rows, width + 1, *after])
+        return _slice_axis(padded, axis, width - rows + 1)
+
+
+def _slice_axis(tensor, axis, size):
+    """The first `size` elements along `axis`."""
+    index = [slice(None)] * tensor.shape.rank
+    index[axis] = slice(0, size)
+    return tensor[tuple(index)]
+
+
+def gelu(x):
+    """GELU, the tanh approximation with which the released checkpoints were trained."""
+    return tf.nn.gelu(x, approximate=True)
+
+
+# Keras's own functions where there are any: layers can serialize those.
+_ACTIVATIONS = {
+    "gelu": gelu,
+    "linear": None,
+    "relu": tf_keras.activations.relu,
+    "tanh": tf_keras.activations.tanh,
+}
+
+
+def get_activation(activation_string):
+    """The function of that name: gelu (tanh approximation), relu, tanh, linear (None).
+
+    Anything that is not a string is returned as it is, so that a function may be given.
+
+    Raises:
+        ValueError: if the name is unknown.
+    """
+    if not isinstance(activation_string, str):
+        return activation_string
+    if not activation_string:
+        return None
+    try:
+        return _ACTIVATIONS[activation_string.lower()]
+    except KeyError:
+        known = ", ".join(sorted(_ACTIVATIONS))
+        raise ValueError(
+            f"Unknown activation {activation_string!r}; choose one of {known}"
+        ) from None
