@@ -107,14 +107,15 @@ def make_segmented_att_mask(segment_ids, name=None):
     """Each token sees the tokens of its own segment.
 
     Args:
-        segment_ids: int [batch, seq_len] (or [batch, any dims..., seq_len]).
+        segment_ids: int [batch, seq_len].
         name: name of the operation.
     Returns:
         int32 [batch, seq_len, seq_len]. 1 where attention is allowed.
     """
     with tf.name_scope(name or "make_segmented_att_mask"):
         segment_ids = tf.convert_to_tensor(segment_ids)
-        same = tf.equal(segment_ids[..., :, tf.newaxis], segment_ids[..., tf.newaxis, :])
+        tensor_utils.assert_rank(segment_ids, 2, "segment_ids")
+        same = tf.equal(segment_ids[:, :, tf.newaxis], segment_ids[:, tf.newaxis, :])
         return tf.cast(same, tf.int32)
 
 

@@ -24,8 +24,8 @@ class ResidualBlock(tf_keras.layers.Layer):
             normalization with epsilon 1e-12.
         dropout_probability: float. Dropout of the inner layer's output.
         use_pre_activation_order: bool.
-        inner_intermediate_size: int. Units between the default inner layers; by default 4 times
-            the input size.
+        inner_intermediate_size: int. Units between the default inner layers; by default the
+            input size.
         inner_activation: function or name. Activation between the default inner layers.
         inner_kernel_initializer: initializer of the default inner layers.
         name: name of the layer.
@@ -82,7 +82,7 @@ class ResidualBlock(tf_keras.layers.Layer):
             helpers.build_sublayer(layer, tf.TensorShape(shape))
         if self.inner_layer is None:
             self.inner_layer = helpers.DenseLayers(
-                [self.inner_intermediate_size or 4 * size, size],
+                [self.inner_intermediate_size or size, size],
                 activation=self.inner_activation,
                 kernel_initializer=self.inner_kernel_initializer,
                 dtype=self.dtype_policy,

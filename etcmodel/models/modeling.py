@@ -155,7 +155,7 @@ class EtcModel(tf_keras.layers.Layer):
     Call args:
         token_ids: int [batch, long_len].
         global_token_ids: int [batch, global_len].
-        segment_ids: int [batch, long_len]; by default 0.
+        segment_ids: int [batch, long_len]; by default 1.
         global_segment_ids: int [batch, global_len]; by default 0.
         position_ids: int [batch, long_len]; by default 0, 1, 2 … Only with
             `max_absolute_position_embeddings`.
@@ -304,6 +304,10 @@ class EtcModel(tf_keras.layers.Layer):
     ):
         if self.is_training is not None:
             training = self.is_training and (training is None or training)
+        if segment_ids is None:
+            segment_ids = tf.ones_like(token_ids)
+        if global_segment_ids is None:
+            global_segment_ids = tf.zeros_like(global_token_ids)
         long_embeddings = self._embed(
             token_ids,
             segment_ids,
@@ -346,8 +350,6 @@ class EtcModel(tf_keras.layers.Layer):
             raise ValueError(
                 "Position ids need `max_absolute_position_embeddings` above 0 in the config."
             )
-        token_ids = tf.convert_to_tensor(token_ids)
-        segment_ids = tf.zeros_like(token_ids) if segment_ids is None else segment_ids
         embeddings = self.token_emb_lookup(token_ids) + self.segment_emb_lookup(segment_ids)
         if position_lookup is not None:
             if position_ids is None:

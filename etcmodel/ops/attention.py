@@ -168,7 +168,8 @@ def local_attend_sparse(
     mask = mask if att_mask is None else tf.cast(att_mask, tf.int32)
     mask = _local_to_blocks(_clip_to_sequence(mask, local_radius), block_len)
     if att_ids is not None:
-        att_ids = _local_to_blocks(tf.cast(att_ids, tf.int32), block_len)
+        att_ids = _clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
+        att_ids = _local_to_blocks(att_ids, block_len)
     logits = tf.einsum("nqhd,nkhd->nhqk", block_queries, block_keys)
     logits = _finish_logits(logits, block_queries, mask, att_ids, labels)
     if side is None:
@@ -211,12 +212,12 @@ def _probs(logits, dropout_rate, dtype):
     return dropout_ops.dropout(probs, dropout_rate) if dropout_rate else probs
 
 
-def _clip_to_sequence(local_mask, local_radius):
-    """Masks what a local mask [batch, long_len, window] allows beyond the ends."""
-    long_len = tensor_utils.get_shape_list(local_mask)[1]
+def _clip_to_sequence(local, local_radius):
+    """Sets to 0 what a local tensor [batch, long_len, window] says of places beyond the ends."""
+    long_len = tensor_utils.get_shape_list(local)[1]
     position = tf.range(long_len)[:, tf.newaxis] + tf.range(-local_radius, local_radius + 1)
     inside = (position >= 0) & (position < long_len)
-    return local_mask * tf.cast(inside, local_mask.dtype)
+    return local * tf.cast(inside, local.dtype)
 
 
 def _local_to_full(local, local_radius, long_len):

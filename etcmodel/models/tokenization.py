@@ -1,0 +1,265 @@
+"""Tokenizers: BERT's word pieces and SentencePiece models behind one `FullTokenizer`.
+
+A text is cleaned by one `str.translate`, split at white space, and every word is tokenized once:
+the rest of the work is a dictionary look-up. TensorFlow is imported only to read remote files, so
+that the workers of a preprocessing pipeline start fast.
+
+Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are the release's.
+"""
+
+import re
+import unicodedata
+
+from etcmodel.models.vocabulary import (
+    convert_by_vocab,
+    convert_ids_to_tokens,
+    convert_to_unicode,
+    convert_tokens_to_ids,
+    encode_ids,
+    encode_pieces,
+    load_sentencepiece_model,
+    load_vocab,
+)
+
+__all__ = [
+    "BasicTokenizer",
+    "FullTokenizer",
+    "WordpieceTokenizer",
+    "convert_by_vocab",
+    "convert_ids_to_tokens",
+    "convert_to_unicode",
+    "convert_tokens_to_ids",
+    "encode_ids",
+    "encode_pieces",
+    "load_sentencepiece_model",
+    "load_vocab",
+    "printable_text",
+    "validate_case_matches_checkpoint",
+    "whitespace_tokenize",
+]
+
+_MAX_CACHED_WORDS = 1 << 18
+
+_LOWER_CASED_MODELS = ("uncased_", "multilingual_", "chinese_")
+_CASED_MODELS = ("cased_", "multi_cased_")
+
+# First and last code point of the blocks of CJK ideographs (kana and Hangul are not among them).
+_CJK_BLOCKS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class _Memo(dict):
+    """A function's results by argument: `memo[x]` calls it at most once while there is room."""
+
+    def __init__(self, function, max_entries=_MAX_CACHED_WORDS):
+        super().__init__()
+        self.function = function
+        self.max_entries = max_entries
+
+    def __missing__(self, key):
+        value = self.function(key)
+        if len(self) < self.max_entries:
+            self[key] = value
+        return value
+
+
+def printable_text(text):
+    """`text` in the form that `print` takes: see `convert_to_unicode`."""
+    return convert_to_unicode(text)
+
+
+def whitespace_tokenize(text):
+    """The words of `text` between white space, as a list of str."""
+    return text.split()
+
+
+def validate_case_matches_checkpoint(do_lower_case, init_checkpoint):
+    """Compares `do_lower_case` with the folder name of a public BERT checkpoint.
+
+    Args:
+        do_lower_case: bool. What the tokenizer will do.
+        init_checkpoint: str or None. `…/<model name>/bert_model.ckpt`; other paths are accepted.
+
+    Raises:
+        ValueError: if the model of that name was trained on text of the other case.
+    """
+    match = re.search(r"([\w-]+)/bert_model\.ckpt", init_checkpoint or "")
+    name = match.group(1) if match else ""
+    expects_lower = name.startswith(_LOWER_CASED_MODELS)
+    if not (expects_lower or name.startswith(_CASED_MODELS)):
+        return
+    if expects_lower != bool(do_lower_case):
+        raise ValueError(
+            f"`do_lower_case` must be {expects_lower} for the checkpoint {init_checkpoint!r}, "
+            f"whose model {name!r} is {'un' if expects_lower else ''}cased. "
+            f"Received: {do_lower_case=}"
+        )
+
+
+def _clean_code_point(code_point):
+    """What a character becomes before a text is split at white space: '' where it vanishes."""
+    char = chr(code_point)
+    category = unicodedata.category(char)
+    if char in "\t\n\r" or category == "Zs":
+        return " "
+    if code_point in (0, 0xFFFD) or category in ("Cc", "Cf"):
+        return ""
+    if any(first <= code_point <= last for first, last in _CJK_BLOCKS):
+        return f" {char} "
+    return char
+
+
+_CLEAN = _Memo(_clean_code_point)  # For `str.translate`, which asks it for each code point.
+
+
+def _is_punctuation(char):
+    """True for Unicode's punctuation and every ASCII symbol (`$`, `+`, `^` too)."""
+    if "!" <= char <= "~":
+        return not char.isalnum()
+    return unicodedata.category(char).startswith("P")
+
+
+def _strip_accents(word):
+    decomposed = unicodedata.normalize("NFD", word)
+    return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
+
+
+class BasicTokenizer:
+    """Splits a text at white space and punctuation, and sets CJK ideographs apart.
+
+    Args:
+        do_lower_case: bool. Also lower-case the text and strip its accents.
+    """
+
+    def __init__(self, do_lower_case=True):
+        self.do_lower_case = do_lower_case
+        self._words = _Memo(self._split_word)
+
+    def tokenize(self, text):
+        """The tokens of `text` (str or bytes), a list of str."""
+        return [token for word in self.split_words(text) for token in self._words[word]]
+
+    def split_words(self, text):
+        """The words of the cleaned `text`: `tokenize` treats each independently of the others."""
+        return convert_to_unicode(text).translate(_CLEAN).split()
+
+    def _split_word(self, word):
+        if self.do_lower_case:
+            word = _strip_accents(word.lower())
+        spaced = "".join(f" {char} " if _is_punctuation(char) else char for char in word)
+        return spaced.split()
+
+
+class WordpieceTokenizer:
+    """Splits words into the longest pieces of a vocabulary, from left to right.
+
+    Args:
+        vocab: dict of str to int. Pieces that continue a word start with `##`.
+        unk_token: str. Stands for a word that the vocabulary cannot spell.
+        max_input_chars_per_word: int. A word of more characters is unknown.
+    """
+
+    def __init__(self, vocab, unk_token="[UNK]", max_input_chars_per_word=200):
+        self.vocab = vocab
+        self.unk_token = unk_token
+        self.max_input_chars_per_word = max_input_chars_per_word
+        self._longest = max(map(len, vocab), default=0)
+        self._words = _Memo(self._split_word)
+
+    def tokenize(self, text):
+        """The pieces of `text` (str or bytes), a list of str."""
+        words = whitespace_tokenize(convert_to_unicode(text))
+        return [piece for word in words for piece in self._words[word]]
+
+    def _split_word(self, word):
+        if len(word) > self.max_input_chars_per_word:
+            return [self.unk_token]
+        pieces = []
+        start = 0
+        while start < len(word):
+            piece = self._longest_piece(word, start)
+            if piece is None:
+                return [self.unk_token]
+            start += len(piece) - (2 if start else 0)
+            pieces.append(piece)
+        return pieces
+
+    def _longest_piece(self, word, start):
+        prefix = "##" if start else ""
+        for end in range(min(len(word), start + self._longest), start, -1):
+            piece = prefix + word[start:end]
+            if piece in self.vocab:
+                return piece
+        return None
+
+
+class FullTokenizer:
+    """From text to tokens to ids: word pieces, or the pieces of a SentencePiece model.
+
+    Args:
+        vocab_file: str. A WordPiece vocabulary, one token a line. Ignored with `spm_model_file`.
+        do_lower_case: bool. Lower-case text and strip accents before splitting into word pieces.
+        spm_model_file: str or None. A SentencePiece model, which does its own normalization.
+
+    Raises:
+        ValueError: if neither file is given, or the given one cannot be read as such.
+    """
+
+    def __init__(self, vocab_file, do_lower_case=True, spm_model_file=None):
+        if not (vocab_file or spm_model_file):
+            raise ValueError("Either `vocab_file` or `spm_model_file` must be given.")
+        self.source_file = spm_model_file or vocab_file
+        self.sp_model = None
+        if spm_model_file:
+            self.sp_model = load_sentencepiece_model(spm_model_file)
+            size = self.sp_model.GetPieceSize()
+            self.vocab = {self.sp_model.IdToPiece(index): index for index in range(size)}
+        else:
+            self.vocab = load_vocab(vocab_file)
+            self.basic_tokenizer = BasicTokenizer(do_lower_case=do_lower_case)
+            self.wordpiece_tokenizer = WordpieceTokenizer(vocab=self.vocab)
+            self._words = _Memo(self._split_word)
+        self.inv_vocab = {index: token for token, index in self.vocab.items()}
+
+    def tokenize(self, text):
+        """The tokens of `text` (str or bytes), a list of str."""
+        if self.sp_model:
+            return encode_pieces(self.sp_model, text)
+        words = self.basic_tokenizer.split_words(text)
+        return [piece for word in words for piece in self._words[word]]
+
+    def convert_tokens_to_ids(self, tokens):
+        """The ids of `tokens`; a piece unknown to a SentencePiece model has the id of `<unk>`."""
+        if self.sp_model:
+            return [self.sp_model.PieceToId(token) for token in tokens]
+        return convert_by_vocab(self.vocab, tokens)
+
+    def convert_ids_to_tokens(self, ids):
+        """The tokens of `ids` (a sequence of int)."""
+        if self.sp_model:
+            return [self.sp_model.IdToPiece(int(index)) for index in ids]
+        return convert_by_vocab(self.inv_vocab, ids)
+
+    def require_tokens(self, tokens):
+        """Checks that the vocabulary has the given special tokens.
+
+        Raises:
+            ValueError: names the file and the missing tokens.
+        """
+        missing = [token for token in tokens if token not in self.vocab]
+        if missing:
+            raise ValueError(
+                f"The vocabulary {str(self.source_file)!r} lacks the tokens {', '.join(missing)}."
+            )
+
+    def _split_word(self, word):
+        tokens = self.basic_tokenizer.tokenize(word)
+        return [piece for token in tokens for piece in self.wordpiece_tokenizer.tokenize(token)]

@@ -1,0 +1,189 @@
+"""The HotpotQA model: `EtcModel` with a head for each kind of output (paper, appendix C)."""
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import helpers
+from etcmodel.models import modeling, multihop_utils
+
+from .config import ANSWER_TYPES, BIO_IDS
+
+__all__ = ["HotpotQaModel", "loss"]
+
+NUM_TOP_POSITIONS = 50  # Begin and end positions kept for decoding.
+
+
+class HotpotQaModel(tf_keras.Model):
+    """Scores supporting facts, the answer's type and the answer's tokens.
+
+    Supporting facts come from every global token, the type (span, yes, no) from the global CLS
+    token, the answer from every long token: its begin and end, or a BIO id. The heads are float32
+    under any policy. The CLS token's attention is exempt from the hard g2l mask.
+
+    Args:
+        etc_config: `EtcConfig`.
+        answer_encoding_method: 'span' or 'bio'.
+        flat_sequence: bool. Ignores paragraphs (paper, table 3).
+        **kwargs: of the Keras model.
+    Call args:
+        features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
+            `long_sentence_ids`, `long_paragraph_ids`, `long_paragraph_breakpoints`, and int
+            [batch, global_len] `global_token_ids`, `global_token_type_ids`,
+            `global_paragraph_breakpoints`; others are ignored.
+        training: bool.
+    Returns:
+        dict of float32 `supporting_facts_logits` and `_probs` [batch, global_len],
+        `answer_type_logits` and `_probs` [batch, 3], int32 `answer_types` [batch, 1]; with spans
+        `answer_begin_logits`, `answer_end_logits` [batch, long_len] and for both ends the k best
+        `_top_probs` and `_top_indices` [batch, k], k = min(50, long_len); with BIO
+        `answer_bio_logits` [batch, long_len, 3], `answer_bio_probs` (of the best id) and
+        `answer_bio_ids` [batch, long_len].
+    Raises:
+        ValueError: if `answer_encoding_method` is unknown.
+    """
+
+    def __init__(
+        self, etc_config, *, answer_encoding_method="span", flat_sequence=False, **kwargs
+    ):
+        super().__init__(**{"name": "hotpotqa", "dtype": "float32", **kwargs})
+        if answer_encoding_method not in ("span", "bio"):
+            raise ValueError(
+                "`answer_encoding_method` must be 'span' or 'bio'. "
+                f"Received: {answer_encoding_method!r}"
+            )
+        self.etc_config = etc_config
+        self.answer_encoding_method = answer_encoding_method
+        self.flat_sequence = flat_sequence
+        self.etc_model = modeling.EtcModel(etc_config)
+
+    def build(self, input_shape=None):
+        helpers.build_sublayer(self.etc_model, None)
+        self.supporting_facts_head = self._head("supporting_facts", 1)
+        self.answer_type_head = self._head("answer_type", len(ANSWER_TYPES))
+        if self.answer_encoding_method == "span":
+            self.answer_head = self._head("answer_span", 2)
+        else:
+            self.answer_head = self._head("answer_bio", len(BIO_IDS))
+        self.built = True
+
+    def _head(self, name, num_outputs):
+        """Weights and bias of a dense layer, with the names that the release gives them."""
+        weights = self.add_weight(
+            name=f"{name}_output_weights",
+            shape=(num_outputs, self.etc_config.hidden_size),
+            initializer=helpers.default_initializer(self.etc_config.initializer_range),
+        )
+        bias = self.add_weight(
+            name=f"{name}_output_bias", shape=(num_outputs,), initializer="zeros"
+        )
+        return _Head(weights, bias)
+
+    def call(self, features, training=None):
+        long_output, global_output = self.etc_model(
+            features["long_token_ids"],
+            features["global_token_ids"],
+            segment_ids=features["long_token_type_ids"],
+            global_segment_ids=features["global_token_type_ids"],
+            training=training,
+            **self._side_inputs(features),
+        )
+        supporting_facts_logits = self.supporting_facts_head(global_output)[:, :, 0]
+        answer_type_logits = self.answer_type_head(global_output[:, 0])
+        return {
+            "supporting_facts_logits": supporting_facts_logits,
+            "supporting_facts_probs": tf.sigmoid(supporting_facts_logits),
+            "answer_type_logits": answer_type_logits,
+            "answer_type_probs": tf.nn.softmax(answer_type_logits),
+            "answer_types": tf.argmax(answer_type_logits, -1, tf.int32)[:, tf.newaxis],
+            **self._answer_outputs(self.answer_head(long_output)),
+        }
+
+    def _side_inputs(self, features):
+        config = self.etc_config
+        is_cls = tf.equal(tf.range(tf.shape(features["global_token_ids"])[1]), 0)
+        side_inputs = multihop_utils.make_global_local_transformer_side_inputs(
+            long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
+            long_paragraph_ids=features["long_paragraph_ids"],
+            long_sentence_ids=features["long_sentence_ids"],
+            global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
+            local_radius=config.local_radius,
+            relative_pos_max_distance=config.relative_pos_max_distance,
+            use_hard_g2l_mask=config.use_hard_g2l_mask,
+            ignore_hard_g2l_mask=is_cls[tf.newaxis],
+            use_hard_l2g_mask=config.use_hard_l2g_mask,
+            flat_sequence=self.flat_sequence,
+        )
+        return side_inputs.to_dict(exclude_none_values=True)
+
+    def _answer_outputs(self, logits):
+        """Outputs by name from the answer head's logits [batch, long_len, outputs]."""
+        if self.answer_encoding_method == "bio":
+            probs = tf.nn.softmax(logits)
+            return {
+                "answer_bio_logits": logits,
+                "answer_bio_probs": tf.reduce_max(probs, axis=-1),
+                "answer_bio_ids": tf.argmax(probs, -1, tf.int32),
+            }
+        outputs = {}
+        for name, end_logits in zip(("begin", "end"), tf.unstack(logits, axis=-1), strict=True):
+            num_top = tf.minimum(NUM_TOP_POSITIONS, tf.shape(end_logits)[1])
+            top_probs, top_indices = tf.math.top_k(tf.nn.softmax(end_logits), k=num_top)
+            outputs[f"answer_{name}_logits"] = end_logits
+            outputs[f"answer_{name}_top_probs"] = top_probs
+            outputs[f"answer_{name}_top_indices"] = top_indices
+        return outputs
+
+
+@dataclasses.dataclass(frozen=True)
+class _Head:
+    """A dense layer: weights [outputs, hidden_size], bias [outputs]."""
+
+    weights: tf.Variable
+    bias: tf.Variable
+
+    def __call__(self, hidden):
+        return tf.tensordot(tf.cast(hidden, tf.float32), self.weights, [[-1], [-1]]) + self.bias
+
+
+def loss(outputs, features):
+    """Mean over the batch of the mean of the outputs' losses, each summed over its tokens.
+
+    Args:
+        outputs: of `HotpotQaModel`.
+        features: dict of int32 labels: `supporting_facts` [batch, global_len], 0 or 1;
+            `answer_types` [batch]; `answer_begins` and `answer_ends` [batch], where -1 adds
+            nothing; or `answer_bio_ids` [batch, long_len].
+    Returns:
+        dict of float32 scalars: "loss", and its parts by name.
+    """
+    facts = tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(features["supporting_facts"], tf.float32),
+        logits=outputs["supporting_facts_logits"],
+    )
+    parts = {
+        "supporting_facts_loss": tf.reduce_sum(facts, axis=-1),
+        "answer_type_loss": _cross_entropy(
+            features["answer_types"], outputs["answer_type_logits"]
+        ),
+    }
+    if "answer_bio_logits" in outputs:
+        bio = _cross_entropy(features["answer_bio_ids"], outputs["answer_bio_logits"])
+        parts["answer_bio_loss"] = tf.reduce_sum(bio, axis=-1)
+    else:
+        for name in ("begin", "end"):
+            parts[f"answer_{name}_loss"] = _cross_entropy(
+                features[f"answer_{name}s"], outputs[f"answer_{name}_logits"]
+            )
+    means = {name: tf.reduce_mean(part) for name, part in parts.items()}
+    return {"loss": tf.add_n(list(means.values())) / len(means), **means}
+
+
+def _cross_entropy(labels, logits):
+    """Softmax cross entropy, 0 where the label is negative."""
+    known = labels >= 0
+    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=tf.maximum(labels, 0), logits=logits
+    )
+    return tf.where(known, cross_entropy, 0.0)

@@ -1,0 +1,67 @@
+"""Reads the reference cases: what the authors' release computed, as JSON manifests and arrays.
+
+A reference root holds one folder a topic (`core`, `hotpotqa`, …), each with a `manifest.json` whose
+`cases` name their files, and the folder `vocab`.
+"""
+
+import json
+import os
+import pathlib
+
+ROOT_VARIABLE = "ETCMODEL_REFERENCE_ROOT"
+_HERE = pathlib.Path(__file__).resolve().parent
+_REPOSITORY = _HERE.parents[1]
+_SMALL_COPY = _HERE / "small"
+
+
+def reference_root():
+    """The folder of the reference topics.
+
+    `$ETCMODEL_REFERENCE_ROOT` where it is set, else `../shared/reference` beside the repository,
+    else the small copy kept with the tests.
+
+    Raises:
+        FileNotFoundError: if the variable names a folder that is not there.
+    """
+    named = os.environ.get(ROOT_VARIABLE)
+    if named:
+        root = pathlib.Path(named)
+        if not root.is_dir():
+            raise FileNotFoundError(f"${ROOT_VARIABLE} names no folder: {named}")
+        return root
+    beside = _REPOSITORY.parent / "shared" / "reference"
+    return beside if beside.is_dir() else _SMALL_COPY
+
+
+def topic_folder(topic):
+    """The folder of `topic` below the reference root."""
+    return reference_root() / topic
+
+
+def load_cases(topic):
+    """The cases of `topic`, a list of dicts in the manifest's order; empty without a manifest."""
+    manifest = topic_folder(topic) / "manifest.json"
+    if not manifest.is_file():
+        return []
+    return json.loads(manifest.read_text(encoding="utf-8"))["cases"]
+
+
+def load_json(topic, path):
+    """The content of the JSON file `path` of `topic`."""
+    return json.loads(resolve(topic, path).read_text(encoding="utf-8"))
+
+
+def resolve(topic, path):
+    """The true path of a file named in a manifest: `vocab/…` lies beside the topic folders."""
+    parent = reference_root() if path.startswith("vocab/") else topic_folder(topic)
+    return parent / path
+
+
+def kind_of(case):
+    """What a report groups cases by."""
+    return case.get("kind", "all")
+
+
+def case_id(case):
+    """The test id of a case."""
+    return case["name"]

@@ -1,0 +1,171 @@
+"""Every HotpotQA case of the reference values."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+from etcmodel.tasks.hotpotqa import decode, evaluate, examples
+
+from etcmodel.models import text_alignment, tokenization
+from tests.reference import cases
+
+TOPIC = "hotpotqa"
+WORDPIECE_FILES = {"vocab_file": "vocab/bert_uncased_vocab.txt", "spm_model_file": None}
+SENTENCEPIECE_FILES = {"vocab_file": None, "spm_model_file": "vocab/gpt2_sentencepiece.model"}
+
+
+@functools.lru_cache
+def load_tokenizer(vocab_file, spm_model_file):
+    paths = [
+        str(cases.resolve(TOPIC, name)) if name else None for name in (vocab_file, spm_model_file)
+    ]
+    return tokenization.FullTokenizer(paths[0], do_lower_case=True, spm_model_file=paths[1])
+
+
+def tokenized_wordpiece(text):
+    tokenizer = load_tokenizer(**WORDPIECE_FILES)
+    return text_alignment.get_wordpiece_tokenized_text(text, tokenizer)
+
+
+def tokenized_sentencepiece(text):
+    tokenizer = load_tokenizer(**SENTENCEPIECE_FILES)
+    return text_alignment.get_sentencepiece_tokenized_text(text, tokenizer)
+
+
+def answer_spans_wordpiece(text, answer):
+    tokenizer = load_tokenizer(**WORDPIECE_FILES)
+    return text_alignment.find_answer_spans(tokenized_wordpiece(text), answer, tokenizer)
+
+
+def answer_spans_sentencepiece(text, answer):
+    tokenizer = load_tokenizer(**SENTENCEPIECE_FILES)
+    return text_alignment.find_answer_spans(tokenized_sentencepiece(text), answer, tokenizer)
+
+
+def supporting_facts(prediction, gold):
+    score = evaluate.supporting_facts_score(prediction, gold)
+    return [score.em, score.prec, score.recall]
+
+
+def metrics(prediction, gold):
+    examples_of_gold = [
+        examples.HotpotQAExample(
+            example_id=entry["_id"],
+            question="",
+            paragraphs=(),
+            answer=entry["answer"],
+            supporting_facts=tuple(map(tuple, entry["supporting_facts"])),
+        )
+        for entry in gold
+    ]
+    return evaluate.metrics(examples_of_gold, prediction)
+
+
+UNITS = {
+    "data_utils.whitespace_split_with_indices": text_alignment.whitespace_split_with_indices,
+    "data_utils.find_char_spans": text_alignment.find_char_spans,
+    "data_utils.get_wordpiece_tokenized_text": tokenized_wordpiece,
+    "data_utils.get_sentencepiece_tokenized_text": tokenized_sentencepiece,
+    "data_utils.find_answer_spans_wordpiece": answer_spans_wordpiece,
+    "data_utils.find_answer_spans_sentencepiece": answer_spans_sentencepiece,
+    "data_utils.wordpiece_tokens_to_normalized_text": (
+        text_alignment.wordpiece_tokens_to_normalized_text
+    ),
+    "data_utils.sentencepiece_detokenize": text_alignment.sentencepiece_detokenize,
+    "eval_utils.get_final_text": text_alignment.get_final_text,
+    "hotpot_evaluate_v1_lib.normalize_answer": lambda s: evaluate.normalize_answer(s),
+    "hotpot_evaluate_v1_lib.f1_score": evaluate.f1_score,
+    "hotpot_evaluate_v1_lib.exact_match_score": evaluate.exact_match_score,
+    "hotpot_evaluate_v1_lib.update_sp": supporting_facts,
+    "hotpot_evaluate_v1_lib.evaluate": metrics,
+}
+
+
+def close_to(expected):
+    """Numbers within 1e-6, everything else exactly."""
+    if isinstance(expected, dict):
+        floats = all(isinstance(value, float) for value in expected.values())
+    else:
+        is_list = isinstance(expected, list)
+        floats = is_list and all(isinstance(value, float) for value in expected)
+    return pytest.approx(expected, abs=1e-6, rel=0) if expected and floats else expected
+
+
+def as_json(value):
+    """Tuples and dataclasses as JSON has them."""
+    if dataclasses.is_dataclass(value):
+        return dataclasses.asdict(value)
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return value
+
+
+def check_unit(case):
+    name = case["api"].removeprefix("etcmodel.models.hotpotqa.")
+    assert name in UNITS, f"no way to run {name}"
+    entries = cases.load_json(TOPIC, case["file"])
+    assert len(entries) == case["count"]
+    for entry in entries:
+        result = as_json(UNITS[name](**entry["args"]))
+        assert result == close_to(entry["result"]), entry["args"]
+        if "metrics" in entry:
+            score = evaluate.supporting_facts_score(**entry["args"])._asdict()
+            named = {f"sp_{name}": value for name, value in score.items()}
+            assert named == close_to(entry["metrics"])
+
+
+def check_convert(case):
+    tokenizer = load_tokenizer(case["init"]["vocab_file"], case["init"]["spm_model_file"])
+    sentencepiece_ids = case["init"]["use_sentencepiece_default_global_token_ids"]
+    make_config = (
+        examples.HotpotQAInputConfig.with_sentencepiece_ids
+        if sentencepiece_ids
+        else examples.HotpotQAInputConfig
+    )
+    config = make_config(**case["init"]["config"], release_compatible=True)
+    expected = cases.load_json(TOPIC, case["file"])
+    raw_file = cases.resolve(TOPIC, case["call"]["convert"]["examples"])
+    read = list(examples.read_examples(raw_file))
+    assert len(read) == len(expected) == case["count"]
+    dropped = []
+    for example, entry in zip(read, expected, strict=True):
+        assert example.example_id == entry["_id"]
+        features = examples.make_features(example, config, tokenizer).features
+        if features is None:
+            dropped.append(example.example_id)
+        assert features == entry["features"], example.example_id
+    assert dropped == case["dropped"]
+
+
+def check_predict(case):
+    call = case["call"]
+    tokenizer = load_tokenizer(**case["init"])
+    assert call["use_wordpiece"] == (tokenizer.sp_model is None)
+    config = decode.DecodingConfig(
+        answer_encoding_method=call["answer_encoding_method"],
+        supporting_fact_threshold=call["sp_threshold"],
+        max_answer_length=call["max_answer_length"],
+        release_compatible=True,
+    )
+    with np.load(cases.resolve(TOPIC, call["raw_predictions"]), allow_pickle=False) as arrays:
+        columns = dict(arrays)
+    num_rows = len(columns["unique_ids"])
+    outputs = [{name: column[row] for name, column in columns.items()} for row in range(num_rows)]
+    gold = list(examples.read_examples(cases.resolve(TOPIC, call["gold_json_data"])))
+    expected = cases.load_json(TOPIC, case["expected"])
+    assert set(case["outputs"]) == set(expected) == {"prediction", "evaluate", "get_em_counts"}
+    prediction = decode.generate_predictions(outputs, gold, tokenizer, config)
+    assert prediction == expected["prediction"]
+    assert evaluate.metrics(gold, prediction) == close_to(expected["evaluate"])
+    assert evaluate.exact_match_counts(gold, prediction) == close_to(expected["get_em_counts"])
+
+
+CHECKS = {"convert": check_convert, "predict": check_predict, "unit": check_unit}
+
+
+@pytest.mark.reference(TOPIC)
+@pytest.mark.parametrize("case", cases.load_cases(TOPIC), ids=cases.case_id)
+def test_case(case):
+    assert case["kind"] in CHECKS, f"no way to run the kind {case['kind']!r}"
+    CHECKS[case["kind"]](case)
