@@ -1,1 +1,31 @@
 """Training that every task shares: flags, strategy, optimizer, loop."""
+
+from etcmodel.training.config import TrainingConfig
+from etcmodel.training.flags import define_training_flags, training_config_from_flags
+from etcmodel.training.input_pipeline import count_examples, training_batches
+from etcmodel.training.loop import evaluate, load_model, predict, train
+from etcmodel.training.optimizer import build_learning_rate, build_optimizer
+from etcmodel.training.run_directory import OtherRunError, best_checkpoint
+from etcmodel.training.strategy import build_strategy
+from etcmodel.training.task import Task, TrainDataRequest
+from etcmodel.training.trainer import NonFiniteLossError
+
+__all__ = [
+    "NonFiniteLossError",
+    "OtherRunError",
+    "Task",
+    "TrainDataRequest",
+    "TrainingConfig",
+    "best_checkpoint",
+    "build_learning_rate",
+    "build_optimizer",
+    "build_strategy",
+    "count_examples",
+    "define_training_flags",
+    "evaluate",
+    "load_model",
+    "predict",
+    "train",
+    "training_batches",
+    "training_config_from_flags",
+]

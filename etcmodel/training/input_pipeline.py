@@ -1,0 +1,62 @@
+"""TFRecord files to training batches in an order that a resumed run can take up anywhere."""
+
+import tensorflow as tf
+
+__all__ = ["count_examples", "training_batches"]
+
+_FILES_AT_ONCE = 16
+
+
+def count_examples(file_pattern):
+    """Number of records in the files; reads them all.
+
+    Raises:
+        ValueError: if no file matches.
+    """
+    counter = tf.data.TFRecordDataset(_matching_files(file_pattern), num_parallel_reads=4)
+    return int(counter.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
+
+
+def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
+    """Endless batches, reshuffled every epoch; the order depends on `request.seed` only.
+
+    All workers see the same order of examples and take turns, so that one global batch has the
+    same examples for any number of devices.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        parse: function from a serialized record, string [], to a dict of tensors.
+        request: TrainDataRequest. Examples to skip are read but not parsed.
+        shuffle_buffer: int. Records among which the next one is drawn.
+    Returns:
+        tf.data.Dataset of dicts of tensors [request.per_replica_batch_size, ...].
+    Raises:
+        ValueError: if no file matches.
+    """
+    records = _shuffled_records(_matching_files(file_pattern), request.seed, shuffle_buffer)
+    records = records.repeat().skip(request.skip_examples)
+    if request.input_context is not None:
+        context = request.input_context
+        records = records.shard(context.num_input_pipelines, context.input_pipeline_id)
+    examples = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+    batches = examples.batch(request.per_replica_batch_size, drop_remainder=True)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _matching_files(file_pattern):
+    files = sorted(tf.io.gfile.glob(file_pattern))
+    if not files:
+        raise ValueError(f"`file_pattern` must match a file. Received: {file_pattern!r}")
+    return files
+
+
+def _shuffled_records(files, seed, shuffle_buffer):
+    """Each iteration over it has an order of its own, given by the seed and its number."""
+    dataset = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=seed)
+    records = dataset.interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=min(_FILES_AT_ONCE, len(files)),
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+    return records.shuffle(shuffle_buffer, seed=seed)

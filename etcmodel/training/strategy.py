@@ -1,0 +1,60 @@
+"""From the configuration to a `tf.distribute` strategy, by Model Garden's helper."""
+
+import tensorflow as tf
+from official.common import distribute_utils
+
+__all__ = ["build_strategy", "is_chief"]
+
+
+def build_strategy(config):
+    """Makes the strategy that `config.distribution_strategy` names.
+
+    A program calls this before any other TensorFlow operation: multi_worker_mirrored opens its
+    connections (from the environment variable TF_CONFIG) at start-up only.
+
+    Args:
+        config: TrainingConfig.
+    Returns:
+        tf.distribute.Strategy. `mirrored` without a GPU spans all logical CPU devices, of which
+        there is one unless the caller has set up more.
+    Raises:
+        ValueError: if more GPUs are asked for than there are, or `tpu` has no tpu_name.
+    """
+    name = config.distribution_strategy
+    if name == "tpu":
+        return distribute_utils.get_distribution_strategy(name, tpu_address=_tpu_address(config))
+    if name == "multi_worker_mirrored":
+        return distribute_utils.get_distribution_strategy(name)
+    num_gpus = _num_gpus(config)
+    if name == "mirrored":
+        cpus = [device.name for device in tf.config.list_logical_devices("CPU")]
+        if num_gpus == 0 and len(cpus) > 1:
+            return tf.distribute.MirroredStrategy(cpus)
+        return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus)
+    return distribute_utils.get_distribution_strategy(name, num_gpus=min(num_gpus, 1))
+
+
+def is_chief(strategy):
+    """Whether this process is the one that writes files; True unless there are several."""
+    return strategy.extended.should_checkpoint
+
+
+def _num_gpus(config):
+    found = len(tf.config.list_logical_devices("GPU"))
+    if config.num_gpus > found:
+        raise ValueError(
+            f"`num_gpus` must be at most {found}, the GPUs of this machine. "
+            f"Received: {config.num_gpus}"
+        )
+    return found if config.num_gpus < 0 else config.num_gpus
+
+
+def _tpu_address(config):
+    if config.tpu_name is None:
+        raise ValueError("`tpu_name` must be given for distribution_strategy=tpu")
+    if config.tpu_zone is None and config.gcp_project is None:
+        return config.tpu_name
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+        tpu=config.tpu_name, zone=config.tpu_zone, project=config.gcp_project
+    )
+    return resolver.get_master()

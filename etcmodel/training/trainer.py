@@ -1,0 +1,171 @@
+"""The inner loop of training: steps under a strategy, with their mean metrics."""
+
+import time
+
+import orbit
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.training import forward
+from etcmodel.training import gradients as gradients_lib
+from etcmodel.training import optimizer as optimizer_lib
+from etcmodel.training import task as task_lib
+
+__all__ = ["NonFiniteLossError", "Trainer"]
+
+_NONE_YET = -1
+
+
+class NonFiniteLossError(ArithmeticError):
+    """The loss became infinite or not a number."""
+
+
+class Trainer(orbit.StandardTrainer):
+    """Trains a task's model; a loop of steps ends with metrics averaged over them.
+
+    A step is a function of the weights, the optimizer's state, the step number and the seed alone,
+    so that a run which is resumed from a checkpoint repeats the uninterrupted one.
+
+    Args:
+        task: Task.
+        model: the task's model, made in the strategy's scope (as is the optimizer).
+        optimizer: as made by `build_optimizer`.
+        config: TrainingConfig.
+        strategy: tf.distribute.Strategy.
+        global_step: int64 variable. Steps done; must already be restored, since the data
+            continues from there.
+    Raises:
+        ValueError: if `config.train_batch_size` is no multiple of the devices times the
+            accumulation steps.
+    """
+
+    def __init__(self, *, task, model, optimizer, config, strategy, global_step):
+        self._task, self._model, self._optimizer = task, model, optimizer
+        self._config, self._strategy, self._global_step = config, strategy, global_step
+        self._sums = {}  # Metric name -> variable; filled when the first step is traced.
+        self._first_bad_step = self._host_variable(_NONE_YET, tf.int64)
+        self._check_batch_size()
+        super().__init__(orbit.utils.make_distributed_dataset(strategy, self._dataset))
+
+    def _check_batch_size(self):
+        replicas = self._strategy.num_replicas_in_sync
+        parts = replicas * self._config.gradient_accumulation_steps
+        if self._config.train_batch_size % parts:
+            raise ValueError(
+                f"`train_batch_size` must be a multiple of {parts}: {replicas} devices times "
+                f"{self._config.gradient_accumulation_steps} gradient accumulation steps. "
+                f"Received: {self._config.train_batch_size}"
+            )
+
+    def _dataset(self, input_context):
+        batch_size = self._config.train_batch_size
+        request = task_lib.TrainDataRequest(
+            global_batch_size=batch_size,
+            seed=self._config.random_seed,
+            skip_examples=int(self._global_step.numpy()) * batch_size,
+            input_context=input_context,
+        )
+        return self._task.train_dataset(request)
+
+    def train_loop_begin(self):
+        """Starts new means."""
+        self._start = time.monotonic(), int(self._global_step.numpy())
+        for total in self._sums.values():
+            total.assign(0.0)
+
+    def train_step(self, iterator):
+        """One step on all devices."""
+        metrics = self._strategy.run(self._replica_step, args=(next(iterator),))
+        mean = tf.distribute.ReduceOp.MEAN
+        metrics = {k: self._strategy.reduce(mean, v, axis=None) for k, v in metrics.items()}
+        self._note_bad_step(metrics["loss"])
+        for name, value in metrics.items():
+            self._sum_of(name).assign_add(value)
+        self._global_step.assign_add(1)
+
+    def train_loop_end(self):
+        """Means over the loop's steps.
+
+        Returns:
+            Dict of floats: the parts of the loss, "gradient_norm" (before clipping),
+            "learning_rate" (of the last step) and "examples_per_second".
+        Raises:
+            NonFiniteLossError: if the loss of a step was not finite.
+        """
+        if (bad_step := int(self._first_bad_step.numpy())) != _NONE_YET:
+            raise NonFiniteLossError(
+                f"The loss of step {bad_step + 1} is not finite; nothing was saved since the last "
+                "checkpoint. A lower learning_rate or a longer warm-up may help."
+            )
+        start_time, start_step = self._start
+        num_steps = int(self._global_step.numpy()) - start_step
+        seconds = time.monotonic() - start_time
+        metrics = {name: float(total.numpy()) / num_steps for name, total in self._sums.items()}
+        metrics["learning_rate"] = self._last_learning_rate()
+        metrics["examples_per_second"] = num_steps * self._config.train_batch_size / seconds
+        return metrics
+
+    def _replica_step(self, features):
+        replica = tf.distribute.get_replica_context()
+        fold_in = tf.random.experimental.stateless_fold_in
+        seed = fold_in([self._config.random_seed, 0], self._global_step)
+        seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
+        variables = self._model.trainable_variables
+        gradients, losses = gradients_lib.mean_gradients(
+            self._losses,
+            variables,
+            features,
+            num_parts=self._config.gradient_accumulation_steps,
+            seed=seed,
+            scale_loss=self._optimizer.get_scaled_loss if self._scales_loss else tf.identity,
+        )
+        norm = self._update(replica, gradients, variables)
+        return {**losses, "gradient_norm": norm}
+
+    def _losses(self, features):
+        outputs = forward.call_model(self._model, features, training=True)
+        return self._task.loss(outputs, features)
+
+    def _update(self, replica, gradients, variables):
+        """Applies the gradients' mean over devices; returns its norm before clipping."""
+        pairs = zip(gradients, variables, strict=True)
+        used = [(gradient, var) for gradient, var in pairs if gradient is not None]
+        gradients, variables = (list(column) for column in zip(*used, strict=True))
+        gradients = replica.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
+        if self._scales_loss:
+            gradients = self._optimizer.get_unscaled_gradients(gradients)
+        gradients, norm = optimizer_lib.clip_gradients(gradients)
+        self._optimizer.apply_gradients(
+            zip(gradients, variables, strict=True), experimental_aggregate_gradients=False
+        )
+        return norm
+
+    @property
+    def _scales_loss(self):
+        return isinstance(self._optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+
+    def _note_bad_step(self, loss):
+        is_bad = ~tf.math.is_finite(loss)
+        if self._scales_loss:
+            # The optimizer skips such steps and lowers the scale, until it cannot any more.
+            is_bad &= self._optimizer.loss_scale <= 1.0
+        is_first = is_bad & (self._first_bad_step == _NONE_YET)
+        self._first_bad_step.assign(tf.where(is_first, self._global_step, self._first_bad_step))
+
+    def _sum_of(self, name):
+        if name not in self._sums:
+            with tf.init_scope():
+                self._sums[name] = self._host_variable(0.0, tf.float32)
+        return self._sums[name]
+
+    def _host_variable(self, value, dtype):
+        """A variable that a step changes after its devices are done."""
+        aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA
+        with self._strategy.scope():
+            return tf.Variable(value, dtype=dtype, trainable=False, aggregation=aggregation)
+
+    def _last_learning_rate(self):
+        schedule = self._optimizer.learning_rate
+        if callable(schedule):
+            return float(schedule(tf.maximum(self._optimizer.iterations - 1, 0)))
+        return float(schedule)

@@ -1,0 +1,57 @@
+"""The order of training examples."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.training import input_pipeline
+from etcmodel.training import task as task_lib
+from tests.training import toy
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return toy.write_records(str(tmp_path_factory.mktemp("records")))
+
+
+def labels(records, num_batches, **request):
+    request = task_lib.TrainDataRequest(**{"global_batch_size": 4, "seed": 5, **request})
+    parse = toy.ToyTask(records)._parse
+    batches = input_pipeline.training_batches(records, parse, request, shuffle_buffer=8)
+    return [batch["label"].numpy() for batch in batches.take(num_batches)]
+
+
+def test_examples_are_counted(records):
+    assert input_pipeline.count_examples(records) == toy.NUM_EXAMPLES
+
+
+def test_missing_files_are_named():
+    with pytest.raises(ValueError, match="must match a file. Received: '/no/such/file'"):
+        input_pipeline.count_examples("/no/such/file")
+
+
+def test_every_epoch_has_all_examples_in_another_order(records):
+    first, second = np.split(np.concatenate(labels(records, 12)), 2)
+    assert sorted(first) == sorted(second) and len(set(first)) == toy.NUM_EXAMPLES
+    assert list(first) != list(second)
+
+
+def test_the_seed_decides_the_order(records):
+    np.testing.assert_array_equal(labels(records, 6), labels(records, 6))
+    assert not np.array_equal(labels(records, 6), labels(records, 6, seed=6))
+
+
+@pytest.mark.parametrize("steps_done", [1, 6, 9])
+def test_a_resumed_run_continues_at_its_example(records, steps_done):
+    resumed = labels(records, 3, skip_examples=4 * steps_done)
+    np.testing.assert_array_equal(resumed, labels(records, steps_done + 3)[steps_done:])
+
+
+def test_workers_share_the_global_batch(records):
+    contexts = [
+        tf.distribute.InputContext(2, worker, num_replicas_in_sync=2) for worker in range(2)
+    ]
+    shares = [labels(records, 6, skip_examples=8, input_context=c) for c in contexts]
+    together = np.concatenate(shares, axis=1)
+    whole = labels(records, 6, skip_examples=8)
+    np.testing.assert_array_equal(np.sort(together, axis=1), np.sort(whole, axis=1))

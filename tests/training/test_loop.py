@@ -1,0 +1,172 @@
+"""Whole runs on one device, in this process."""
+
+import json
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import training
+from tests.training import toy
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return toy.write_records(str(tmp_path_factory.mktemp("records")))
+
+
+@pytest.fixture(autouse=True)
+def default_precision():
+    yield
+    tf_keras.mixed_precision.set_global_policy("float32")
+
+
+def config(output_dir, **options):
+    defaults = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": 4.0}
+    return training.TrainingConfig(output_dir=str(output_dir), **{**defaults, **options})
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def weights(task, run_config):
+    return training.load_model(task, run_config).get_weights()
+
+
+def test_a_run_learns_and_keeps_its_best_and_its_latest_checkpoints(records, tmp_path):
+    task = toy.ToyTask(records, evaluates=True)
+    options = {"save_checkpoints_steps": 3, "keep_checkpoint_max": 2, "steps_per_summary": 2}
+    run = config(tmp_path, **options)
+    metrics = training.train(task, run)
+
+    assert sorted(path.stem for path in tmp_path.glob("*.index")) == ["ckpt-6", "ckpt-8"]
+    steps = [line["step"] for line in lines(tmp_path / "train_metrics.jsonl")]
+    assert steps == [2, 3, 4, 6, 8]
+    evaluations = lines(tmp_path / "eval_metrics.jsonl")
+    assert [line["step"] for line in evaluations] == [3, 6, 8]
+    assert evaluations[-1]["error"] == metrics["error"] < evaluations[0]["error"]
+    assert training.best_checkpoint(str(tmp_path)) == str(tmp_path / "best" / "ckpt-8")
+    assert training.evaluate(task, run) == metrics
+    # The run is at its end: asked again, it has nothing to do.
+    assert training.train(task, run) == metrics
+    assert len(lines(tmp_path / "eval_metrics.jsonl")) == 3
+
+
+def test_metrics_are_means_over_steps(records, tmp_path):
+    every_step, two_steps = tmp_path / "every", tmp_path / "two"
+    for path, interval in ((every_step, 1), (two_steps, 2)):
+        training.train(toy.ToyTask(records), config(path, steps_per_summary=interval))
+    singles, pairs = (lines(path / "train_metrics.jsonl") for path in (every_step, two_steps))
+    for name in ("loss", "squared", "absolute", "gradient_norm"):
+        means = np.reshape([line[name] for line in singles], [-1, 2]).mean(axis=1)
+        np.testing.assert_allclose([line[name] for line in pairs], means, rtol=1e-5)
+    # No warm-up step (0.1 of 8): a straight fall from the peak.
+    rates = [line["learning_rate"] for line in singles]
+    np.testing.assert_allclose(rates, 0.01 * (1 - np.arange(8) / 8), rtol=1e-5)
+
+
+def test_accumulated_steps_equal_whole_ones(records, tmp_path):
+    task = toy.ToyTask(records)
+    whole = config(tmp_path / "whole")
+    parts = config(tmp_path / "parts", gradient_accumulation_steps=3)
+    for run in (whole, parts):
+        training.train(task, run)
+    for part, expected in zip(weights(task, parts), weights(task, whole), strict=True):
+        np.testing.assert_allclose(part, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+def test_mixed_precision_trains(records, tmp_path, precision, optimizer):
+    run = config(tmp_path, mixed_precision=precision, optimizer=optimizer, steps_per_summary=1)
+    training.train(toy.ToyTask(records, dropout=0.1), run)
+    losses = [line["loss"] for line in lines(tmp_path / "train_metrics.jsonl")]
+    assert np.isfinite(losses).all() and losses[-1] < losses[0]
+
+
+def test_another_run_in_the_same_directory_is_refused(records, tmp_path):
+    training.train(toy.ToyTask(records), config(tmp_path, num_train_epochs=1.0))
+    message = "task.dropout: 0.0 there, 0.5 now; training.num_train_epochs: 1.0 there, 2.0 now"
+    with pytest.raises(training.OtherRunError, match=message):
+        training.train(toy.ToyTask(records, dropout=0.5), config(tmp_path, num_train_epochs=2.0))
+
+
+class ExplodingTask(toy.ToyTask):
+    def loss(self, outputs, features):
+        losses = super().loss(outputs, features)
+        is_wrong = tf.reduce_any(features["label"] > self.limit)
+        return {**losses, "loss": losses["loss"] * tf.where(is_wrong, np.nan, 1.0)}
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_before_it_is_saved(records, tmp_path):
+    task = ExplodingTask(records)
+    request = training.TrainDataRequest(global_batch_size=4, seed=0)
+    batches = task.train_dataset(request).take(6).as_numpy_iterator()
+    peaks = [batch["label"].max() for batch in batches]
+    worst = int(np.argmax(peaks))
+    task.limit = (sorted(peaks)[-1] + sorted(peaks)[-2]) / 2
+    run = config(tmp_path, train_batch_size=4, num_train_epochs=1.0)
+    message = f"The loss of step {worst + 1} is not finite"
+    with pytest.raises(training.NonFiniteLossError, match=message):
+        training.train(task, run)
+    assert not list(tmp_path.glob("*.index"))
+
+
+def test_a_new_run_starts_from_the_initial_checkpoint(records, tmp_path):
+    task = toy.ToyTask(records)
+    first = config(tmp_path / "first")
+    training.train(task, first)
+    still = config(tmp_path / "second", init_checkpoint=str(tmp_path / "first"), learning_rate=0.0)
+    training.train(task, still)
+    for weight, expected in zip(weights(task, still), weights(task, first), strict=True):
+        np.testing.assert_array_equal(weight, expected)
+
+
+def test_an_evaluation_that_was_missed_is_made_up_for(records, tmp_path):
+    task = toy.ToyTask(records, evaluates=True)
+    metrics = training.train(task, config(tmp_path))
+    (tmp_path / "eval_metrics.jsonl").unlink()
+    assert training.train(task, config(tmp_path)) == metrics
+
+
+def test_predictions_come_in_order_and_without_padding(records, tmp_path):
+    task = toy.ToyTask(records, evaluates=True)
+    run = config(tmp_path, num_train_epochs=1.0, predict_batch_size=7)
+    training.train(task, run)
+    predictions = list(training.predict(task, run))
+    expected = next(iter(task.eval_dataset(toy.NUM_EXAMPLES)))
+    np.testing.assert_array_equal([p["label"] for p in predictions], expected.pop("label"))
+    outputs = training.load_model(task, run)(expected)
+    np.testing.assert_allclose([p["sum"] for p in predictions], outputs["sum"], rtol=1e-5)
+
+
+def test_devices_must_divide_the_batch(records, tmp_path):
+    run = config(tmp_path, train_batch_size=3)
+    two_devices = mock.patch.object(tf.distribute.OneDeviceStrategy, "num_replicas_in_sync", 2)
+    message = "`train_batch_size` must be a multiple of 2: 2 devices"
+    with two_devices, pytest.raises(ValueError, match=message):
+        training.train(toy.ToyTask(records), run)
+
+
+@pytest.mark.parametrize("name", ["off", "one_device", "mirrored"])
+def test_strategies_by_name(tmp_path, name):
+    strategy = training.build_strategy(config(tmp_path, distribution_strategy=name, num_gpus=0))
+    kinds = {
+        "off": type(tf.distribute.get_strategy()),
+        "one_device": tf.distribute.OneDeviceStrategy,
+        "mirrored": tf.distribute.MirroredStrategy,
+    }
+    assert isinstance(strategy, kinds[name])
+
+
+def test_more_gpus_than_there_are_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="`num_gpus` must be at most .*Received: 99"):
+        training.build_strategy(config(tmp_path, num_gpus=99))
+
+
+def test_a_tpu_needs_a_name(tmp_path):
+    with pytest.raises(ValueError, match="`tpu_name` must be given"):
+        training.build_strategy(config(tmp_path, distribution_strategy="tpu"))

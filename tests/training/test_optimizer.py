@@ -1,0 +1,130 @@
+"""Optimizers, schedules and clipping against slow NumPy twins."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.training import config as config_lib
+from etcmodel.training import optimizer as optimizer_lib
+
+CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-6
+NAMES = ("dense/kernel", "dense/bias", "attention/layer_norm/gamma", "LayerNorm/beta")
+
+
+def slow_adamw(weight, gradients, *, decays):
+    """Adam with the bias correction moved into the step size, and decoupled decay."""
+    m = v = np.zeros_like(weight)
+    for t, gradient in enumerate(gradients, start=1):
+        m = BETA_1 * m + (1 - BETA_1) * gradient
+        v = BETA_2 * v + (1 - BETA_2) * gradient**2
+        step_size = 0.1 * np.sqrt(1 - BETA_2**t) / (1 - BETA_1**t)
+        decay = 0.1 * 0.01 * weight if decays else 0.0
+        weight = weight - decay - step_size * m / (np.sqrt(v) + EPSILON)
+    return weight
+
+
+def slow_lamb(weight, gradients, *, decays):
+    """LAMB, algorithm 2 of arXiv:1904.00962; weights without decay are not adapted by layer."""
+    m = v = np.zeros_like(weight)
+    for t, gradient in enumerate(gradients, start=1):
+        m = BETA_1 * m + (1 - BETA_1) * gradient
+        v = BETA_2 * v + (1 - BETA_2) * gradient**2
+        update = (m / (1 - BETA_1**t)) / (np.sqrt(v / (1 - BETA_2**t)) + EPSILON)
+        ratio = 1.0
+        if decays:
+            update = update + 0.01 * weight
+            ratio = np.linalg.norm(weight) / np.linalg.norm(update)
+        weight = weight - 0.1 * ratio * update
+    return weight
+
+
+@pytest.mark.parametrize(("name", "slow"), [("adamw", slow_adamw), ("lamb", slow_lamb)])
+def test_optimizer_equals_its_slow_twin_and_spares_biases_and_layer_norms(name, slow):
+    random = np.random.default_rng(1)
+    weights = random.normal(size=[len(NAMES), 6])
+    gradients = random.normal(size=[5, len(NAMES), 6])
+    variables = [
+        tf.Variable(w, dtype=tf.float32, name=n) for w, n in zip(weights, NAMES, strict=True)
+    ]
+    optimizer = optimizer_lib.build_optimizer(dataclasses.replace(CONFIG, optimizer=name), 0.1)
+    for step in gradients.astype(np.float32):
+        pairs = zip(list(step), variables, strict=True)
+        optimizer.apply_gradients(pairs, experimental_aggregate_gradients=False)
+    for i, variable in enumerate(variables):
+        expected = slow(weights[i], gradients[:, i], decays=NAMES[i] == "dense/kernel")
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+
+
+def test_mixed_float16_scales_the_loss():
+    config = dataclasses.replace(CONFIG, mixed_precision="mixed_float16")
+    optimizer = optimizer_lib.build_optimizer(config, 0.1)
+    assert isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+
+
+def learning_rates(steps, **options):
+    schedule = optimizer_lib.build_learning_rate(
+        config_lib.TrainingConfig(learning_rate=1.0, **options), num_train_steps=100
+    )
+    return [float(schedule(step)) for step in steps]
+
+
+def test_polynomial_decay_follows_the_release():
+    rates = learning_rates([0, 5, 9, 10, 50, 100, 101])
+    np.testing.assert_allclose(rates, [0.0, 0.5, 0.9, 0.9, 0.5, 0.0, 0.0], atol=1e-6)
+
+
+def test_polynomial_decay_has_a_power():
+    rates = learning_rates([10, 50], poly_power=2.0)
+    np.testing.assert_allclose(rates, [0.81, 0.25], atol=1e-6)
+
+
+def test_warmup_starts_late():
+    rates = learning_rates([0, 20, 25, 30, 40], start_warmup_step=20)
+    np.testing.assert_allclose(rates, [0.0, 0.0, 0.5, 0.7, 0.6], atol=1e-6)
+
+
+def test_no_warmup():
+    np.testing.assert_allclose(learning_rates([0, 50], warmup_proportion=0.0), [1.0, 0.5])
+
+
+def test_inverse_sqrt_peaks_at_the_end_of_the_warmup():
+    rates = learning_rates([5, 10, 40, 90], learning_rate_schedule="inverse_sqrt")
+    np.testing.assert_allclose(rates, [0.5, 1.0, 1 / 2, 1 / 3], rtol=1e-6)
+
+
+def test_inverse_sqrt_counts_from_the_start_of_the_warmup():
+    options = {"learning_rate_schedule": "inverse_sqrt", "start_warmup_step": 20}
+    np.testing.assert_allclose(learning_rates([20, 25, 30, 60], **options), [0, 0.5, 1, 0.5])
+
+
+def test_inverse_sqrt_without_warmup():
+    options = {"learning_rate_schedule": "inverse_sqrt", "warmup_proportion": 0.0}
+    np.testing.assert_allclose(learning_rates([0, 1, 4], **options), [1, 1, 0.5])
+
+
+def test_schedules_survive_serialization():
+    schedule = optimizer_lib.build_learning_rate(CONFIG, 100)
+    config = schedule.get_config()
+    after = tf_keras.optimizers.schedules.deserialize(config.pop("after"))
+    again = optimizer_lib.LinearWarmup(**config, after=after)
+    assert float(again(33)) == float(schedule(33))
+
+
+def test_gradients_are_clipped_to_a_common_norm():
+    clipped, norm = optimizer_lib.clip_gradients([tf.constant([3.0]), tf.constant([0.0, 4.0])])
+    assert float(norm) == 5.0
+    np.testing.assert_allclose(np.concatenate(clipped), [0.6, 0.0, 0.8], rtol=1e-6)
+
+
+def test_small_gradients_are_left_alone():
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([0.3, 0.4])])
+    np.testing.assert_allclose(clipped[0], [0.3, 0.4], rtol=1e-6)
+
+
+def test_gradients_that_are_not_finite_all_become_nan():
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([np.inf]), tf.constant([1.0])])
+    assert np.isnan(np.concatenate(clipped)).all()

@@ -1,0 +1,150 @@
+"""A task small enough to be trained in a second, and a program that trains it."""
+
+import os
+import time
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+from absl import app, flags
+
+from etcmodel import training
+from etcmodel.ops import dropout as dropout_ops
+
+NUM_EXAMPLES = 24
+VOCAB_SIZE = 5
+NUM_INPUTS = 4
+_FEATURES = {
+    "inputs": tf.io.FixedLenFeature([NUM_INPUTS], tf.float32),
+    "token_id": tf.io.FixedLenFeature([], tf.int64),
+    "label": tf.io.FixedLenFeature([], tf.float32),
+}
+
+
+class Dropout(tf_keras.layers.Layer):
+    """Dropout whose masks depend on the step's seed."""
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def call(self, x, training=None):
+        return dropout_ops.dropout(x, self.rate) if training else x
+
+
+def write_records(directory, num_files=3):
+    """Writes the examples in TFRecord files; returns their pattern."""
+    random = np.random.default_rng(0)
+    for number in range(num_files):
+        with tf.io.TFRecordWriter(os.path.join(directory, f"train-{number}.tfrecord")) as writer:
+            for _ in range(NUM_EXAMPLES // num_files):
+                inputs = random.normal(size=NUM_INPUTS)
+                feature = {
+                    "inputs": _floats(inputs),
+                    "token_id": tf.train.Feature(
+                        int64_list=tf.train.Int64List(value=[random.integers(VOCAB_SIZE)])
+                    ),
+                    "label": _floats([inputs.sum()]),
+                }
+                example = tf.train.Example(features=tf.train.Features(feature=feature))
+                writer.write(example.SerializeToString())
+    return os.path.join(directory, "train-*.tfrecord")
+
+
+def _floats(values):
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+
+
+class ToyTask(training.Task):
+    """Predicts the sum of the inputs, less than well.
+
+    Args:
+        records: str. Pattern of the TFRecord files.
+        dropout: float. Dropout rate.
+        seconds_per_batch: float. Time that reading a batch takes.
+        evaluates: bool. Whether there is evaluation data (the training examples).
+    """
+
+    best_metric = "error"
+    higher_is_better = False
+    num_train_examples = NUM_EXAMPLES
+
+    def __init__(self, records, *, dropout=0.0, seconds_per_batch=0.0, evaluates=False):
+        self.records, self.dropout = records, dropout
+        self.seconds_per_batch, self.evaluates = seconds_per_batch, evaluates
+
+    def build_model(self):
+        inputs = tf_keras.Input([NUM_INPUTS], name="inputs")
+        token_id = tf_keras.Input([], dtype=tf.int64, name="token_id")
+        embedded = tf_keras.layers.Embedding(VOCAB_SIZE, 8)(token_id)
+        hidden = tf_keras.layers.Dense(8, activation="tanh")(inputs) + embedded
+        hidden = tf_keras.layers.LayerNormalization(name="layer_norm")(hidden)
+        hidden = Dropout(self.dropout)(hidden)
+        logit = tf_keras.layers.Dense(1, dtype="float32")(hidden)
+        unused = tf_keras.layers.Dense(1, name="unused")(hidden)
+        outputs = {"sum": logit[:, 0], "unused": unused}
+        return tf_keras.Model({"inputs": inputs, "token_id": token_id}, outputs)
+
+    def loss(self, outputs, features):
+        error = outputs["sum"] - features["label"]
+        squared, absolute = tf.reduce_mean(error**2), tf.reduce_mean(tf.abs(error))
+        return {"loss": squared + absolute, "squared": squared, "absolute": absolute}
+
+    def train_dataset(self, request):
+        batches = training.training_batches(self.records, self._parse, request, shuffle_buffer=8)
+        if not self.seconds_per_batch:
+            return batches
+
+        def wait(label):
+            time.sleep(self.seconds_per_batch)
+            return label
+
+        def slowly(features):
+            label = tf.numpy_function(wait, [features["label"]], tf.float32)
+            return {**features, "label": tf.ensure_shape(label, features["label"].shape)}
+
+        return batches.map(slowly)
+
+    def eval_dataset(self, batch_size):
+        if not self.evaluates:
+            return None
+        files = sorted(tf.io.gfile.glob(self.records))
+        return tf.data.TFRecordDataset(files).map(self._parse).batch(batch_size)
+
+    def evaluate(self, predictions):
+        errors = [abs(p["sum"] - p["label"]) for p in predictions]
+        return {"error": np.mean(errors), "count": len(errors)}
+
+    def run_config(self):
+        return {"dropout": self.dropout}
+
+    @staticmethod
+    def _parse(record):
+        return tf.io.parse_single_example(record, _FEATURES)
+
+
+def main(unused_argv):
+    """Trains the task as the flags say."""
+    values = flags.FLAGS
+    if values.num_logical_cpus > 1:
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        logical = [tf.config.LogicalDeviceConfiguration()] * values.num_logical_cpus
+        tf.config.set_logical_device_configuration(cpu, logical)
+    config = training.training_config_from_flags(values)
+    strategy = training.build_strategy(config)
+    task = ToyTask(
+        values.records,
+        dropout=values.dropout,
+        seconds_per_batch=values.seconds_per_batch,
+        evaluates=True,
+    )
+    print(training.train(task, config, strategy))
+
+
+if __name__ == "__main__":
+    training.define_training_flags(learning_rate=0.01, train_batch_size=4)
+    flags.DEFINE_string("records", None, "TFRecord files.")
+    flags.DEFINE_float("dropout", 0.0, "Dropout rate.")
+    flags.DEFINE_float("seconds_per_batch", 0.0, "Time that reading a batch takes.")
+    flags.DEFINE_integer("num_logical_cpus", 1, "Devices into which the CPU is split.")
+    app.run(main)
