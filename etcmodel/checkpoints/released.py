@@ -10,7 +10,7 @@ from absl import logging
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import modeling
 
-__all__ = ["LoadReport", "load_pretrained", "load_released_checkpoint"]
+__all__ = ["LoadReport", "initialize", "load_pretrained", "load_released_checkpoint"]
 
 # What a training checkpoint holds besides the model.
 _TRAINING_STATE = re.compile(r"(^|/)(global_step|adam_m|adam_v)$")
@@ -118,6 +118,31 @@ def load_pretrained(directory, checkpoint_name=None, **model_options):
     log = logging.warning if report.not_in_checkpoint else logging.info
     log("%s", report)
     return model
+
+
+def initialize(model, checkpoint):
+    """Sets a new model's weights from a released checkpoint or from one of `etcmodel.training`.
+
+    Args:
+        model: a built task model.
+        checkpoint: path prefix, or a directory with one checkpoint (or a training run's latest).
+    Raises:
+        ValueError: as `load_released_checkpoint`.
+    """
+    if tf.io.gfile.isdir(checkpoint):
+        latest = tf.train.latest_checkpoint(checkpoint)
+        checkpoint = latest or os.path.join(checkpoint, _only_checkpoint(checkpoint))
+    if not tf.io.gfile.exists(f"{checkpoint}.index"):
+        raise ValueError(f"No checkpoint at {checkpoint!r}.")
+    if (
+        "_CHECKPOINTABLE_OBJECT_GRAPH"
+        in tf.train.load_checkpoint(checkpoint).get_variable_to_shape_map()
+    ):
+        status = tf.train.Checkpoint(model=model).read(checkpoint)
+        status.assert_existing_objects_matched().expect_partial()
+        logging.info("%s: all variables loaded", checkpoint)
+    else:
+        logging.info("%s", load_released_checkpoint(model, checkpoint))
 
 
 def _only_checkpoint(directory):

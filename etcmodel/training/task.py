@@ -5,6 +5,8 @@ import dataclasses
 
 import tensorflow as tf
 
+from etcmodel import checkpoints
+
 __all__ = ["Task", "TrainDataRequest"]
 
 
@@ -92,10 +94,8 @@ class Task(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} has evaluation data but no `evaluate`")
 
     def initialize(self, model, init_checkpoint):
-        """Sets the weights of a new run from `init_checkpoint` (a path prefix or directory)."""
-        path = tf.train.latest_checkpoint(init_checkpoint) or init_checkpoint
-        status = tf.train.Checkpoint(model=model).read(path)
-        status.assert_existing_objects_matched().expect_partial()
+        """Sets the weights of a new run: `checkpoints.initialize`."""
+        checkpoints.initialize(model, init_checkpoint)
 
     def run_config(self):
         """What, beside the training options, decides the result: a dict that JSON can hold."""

@@ -17,6 +17,12 @@ LONG_FEATURES = (
 )
 GLOBAL_FEATURES = ("global_token_ids", "global_token_type_ids", "global_paragraph_breakpoints")
 DECODING_FEATURES = ("global_paragraph_ids", "global_sentence_ids")
+# What the model takes, and what fills each feature up to a common length.
+PADDING = {
+    **dict.fromkeys((*LONG_FEATURES, *GLOBAL_FEATURES), 0),
+    "long_sentence_ids": -1,
+    "long_paragraph_ids": -1,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -44,9 +44,7 @@ class HotpotQaModel(tf_keras.Model):
         ValueError: if `answer_encoding_method` is unknown.
     """
 
-    def __init__(
-        self, etc_config, *, answer_encoding_method="span", flat_sequence=False, **kwargs
-    ):
+    def __init__(self, etc_config, *, answer_encoding_method="span", flat_sequence=False, **kwargs):
         super().__init__(**{"name": "hotpotqa", "dtype": "float32", **kwargs})
         if answer_encoding_method not in ("span", "bio"):
             raise ValueError(
@@ -164,9 +162,7 @@ def loss(outputs, features):
     )
     parts = {
         "supporting_facts_loss": tf.reduce_sum(facts, axis=-1),
-        "answer_type_loss": _cross_entropy(
-            features["answer_types"], outputs["answer_type_logits"]
-        ),
+        "answer_type_loss": _cross_entropy(features["answer_types"], outputs["answer_type_logits"]),
     }
     if "answer_bio_logits" in outputs:
         bio = _cross_entropy(features["answer_bio_ids"], outputs["answer_bio_logits"])

@@ -1,0 +1,254 @@
+"""From model outputs to HotpotQA's prediction format.
+
+An answer is a span within one sentence or title, of at most `max_answer_length` tokens, whose
+sentence is predicted to be a supporting one. Its score is the product of the probabilities of its
+ends (span), or the mean of its tokens' probabilities (BIO).
+
+Differences from the release (`release_compatible=True` repeats it):
+- There the CLS token counts as a supporting sentence whenever the last global token does.
+- There the later of two spans with the same score wins, here the earlier one.
+- There the answer is empty without a span in a supporting sentence; here it is the best span of
+  any sentence, since an empty answer is never right.
+- There SentencePiece answers are spelled from the pieces, with `<unk>`; here they are the raw text.
+- There a fact is listed twice where two paragraphs have the same title.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from etcmodel.models import text_alignment
+
+from .config import ANSWER_TYPES, BIO_IDS
+
+__all__ = ["DecodingConfig", "generate_predictions"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingConfig:
+    """Settings of `generate_predictions`.
+
+    Attributes:
+        answer_encoding_method: 'span' or 'bio'.
+        supporting_fact_threshold: float. Least probability of a supporting fact.
+        max_answer_length: int. Longest answer, in tokens.
+        do_lower_case: bool. What the word piece tokenizer did.
+        sentence_token_type_id, title_token_type_id: int. As in `HotpotQAInputConfig`.
+        answer_types_map: dict of 'span', 'yes', 'no' to their ids.
+        release_compatible: bool. Repeat the faults of the authors' release.
+    """
+
+    answer_encoding_method: str = "span"
+    supporting_fact_threshold: float = 0.5
+    max_answer_length: int = 30
+    do_lower_case: bool = True
+    sentence_token_type_id: int = 1
+    title_token_type_id: int = 2
+    answer_types_map: dict = dataclasses.field(default_factory=lambda: dict(ANSWER_TYPES))
+    release_compatible: bool = False
+
+    def __post_init__(self):
+        if self.answer_encoding_method not in ("span", "bio"):
+            raise ValueError(
+                "`answer_encoding_method` must be 'span' or 'bio'. "
+                f"Received: {self.answer_encoding_method!r}"
+            )
+        if not 0 <= self.supporting_fact_threshold <= 1:
+            raise ValueError(
+                "`supporting_fact_threshold` must lie in [0, 1]. "
+                f"Received: {self.supporting_fact_threshold}"
+            )
+        if self.max_answer_length < 1:
+            raise ValueError(
+                f"`max_answer_length` must be at least 1. Received: {self.max_answer_length}"
+            )
+
+
+def generate_predictions(outputs, examples, tokenizer, config):
+    """Decodes the outputs of a model.
+
+    Args:
+        outputs: iterable of dict of NumPy arrays, one an example (L long, G global tokens, k best):
+            unique_ids: str or bytes, scalar or [1].
+            long_token_ids, long_sentence_ids, long_token_type_ids: int [L].
+            global_paragraph_ids, global_sentence_ids: int [G].
+            long_tokens_to_unigrams: int [L]; only used with word pieces and `release_compatible`.
+            supporting_facts_probs: float [G].
+            answer_types: int, scalar or [1].
+            answer_begin_top_probs, answer_end_top_probs: float [k]; answer_begin_top_indices,
+                answer_end_top_indices: int [k]; all four for spans.
+            answer_bio_probs: float [L], answer_bio_ids: int [L]; for BIO.
+        examples: iterable of the `HotpotQAExample`s. Outputs of other examples are ignored.
+        tokenizer: the `FullTokenizer` that the features were made with.
+        config: a `DecodingConfig`.
+
+    Returns:
+        {"answer": {id: str}, "sp": {id: [[title, sentence index], …]}} for every example; without
+        an output the answer is empty and there is no fact.
+
+    Raises:
+        ValueError: if there are outputs, but none of them is of one of the examples.
+    """
+    examples = {example.example_id: example for example in examples}
+    prediction = {
+        "answer": dict.fromkeys(examples, ""),
+        "sp": {example_id: [] for example_id in examples},
+    }
+    example_id, num_found = None, 0
+    for output in outputs:
+        example_id = _text(output["unique_ids"])
+        if example_id in examples:
+            num_found += 1
+            decoder = _Decoder(output, examples[example_id], tokenizer, config)
+            prediction["answer"][example_id] = decoder.answer()
+            prediction["sp"][example_id] = decoder.supporting_facts()
+    if example_id is not None and not num_found:
+        raise ValueError(f"No output is of one of the examples; the last has id {example_id!r}.")
+    return prediction
+
+
+def _text(value):
+    value = np.ravel(value)[0]
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+class _Decoder:
+    """Decodes the outputs for one example."""
+
+    def __init__(self, output, example, tokenizer, config):
+        self._output = output
+        self._example = example
+        self._tokenizer = tokenizer
+        self._config = config
+        self._sentence_ids = np.asarray(output["long_sentence_ids"])
+        self._types = np.asarray(output["long_token_type_ids"])
+        probs = np.asarray(output["supporting_facts_probs"])
+        self._supports = probs >= config.supporting_fact_threshold
+
+    def supporting_facts(self):
+        """[[title, sentence index], …] in the order of the global input."""
+        facts = []
+        for position in np.flatnonzero(self._supports):
+            paragraph, sentence = self._place(position)
+            if paragraph is not None and sentence >= 0:
+                fact = [paragraph.title, sentence]
+                if self._config.release_compatible or fact not in facts:
+                    facts.append(fact)
+        return facts
+
+    def answer(self):
+        """The answer's text, '' where there is none."""
+        names = {index: name for name, index in self._config.answer_types_map.items()}
+        answer_type = names[int(np.ravel(self._output["answer_types"])[0])]
+        if answer_type != "span":
+            return answer_type
+        span = self._best_span()
+        if span is None:
+            return ""
+        return self._release_text(*span) if self._config.release_compatible else self._text(*span)
+
+    def _best_span(self):
+        """(first, last) long token of the best valid span, or None."""
+        make = self._span_candidates if self._is_span() else self._bio_candidates
+        best, best_rank = None, None
+        for first, last, score in make():
+            if not self._is_valid(first, last):
+                continue
+            supported = bool(self._supports[self._sentence_ids[first]])
+            if self._config.release_compatible:
+                if supported and (best is None or score >= best_rank):
+                    best, best_rank = (first, last), score
+            elif best is None or (supported, score) > best_rank:
+                best, best_rank = (first, last), (supported, score)
+        return best
+
+    def _is_span(self):
+        return self._config.answer_encoding_method == "span"
+
+    def _is_valid(self, first, last):
+        config = self._config
+        types = (config.sentence_token_type_id, config.title_token_type_id)
+        sentence_id = self._sentence_ids[first]
+        return (
+            0 <= last - first < config.max_answer_length
+            and sentence_id == self._sentence_ids[last]
+            and self._types[first] in types
+            and (config.release_compatible or sentence_id >= 0)
+        )
+
+    def _span_candidates(self):
+        begins, ends = (
+            list(
+                zip(
+                    self._output[f"answer_{end}_top_indices"],
+                    self._output[f"answer_{end}_top_probs"],
+                    strict=True,
+                )
+            )
+            for end in ("begin", "end")
+        )
+        for (first, begin_prob), (last, end_prob) in itertools.product(begins, ends):
+            yield int(first), int(last), begin_prob * end_prob
+
+    def _bio_candidates(self):
+        """Runs of tokens: a begin and the insides after it, or insides alone."""
+        ids = np.asarray(self._output["answer_bio_ids"])
+        probs = np.asarray(self._output["answer_bio_probs"])
+        is_in = ids != BIO_IDS["outside"]
+        was_in = np.concatenate([[False], is_in[:-1]])
+        starts = np.flatnonzero(is_in & ((ids == BIO_IDS["begin"]) | ~was_in))
+        for first in starts:
+            last = int(first)
+            while last + 1 < len(ids) and ids[last + 1] == BIO_IDS["inside"]:
+                last += 1
+            yield int(first), last, probs[first : last + 1].mean()
+
+    def _place(self, position):
+        """The paragraph and the sentence index (-1: title) of a global token, or (None, -1)."""
+        index = int(self._output["global_paragraph_ids"][position])
+        sentence = int(self._output["global_sentence_ids"][position])
+        if not 0 <= index < len(self._example.paragraphs):
+            return None, -1
+        return self._example.paragraphs[index], sentence
+
+    def _sentence(self, first):
+        """The raw text of the sentence or title that long token `first` is in."""
+        paragraph, sentence = self._place(self._sentence_ids[first])
+        if paragraph is None:
+            return ""
+        if self._types[first] == self._config.title_token_type_id:
+            return paragraph.title
+        return paragraph.sentences[sentence] if 0 <= sentence < len(paragraph.sentences) else ""
+
+    def _text(self, first, last):
+        """The raw text of a span, by tokenizing its sentence again."""
+        sentence = self._sentence(first)
+        start = int(np.flatnonzero(self._sentence_ids == self._sentence_ids[first])[0])
+        first, last = first - start, last - start
+        if self._tokenizer.sp_model:
+            tokenized = text_alignment.get_sentencepiece_tokenized_text(sentence, self._tokenizer)
+            tokens = tokenized.chars_to_tokens
+            chars = [char for char, token in enumerate(tokens) if first <= token <= last]
+            return tokenized.text[chars[0] : chars[-1] + 1].strip() if chars else ""
+        tokenized = text_alignment.get_wordpiece_tokenized_text(sentence, self._tokenizer)
+        words = tokenized.tokens_to_unigrams[first : last + 1]
+        return self._final_text(tokenized.tokens[first : last + 1], tokenized.unigrams, words)
+
+    def _release_text(self, first, last):
+        """The text of a span as the release finds it, sometimes in another sentence."""
+        ids = self._output["long_token_ids"][first : last + 1]
+        tokens = self._tokenizer.convert_ids_to_tokens(ids)
+        if self._tokenizer.sp_model:
+            return text_alignment.sentencepiece_detokenize(tokens)
+        unigrams, _, _ = text_alignment.whitespace_split_with_indices(self._sentence(first))
+        words = self._output["long_tokens_to_unigrams"][first : last + 1]
+        return self._final_text(tokens, unigrams, words)
+
+    def _final_text(self, tokens, unigrams, words):
+        """Projects word pieces onto the `unigrams` number `words[0]` to `words[-1]`."""
+        if not len(words):
+            return ""
+        raw = " ".join(unigrams[words[0] : words[-1] + 1])
+        normalized = text_alignment.wordpiece_tokens_to_normalized_text(tokens)
+        return text_alignment.get_final_text(normalized, raw, self._config.do_lower_case)

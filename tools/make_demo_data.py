@@ -1,0 +1,126 @@
+"""Writes a small invented dataset, and a vocabulary for it, to train and try a model offline.
+
+    python -m etcmodel.tools.make_demo_data --dataset=hotpotqa --output_dir=demo_data
+
+The same flags give the same bytes on every machine.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import re
+import string
+
+from absl import app, flags
+
+from . import demo_hotpotqa
+
+__all__ = ["build_vocab", "make_demo_data"]
+
+# Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`.
+GENERATORS = {"hotpotqa": demo_hotpotqa}
+
+# Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
+SPECIAL_PIECES = [
+    "[PAD]",
+    *(f"[unused{i}]" for i in range(99)),
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+]
+MAX_VOCAB_SIZE = 1000
+
+
+def build_vocab(texts, *, max_size=MAX_VOCAB_SIZE):
+    """Makes an uncased WordPiece vocabulary of characters and whole words.
+
+    Words of ASCII letters and digits are never unknown: what is not a piece falls into characters.
+
+    Args:
+        texts: iterable of str.
+        max_size: int. The rarest words are left out beyond this many pieces.
+    Returns:
+        list of str. Special pieces, characters, `##` characters, then words, frequent ones first.
+    """
+    counts = collections.Counter()
+    for text in texts:
+        counts.update(re.findall(r"\w+|[^\w\s]", text.lower()))
+    inner = {*string.ascii_lowercase, *string.digits, *"".join(filter(str.isalnum, counts))}
+    characters = sorted({*inner, *string.punctuation, *"".join(counts)})
+    pieces = [*SPECIAL_PIECES, *characters, *(f"##{character}" for character in sorted(inner))]
+    words = sorted((-count, word) for word, count in counts.items() if len(word) > 1)
+    return pieces + [word for _, word in words[: max(0, max_size - len(pieces))]]
+
+
+def _write_atomically(path, text):
+    """Writes a file under a temporary name first: no reader ever sees half of it."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _to_json(examples):
+    """JSON with one example a line, so that people and `head` can look into the file."""
+    return "[\n" + ",\n".join(json.dumps(example) for example in examples) + "\n]\n"
+
+
+def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
+    """Writes `<dataset>_train.json`, `<dataset>_dev.json` and `vocab.txt` into `output_dir`.
+
+    Args:
+        dataset: str. A key of `GENERATORS`.
+        output_dir: str. Made if missing.
+        num_train: int. Number of training examples.
+        num_dev: int. Number of dev examples.
+        seed: int. Decides all the examples.
+    Returns:
+        dict with the paths of "train", "dev" and "vocab".
+    Raises:
+        ValueError: if `dataset` is unknown.
+    """
+    if dataset not in GENERATORS:
+        raise ValueError(f"`dataset` must be one of {sorted(GENERATORS)}. Received: {dataset=}")
+    generator = GENERATORS[dataset]
+    train, dev = (
+        generator.make_examples(split=split, num_examples=num_examples, seed=seed)
+        for split, num_examples in (("train", num_train), ("dev", num_dev))
+    )
+    vocab = build_vocab(text for example in train for text in generator.texts(example))
+    contents = {
+        "train": (f"{dataset}_train.json", _to_json(train)),
+        "dev": (f"{dataset}_dev.json", _to_json(dev)),
+        "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
+    }
+    os.makedirs(output_dir, exist_ok=True)
+    paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
+    for key, (_, text) in contents.items():
+        _write_atomically(paths[key], text)
+    return paths
+
+
+def define_flags():
+    """Defines the program's flags; importing this module for its functions defines none."""
+    flags.DEFINE_enum("dataset", "hotpotqa", sorted(GENERATORS), "Whose format to write.")
+    flags.DEFINE_string("output_dir", None, "Directory for the files.", required=True)
+    flags.DEFINE_integer("num_train", 20_000, "Number of training examples.", lower_bound=1)
+    flags.DEFINE_integer("num_dev", 1_000, "Number of dev examples.", lower_bound=1)
+    flags.DEFINE_integer("seed", 0, "Another seed gives other examples.")
+
+
+def main(unused_argv):
+    names = ("dataset", "output_dir", "num_train", "num_dev", "seed")
+    paths = make_demo_data(**{name: flags.FLAGS[name].value for name in names})
+    print("\n".join(paths.values()))
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
