@@ -116,11 +116,11 @@ def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
     with tf.name_scope(name or "split_into_blocks"):
         tensor = tf.convert_to_tensor(tensor)
         axis %= tensor.shape.rank
-        tensor = pad_to_multiple(tensor, block_len, axis, constant_values=pad_value)
+        # Taken before padding, which by an unknown number hides the known lengths.
         shape = get_shape_list(tensor)
-        return tf.reshape(
-            tensor, [*shape[:axis], shape[axis] // block_len, block_len, *shape[axis + 1 :]]
-        )
+        num_blocks = -(-shape[axis] // block_len)
+        tensor = pad_to_multiple(tensor, block_len, axis, constant_values=pad_value)
+        return tf.reshape(tensor, [*shape[:axis], num_blocks, block_len, *shape[axis + 1 :]])
 
 
 def concat_3_blocks(blocked_seq, name=None):

@@ -12,6 +12,7 @@ __all__ = [
     "default_initializer",
     "fresh",
     "serialize_initializer",
+    "serialize_layer",
 ]
 
 
@@ -36,6 +37,16 @@ def default_initializer(initializer_range=0.02):
 def serialize_initializer(initializer):
     """The config form of an initializer, None included."""
     return None if initializer is None else tf_keras.initializers.serialize(initializer)
+
+
+def serialize_layer(layer):
+    """The config form of a layer that is part of another one.
+
+    Left out is what Keras notes once the layer is built: a part made from it would be built at
+    once, outside the whole's name scope.
+    """
+    config = tf_keras.layers.serialize(layer)
+    return {name: value for name, value in config.items() if name != "build_config"}
 
 
 def build_sublayer(layer, input_shape):

@@ -73,10 +73,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        if num_hidden_layers < 1:
-            raise ValueError(
-                f"`num_hidden_layers` must be at least 1. Received: {num_hidden_layers}"
-            )
+        _check_num_layers(num_hidden_layers)
         if grad_checkpointing_period < 0:
             raise ValueError(
                 "`grad_checkpointing_period` must not be negative. Received: "
@@ -251,6 +248,11 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         }
 
 
+def _check_num_layers(num_hidden_layers):
+    if num_hidden_layers < 1:
+        raise ValueError(f"`num_hidden_layers` must be at least 1. Received: {num_hidden_layers}")
+
+
 def _run_layers(layers, long_hidden, global_hidden, options):
     """Attention and feed-forward layers in turn: [long_output, global_output]."""
     training = options["training"]
@@ -297,6 +299,8 @@ class RelativeTransformerLayers(tf_keras.layers.Layer):
         training: bool.
     Returns:
         float [batch, seq_len, hidden_size].
+    Raises:
+        ValueError: if a number is out of range.
     """
 
     def __init__(
@@ -316,6 +320,7 @@ class RelativeTransformerLayers(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        _check_num_layers(num_hidden_layers)
         self.hidden_size = hidden_size
         self.num_hidden_layers = num_hidden_layers
         self.num_attention_heads = num_attention_heads

@@ -119,7 +119,7 @@ class ResidualBlock(tf_keras.layers.Layer):
         return kwargs
 
     def get_config(self):
-        serialize = tf_keras.layers.serialize
+        serialize = helpers.serialize_layer
         inner = None if self.has_default_inner_layer else serialize(self.inner_layer)
         return {
             **super().get_config(),

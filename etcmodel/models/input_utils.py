@@ -1,8 +1,8 @@
 """Side inputs of `GlobalLocalTransformerLayers`: masks and relative labels from structure.
 
 Labels, with k = `relative_pos_max_distance`: 0 to 2k relative positions within the long or within
-the global input; 2k + 1 a long token and the global token of its sentence (both directions);
-2k + 2 any other pair of a long and a global token. Pairs in different examples are masked.
+the global input; 2k + 2 a long token and the global token of its sentence (both directions);
+2k + 1 any other pair of a long and a global token. Pairs in different examples are masked.
 """
 
 import base64

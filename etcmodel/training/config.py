@@ -76,6 +76,9 @@ class TrainingConfig:
     mixed_precision: str = _option(
         "float32", "Number format of the layers' arithmetic.", choices=PRECISIONS
     )
+    jit_compile: bool = _option(
+        False, "Compile the forward and backward pass with XLA: slower to start, often faster."
+    )
     random_seed: int = _option(0, "Seed of initial weights, example order and dropout.")
     save_checkpoints_steps: int = _option(
         500, "Steps between two checkpoints (and evaluations).", same_result=True

@@ -17,6 +17,7 @@ __all__ = ["RUN_MODES", "define_training_flags", "training_config_from_flags"]
 RUN_MODES = ("train", "evaluate", "predict", "export")
 
 _DEFINERS = {
+    bool: flags.DEFINE_bool,
     int: flags.DEFINE_integer,
     float: flags.DEFINE_float,
     str: flags.DEFINE_string,

@@ -111,14 +111,20 @@ class Trainer(orbit.StandardTrainer):
         seed = fold_in([self._config.random_seed, 0], self._global_step)
         seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
         variables = self._model.trainable_variables
-        gradients, losses = gradients_lib.mean_gradients(
-            self._losses,
-            variables,
-            features,
-            num_parts=self._config.gradient_accumulation_steps,
-            seed=seed,
-            scale_loss=self._optimizer.get_scaled_loss if self._scales_loss else tf.identity,
-        )
+
+        def mean_gradients(features, seed):
+            return gradients_lib.mean_gradients(
+                self._losses,
+                variables,
+                features,
+                num_parts=self._config.gradient_accumulation_steps,
+                seed=seed,
+                scale_loss=self._optimizer.get_scaled_loss if self._scales_loss else tf.identity,
+            )
+
+        if self._config.jit_compile:
+            mean_gradients = tf.function(mean_gradients, jit_compile=True)
+        gradients, losses = mean_gradients(features, seed)
         norm = self._update(replica, gradients, variables)
         return {**losses, "gradient_norm": norm}
 

@@ -72,6 +72,13 @@ _ANSWER_ENCODING = flags.DEFINE_enum(
 _FLAT_SEQUENCE = flags.DEFINE_bool(
     "flat_sequence", False, "Ignore paragraphs in masks and labels (paper, table 3)."
 )
+_INITIALIZATION = flags.DEFINE_enum(
+    "initialization",
+    "random",
+    ["random", "mimetic"],
+    "Weights of a new run without --init_checkpoint; mimetic (see etcmodel.models.initialization) "
+    "lets small models learn from little data.",
+)
 _THRESHOLD = flags.DEFINE_float(
     "supporting_fact_threshold", 0.5, "Least probability of a supporting fact, from 0 to 1."
 )
@@ -138,6 +145,7 @@ def _task_config():
         train_pattern=_TRAIN_PATTERN.value,
         eval_pattern=_EVAL_PATTERN.value,
         num_train_examples=_NUM_TRAIN.value,
+        initialization=_INITIALIZATION.value,
         gold_json_file=_GOLD.value,
         predictions_file=_predictions_file(),
     )

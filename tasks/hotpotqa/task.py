@@ -8,7 +8,7 @@ import os
 import tensorflow as tf
 
 from etcmodel import training
-from etcmodel.models import modeling, tokenization
+from etcmodel.models import initialization, modeling, tokenization
 
 from . import decode, evaluate, examples, inputs, model
 from .config import HotpotQAInputConfig
@@ -32,6 +32,7 @@ class HotpotQaConfig:
         do_lower_case: bool. For word pieces.
         train_pattern, eval_pattern: file patterns of TFRecords, or None.
         num_train_examples: int or None. None: the records are counted.
+        initialization: 'random', or 'mimetic' (`mimetic_initialization`).
         gold_json_file: HotpotQA JSON with the examples of `eval_pattern`, or None.
         predictions_file: where evaluations write their predictions, or None.
     """
@@ -50,6 +51,7 @@ class HotpotQaConfig:
     train_pattern: str | None = None
     eval_pattern: str | None = None
     num_train_examples: int | None = None
+    initialization: str = "random"
     gold_json_file: str | None = None
     predictions_file: str | None = None
 
@@ -126,6 +128,8 @@ class HotpotQaTask(training.Task):
             flat_sequence=self.config.flat_sequence,
         )
         task_model.build()
+        if self.config.initialization == "mimetic":
+            initialization.mimetic_initialization(task_model.etc_model)
         return task_model
 
     def loss(self, outputs, features):
@@ -165,6 +169,7 @@ class HotpotQaTask(training.Task):
             "flat_sequence",
             "train_pattern",
             "num_train_examples",
+            "initialization",
         )
         return {
             "etc_config": self.config.etc_config.to_dict(),

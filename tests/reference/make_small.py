@@ -17,7 +17,7 @@ import sys
 import numpy as np
 
 from etcmodel.models import tokenization
-from tests.reference import cases, shrink_vocabulary
+from tests.reference import cases, shrink_vocabulary, small_core
 
 TOPICS = ("tokenization", "hotpotqa")
 WORDPIECE = "vocab/bert_uncased_vocab.txt"
@@ -178,6 +178,7 @@ def main(arguments):
         write_file(topic, name, flags.target, id_maps)
     for topic in TOPICS:
         write_manifest(topic, kept[topic], flags.target)
+    kept[small_core.TOPIC] = small_core.write(flags.target)
     (flags.target / "README.md").write_text(README, encoding="utf-8")
     size = sum(path.stat().st_size for path in flags.target.rglob("*") if path.is_file())
     print(f"{sum(map(len, kept.values()))} cases, {size / 1000:.0f} kB")

@@ -119,10 +119,8 @@ def check_function(case):
 
 
 def check_config(case):
-    if "init" in case:
-        config = construct(case, {})
-    else:
-        config = public_object(case["api"])(**case["call"])
+    make = public_object(case["api"])
+    config = construct(case, {}) if "init" in case else make(**case["call"])
     assert config.to_dict() == case["to_dict"]
     if "to_json_string" in case:
         assert config.to_json_string() == case["to_json_string"]

@@ -5,9 +5,9 @@ import functools
 
 import numpy as np
 import pytest
-from etcmodel.tasks.hotpotqa import decode, evaluate, examples
 
 from etcmodel.models import text_alignment, tokenization
+from etcmodel.tasks.hotpotqa import decode, evaluate, examples
 from tests.reference import cases
 
 TOPIC = "hotpotqa"

@@ -3,6 +3,7 @@
 import collections
 
 import pytest
+
 from etcmodel.tools import demo_hotpotqa
 from etcmodel.tools.baselines import (
     BASELINES,

@@ -8,6 +8,7 @@ import pathlib
 import re
 
 import pytest
+
 from etcmodel.tools import demo_hotpotqa
 from etcmodel.tools.make_demo_data import build_vocab, make_demo_data
 

@@ -189,8 +189,7 @@ class RelativeAttention(tf_keras.layers.Layer):
             "initializer": helpers.serialize_initializer(self.initializer),
             "use_one_hot_lookup": self.use_one_hot_lookup,
             **{
-                name: tf_keras.layers.serialize(getattr(self, name))
-                for name in _PROJECTION_ARGUMENTS
+                name: helpers.serialize_layer(getattr(self, name)) for name in _PROJECTION_ARGUMENTS
             },
         }
 

@@ -5,11 +5,11 @@ import pathlib
 
 import numpy as np
 import pytest
+
+from etcmodel.models import tokenization
 from etcmodel.tasks.hotpotqa import evaluate, examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.tasks.hotpotqa.decode import DecodingConfig, generate_predictions
-
-from etcmodel.models import tokenization
 
 WORDS = "who ? rose town the red sings , . blue sky ##ly loud"
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"

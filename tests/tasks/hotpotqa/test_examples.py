@@ -3,10 +3,10 @@
 import pathlib
 
 import pytest
-from etcmodel.tasks.hotpotqa import examples
-from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 
 from etcmodel.models import tokenization
+from etcmodel.tasks.hotpotqa import examples
+from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

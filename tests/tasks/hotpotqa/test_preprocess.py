@@ -11,12 +11,12 @@ import pytest
 import tensorflow as tf
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import fn_runner
-from etcmodel.tasks.hotpotqa import conversion, examples
-from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 
 from etcmodel import preprocessing
 from etcmodel.models import tokenization
 from etcmodel.preprocessing import pipeline
+from etcmodel.tasks.hotpotqa import conversion, examples
+from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 WORDS = "where is the rose ? town red blue in a . yes no"

@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
-from etcmodel.tasks.hotpotqa import examples
 
+from etcmodel.tasks.hotpotqa import examples
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 

@@ -1,0 +1,173 @@
+"""Loading checkpoints with the release's names: what is loaded, what is told, what is refused."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel import checkpoints
+from etcmodel.models import modeling
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=11,
+    segment_vocab_size=4,
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    local_radius=2,
+    relative_pos_max_distance=1,
+    relative_vocab_size=6,
+    max_absolute_position_embeddings=5,
+    intermediate_size=12,
+)
+KERNEL = (
+    "etc_document_bert/global_local_transformer_layers/fused_att_layer_0/"
+    "fused_global_local_att/long_query_projection/linear/kernel"
+)
+
+
+def make_model():
+    model = modeling.EtcModel(CONFIG)
+    model(np.array([[1, 2]]), np.array([[3]]))
+    return model
+
+
+def random_values(model, seed=0):
+    """A value for each of the release's names of the model."""
+    rng = np.random.default_rng(seed)
+    names = checkpoints.release_names(model)
+    return {name: rng.normal(size=v.shape).astype(np.float32) for name, v in names.items()}
+
+
+def write_checkpoint(directory, values, name="model.ckpt"):
+    """What the authors' TF1 programs write: the V2 format, without an object graph."""
+    prefix = os.path.join(directory, name)
+    names = list(values)
+    tensors = [tf.convert_to_tensor(values[name]) for name in names]
+    tf.raw_ops.SaveV2(
+        prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors
+    )
+    return prefix
+
+
+def write_config(directory):
+    with open(os.path.join(directory, "etc_config.json"), "w", encoding="utf-8") as file:
+        file.write(CONFIG.to_json_string())
+
+
+@pytest.fixture(scope="module")
+def values():
+    return random_values(make_model())
+
+
+def assert_has(model, values):
+    for name, variable in checkpoints.release_names(model).items():
+        np.testing.assert_array_equal(variable, values[name], err_msg=name)
+
+
+def test_names_are_the_paths_of_the_release(values):
+    assert KERNEL in values
+    assert "etc_document_bert/token_emb_lookup/embedding_table" in values
+    assert "etc_document_bert/long_emb_layer_norm/gamma" in values
+    assert "position_emb_lookup_global/embedding_table" in values
+    assert len(values) == len(make_model().trainable_weights)
+
+
+def test_a_pretrained_model_comes_from_its_directory(tmp_path, values):
+    write_config(tmp_path)
+    write_checkpoint(tmp_path, values)
+    model = checkpoints.load_pretrained(str(tmp_path))
+    assert model.config == CONFIG
+    assert_has(model, values)
+    outputs = model(np.array([[1, 2]]), np.array([[3]]))
+    assert_has(model, values)
+    assert np.isfinite(outputs[0]).all()
+
+
+def test_options_reach_the_model(tmp_path, values):
+    write_config(tmp_path)
+    write_checkpoint(tmp_path, values)
+    assert checkpoints.load_pretrained(str(tmp_path), is_training=False).is_training is False
+
+
+def test_a_checkpoint_of_a_tf1_session_is_read(tmp_path):
+    values = random_values(make_model(), seed=1)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        for name, value in values.items():
+            tf.compat.v1.get_variable(name, initializer=value)
+        session.run(tf.compat.v1.global_variables_initializer())
+        prefix = tf.compat.v1.train.Saver().save(session, str(tmp_path / "model.ckpt"), 17)
+    model = make_model()
+    checkpoints.load_released_checkpoint(model, prefix)
+    assert_has(model, values)
+
+
+def test_the_report_tells_loaded_missing_unused_and_training_state(tmp_path, values):
+    kept = {name: value for name, value in values.items() if name != KERNEL}
+    slots = {f"{KERNEL}/adam_m": np.zeros(3), f"{KERNEL}/adam_v": np.zeros(3)}
+    extra = {"global_step": np.int64(7), "cls/predictions/output_bias": np.zeros(2)}
+    prefix = write_checkpoint(tmp_path, {**kept, **slots, **extra})
+    model = make_model()
+    before = checkpoints.release_names(model)[KERNEL].numpy()
+    report = checkpoints.load_released_checkpoint(model, prefix)
+    assert set(report.loaded) == set(kept)
+    assert report.not_in_checkpoint == (KERNEL,)
+    assert report.unused == ("cls/predictions/output_bias",)
+    assert set(report.training_state) == {*slots, "global_step"}
+    assert report.checkpoint == prefix
+    assert_has(model, {**kept, KERNEL: before})
+    text = str(report)
+    assert f"{len(kept)} variables loaded, 1 left at their initial values" in text
+    assert f"initial value: {KERNEL}" in text
+    assert "not used: cls/predictions/output_bias" in text
+    assert "3 entries of training state skipped" in text
+
+
+def test_other_shapes_are_named_and_nothing_is_loaded(tmp_path, values):
+    table = "etc_document_bert/token_emb_lookup/embedding_table"
+    wrong = {**values, table: np.zeros([13, 8], np.float32), KERNEL: np.zeros([8], np.float32)}
+    prefix = write_checkpoint(tmp_path, wrong)
+    model = make_model()
+    before = {name: v.numpy() for name, v in checkpoints.release_names(model).items()}
+    with pytest.raises(ValueError) as error:
+        checkpoints.load_released_checkpoint(model, prefix)
+    assert f"{table}: [11, 8] in the model, [13, 8] in the checkpoint" in str(error.value)
+    assert f"{KERNEL}: [8, 8] in the model, [8] in the checkpoint" in str(error.value)
+    assert prefix in str(error.value)
+    assert_has(model, before)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    prefix = write_checkpoint(tmp_path, {"bert/pooler/dense/kernel": np.zeros(2)})
+    with pytest.raises(ValueError, match="No variable of 'etc_document_bert' is in .*bert/pooler"):
+        checkpoints.load_released_checkpoint(make_model(), prefix)
+
+
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(ValueError, match="No readable checkpoint at .*absent.ckpt"):
+        checkpoints.load_released_checkpoint(make_model(), str(tmp_path / "absent.ckpt"))
+
+
+def test_a_missing_config_is_named(tmp_path, values):
+    write_checkpoint(tmp_path, values)
+    with pytest.raises(ValueError, match=f"'{tmp_path}' has no etc_config.json"):
+        checkpoints.load_pretrained(str(tmp_path))
+
+
+def test_a_directory_without_checkpoint_is_refused(tmp_path):
+    write_config(tmp_path)
+    with pytest.raises(ValueError, match="must hold one checkpoint; found none"):
+        checkpoints.load_pretrained(str(tmp_path))
+
+
+def test_of_several_checkpoints_one_must_be_named(tmp_path, values):
+    write_config(tmp_path)
+    others = random_values(make_model(), seed=2)
+    write_checkpoint(tmp_path, values, "model.ckpt-1")
+    write_checkpoint(tmp_path, others, "model.ckpt-2")
+    with pytest.raises(ValueError, match=r"found \['model.ckpt-1', 'model.ckpt-2'\].*Give"):
+        checkpoints.load_pretrained(str(tmp_path))
+    assert_has(checkpoints.load_pretrained(str(tmp_path), "model.ckpt-2"), others)
+    write_checkpoint(tmp_path, values, "model.ckpt")
+    assert_has(checkpoints.load_pretrained(str(tmp_path)), values)

@@ -1,0 +1,251 @@
+"""What may and may not change the encoder's outputs."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.models import input_utils, modeling
+from etcmodel.ops import dropout as dropout_ops
+
+SMALL = modeling.EtcConfig(
+    vocab_size=11,
+    segment_vocab_size=4,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    local_radius=2,
+    relative_pos_max_distance=2,
+    relative_vocab_size=8,
+    intermediate_size=12,
+    initializer_range=0.3,
+)
+FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=6)
+seeds = st.integers(0, 2**16)
+
+
+def make_model(**options):
+    """Initial label biases and the like are 0, which would hide faults: everything is random."""
+    changes = {name: options.pop(name) for name in set(options) & set(vars(SMALL))}
+    model = modeling.EtcModel(dataclasses.replace(SMALL, **changes), **options)
+    model(np.array([[1, 2]]), np.array([[3]]))
+    rng = np.random.default_rng(0)
+    model.set_weights([rng.normal(scale=0.4, size=w.shape) for w in model.get_weights()])
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_model()
+
+
+def random_example(rng, long_len, global_len):
+    """Token ids of one example, and the sentence of each long token."""
+    return {
+        "token_ids": rng.integers(1, 11, long_len),
+        "global_token_ids": rng.integers(1, 11, global_len),
+        "sentence_ids": np.sort(rng.integers(0, global_len, long_len)),
+    }
+
+
+def joined(examples, long_len, global_len):
+    """Examples one after the other in a row, padded: the model's inputs without side inputs."""
+    token_ids, global_token_ids = np.zeros([1, long_len], int), np.zeros([1, global_len], int)
+    sentence_ids = np.zeros([1, long_len], int)
+    long_ids, global_ids = np.zeros([1, long_len], int), np.zeros([1, global_len], int)
+    long_start = global_start = 0
+    for number, example in enumerate(examples, start=1):
+        long_end = long_start + len(example["token_ids"])
+        global_end = global_start + len(example["global_token_ids"])
+        token_ids[0, long_start:long_end] = example["token_ids"]
+        sentence_ids[0, long_start:long_end] = example["sentence_ids"] + global_start
+        global_token_ids[0, global_start:global_end] = example["global_token_ids"]
+        long_ids[0, long_start:long_end] = number
+        global_ids[0, global_start:global_end] = number
+        long_start, global_start = long_end, global_end
+    return token_ids, global_token_ids, sentence_ids, long_ids, global_ids
+
+
+def run(model, token_ids, global_token_ids, sentence_ids, long_ids, global_ids, **options):
+    side_inputs = input_utils.make_global_local_transformer_side_inputs_from_example_ids(
+        long_ids,
+        global_ids,
+        sentence_ids,
+        local_radius=model.config.local_radius,
+        relative_pos_max_distance=model.config.relative_pos_max_distance,
+    )
+    return model(token_ids, global_token_ids, **side_inputs.to_dict(), **options)
+
+
+def run_alone(model, example, long_len=None, global_len=None):
+    """Outputs of the real tokens of one example, padded to the lengths."""
+    real = len(example["token_ids"]), len(example["global_token_ids"])
+    outputs = run(model, *joined([example], long_len or real[0], global_len or real[1]))
+    return [output[0, :size] for output, size in zip(outputs, real, strict=True)]
+
+
+def assert_same(actual, expected, atol=1e-5):
+    for one, other in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=atol)
+
+
+@FEW_EXAMPLES
+@given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 9), st.integers(0, 4), seeds)
+def test_more_padding_changes_no_real_token(long_len, global_len, more_long, more_global, seed):
+    model = make_model()
+    example = random_example(np.random.default_rng(seed), long_len, global_len)
+    padded = run_alone(model, example, long_len + more_long, global_len + more_global)
+    assert_same(padded, run_alone(model, example))
+
+
+@FEW_EXAMPLES
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3)), min_size=2, max_size=3), seeds)
+def test_a_batch_equals_its_examples_one_by_one(sizes, seed):
+    model, rng = make_model(), np.random.default_rng(seed)
+    examples = [random_example(rng, *size) for size in sizes]
+    rows = [joined([example], 9, 3) for example in examples]
+    outputs = run(model, *(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+    for row, example in enumerate(examples):
+        alone = run_alone(model, example)
+        batched = [output[row, : len(part)] for output, part in zip(outputs, alone, strict=True)]
+        assert_same(batched, alone)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_packed_examples_give_what_they_give_alone(hard):
+    hard_masks = {"use_hard_g2l_mask": hard, "use_hard_l2g_mask": hard}
+    model, rng = make_model(), np.random.default_rng(0)
+    examples = [random_example(rng, *size) for size in ((5, 2), (7, 3), (4, 1))]
+
+    def run_to_breakpoints(examples, long_len, global_len):
+        token_ids, global_token_ids, sentence_ids, *_ = joined(examples, long_len, global_len)
+        ends = np.cumsum([len(example["token_ids"]) for example in examples])
+        global_ends = np.cumsum([len(example["global_token_ids"]) for example in examples])
+        side_inputs = input_utils.make_global_local_transformer_side_inputs(
+            long_breakpoints=[np.isin(np.arange(long_len) + 1, ends).astype(int)],
+            global_breakpoints=[np.isin(np.arange(global_len) + 1, global_ends).astype(int)],
+            sentence_ids=sentence_ids,
+            local_radius=2,
+            relative_pos_max_distance=2,
+            **hard_masks,
+        )
+        return model(token_ids, global_token_ids, **side_inputs.to_dict())
+
+    packed = run_to_breakpoints(examples, 18, 7)
+    long_start = global_start = 0
+    for example in examples:
+        sizes = len(example["token_ids"]), len(example["global_token_ids"])
+        alone = run_to_breakpoints([example], *sizes)
+        assert_same(packed[0][:, long_start:][:, : sizes[0]], alone[0])
+        assert_same(packed[1][:, global_start:][:, : sizes[1]], alone[1])
+        long_start, global_start = long_start + sizes[0], global_start + sizes[1]
+
+
+@FEW_EXAMPLES
+@given(st.integers(1, 20), seeds)
+def test_sparse_equals_full(long_len, seed):
+    model = make_model()
+    example = joined([random_example(np.random.default_rng(seed), long_len, 3)], long_len, 3)
+    assert_same(*(run(model, *example, att_implementation=way) for way in ("sparse", "full")))
+
+
+def test_missing_side_inputs_mean_that_all_is_allowed(model):
+    token_ids, global_token_ids, *_ = joined([random_example(np.random.default_rng(0), 8, 3)], 8, 3)
+    ones = {
+        "l2l_att_mask": np.ones([1, 8, 5], int),
+        "g2g_att_mask": np.ones([1, 3, 3], int),
+        "l2g_att_mask": np.ones([1, 8, 3], int),
+        "g2l_att_mask": np.ones([1, 3, 8], int),
+    }
+    expected = model(token_ids, global_token_ids, **ones)
+    assert_same(model(token_ids, global_token_ids), expected)
+    for name in ones:
+        others = {other: mask for other, mask in ones.items() if other != name}
+        assert_same(model(token_ids, global_token_ids, **others), expected)
+
+
+def test_segments_default_to_1_for_long_and_0_for_global_tokens(model):
+    ids = np.array([[1, 2, 3]]), np.array([[4, 5]])
+    given_ids = {"segment_ids": np.ones([1, 3], int), "global_segment_ids": np.zeros([1, 2], int)}
+    assert_same(model(*ids, **given_ids), model(*ids), atol=0)
+    others = {"segment_ids": np.full([1, 3], 2), "global_segment_ids": np.full([1, 2], 3)}
+    assert not np.allclose(model(*ids, **others)[0], model(*ids)[0], atol=1e-3)
+
+
+def test_embedding_adders_are_added_before_normalization(model):
+    ids = np.array([[1, 2, 3]]), np.array([[4, 5]])
+    table = model.segment_emb_lookup.embedding_table
+    segments = {"segment_ids": np.full([1, 3], 2), "global_segment_ids": np.full([1, 2], 3)}
+    adders = {
+        "long_embedding_adder": tf.tile((table[2] - table[1])[tf.newaxis, tf.newaxis], [1, 3, 1]),
+        "global_embedding_adder": tf.tile((table[3] - table[0])[tf.newaxis, tf.newaxis], [1, 2, 1]),
+    }
+    assert_same(model(*ids, **adders), model(*ids, **segments))
+
+
+@pytest.mark.parametrize(
+    "is_training, training, has_dropout",
+    [
+        (None, None, False),
+        (None, False, False),
+        (None, True, True),
+        (False, None, False),
+        (False, True, False),
+        (True, None, True),
+        (True, False, False),
+        (True, True, True),
+    ],
+)
+def test_dropout_follows_is_training_and_the_training_argument(is_training, training, has_dropout):
+    model = make_model(is_training=is_training)
+    ids = np.array([[1, 2, 3]]), np.array([[4, 5]])
+    runs = []
+    for seed in ([1, 2], [3, 4]):
+        with dropout_ops.seed_scope(seed):
+            runs.append(model(*ids, training=training)[0].numpy())
+    assert np.array_equal(*runs) is not has_dropout
+
+
+def test_one_hot_lookups_give_what_gathers_give():
+    options = {"use_one_hot_embeddings": True, "use_one_hot_relative_embeddings": True}
+    example = joined([random_example(np.random.default_rng(0), 9, 3)], 9, 3)
+    assert_same(*(run(make_model(**changes), *example) for changes in ({}, options)))
+
+
+def test_the_token_embedding_table_is_there_before_the_first_call():
+    model = modeling.EtcModel(dataclasses.replace(SMALL, embedding_size=3))
+    table = model.get_token_embedding_table()
+    assert table.shape == [11, 3]
+    names = {weight.name for weight in model.weights}
+    assert table.name == "etc_document_bert/token_emb_lookup/embedding_table:0"
+    model(np.array([[1, 2]]), np.array([[3]]))
+    assert {weight.name for weight in model.weights} == names
+    assert model.get_token_embedding_table() is table
+
+
+def test_positions_default_to_0_1_2_in_tables_of_their_own():
+    model = make_model(max_absolute_position_embeddings=6)
+    ids = np.array([[1, 2, 3], [2, 3, 1]]), np.array([[4, 5], [4, 4]])
+    positions = {
+        "position_ids": np.array([[0, 1, 2]] * 2),
+        "global_position_ids": np.array([[0, 1]] * 2),
+    }
+    expected = model(*ids)
+    assert_same(model(*ids, **positions), expected)
+    moved = {**positions, "global_position_ids": np.array([[2, 3]] * 2)}
+    assert not np.allclose(model(*ids, **moved)[1], expected[1], atol=1e-3)
+    assert model.position_emb_lookup_long.embedding_table.shape == [6, 8]
+    assert model.position_emb_lookup_global is not model.position_emb_lookup_long
+
+
+def test_positions_need_tables(model):
+    with pytest.raises(ValueError, match="Position ids need `max_absolute_position_embeddings`"):
+        model(np.array([[1]]), np.array([[2]]), position_ids=np.array([[0]]))
+
+
+def test_heads_may_have_a_size_of_their_own():
+    model = make_model(num_attention_heads=3, att_size_per_head=5)
+    assert model(np.array([[1, 2]]), np.array([[3]]))[0].shape == [1, 2, 8]

@@ -1,0 +1,148 @@
+"""An exported model answers in a process that imports nothing but TensorFlow."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel import serving
+from etcmodel.models import modeling
+from etcmodel.tasks.hotpotqa import inputs, model
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=50,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    local_radius=3,
+    intermediate_size=16,
+    relative_pos_max_distance=4,
+    relative_vocab_size=12,
+)
+
+ONLY_TENSORFLOW = """
+import json, sys
+import tensorflow as tf
+exported = tf.saved_model.load(sys.argv[1])
+records = list(tf.data.TFRecordDataset(sys.argv[2]).as_numpy_iterator())
+outputs = exported.signatures["serving_default"](examples=tf.constant(records))
+assert not any(name.split(".")[0] in ("etcmodel", "official") for name in sys.modules)
+print(json.dumps({name: value.numpy().tolist() for name, value in outputs.items()}))
+"""
+
+
+def random_features(rng, num_examples, long_len, global_len):
+    """Features of examples with one paragraph of two sentences."""
+    half = long_len // 2
+    sentences = np.array([1] * half + [2] * (long_len - half))
+    ends = np.eye(1, long_len, long_len - 1)[0]
+    features = {
+        "long_token_ids": rng.integers(1, 50, [num_examples, long_len]),
+        "long_token_type_ids": np.ones([num_examples, long_len]),
+        "long_sentence_ids": np.tile(sentences, [num_examples, 1]),
+        "long_paragraph_ids": np.zeros([num_examples, long_len]),
+        "long_paragraph_breakpoints": np.tile(ends, [num_examples, 1]),
+        "global_token_ids": rng.integers(1, 50, [num_examples, global_len]),
+        "global_token_type_ids": np.zeros([num_examples, global_len]),
+        "global_paragraph_breakpoints": np.tile(
+            np.eye(1, global_len, global_len - 1)[0], [num_examples, 1]
+        ),
+    }
+    return {name: values.astype(np.int32) for name, values in features.items()}
+
+
+@pytest.fixture(scope="module", params=["span", "bio"])
+def task_model(request):
+    tf.random.set_seed(1)
+    task_model = model.HotpotQaModel(CONFIG, answer_encoding_method=request.param)
+    task_model.build()
+    return task_model
+
+
+@pytest.fixture(scope="module")
+def exported(task_model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    vocabulary = folder / "some_name.txt"
+    vocabulary.write_text("[PAD]\n")
+    return serving.export_saved_model(
+        task_model,
+        str(folder / "7"),
+        features=inputs.PADDING,
+        assets={"vocab.txt": str(vocabulary)},
+    )
+
+
+def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, exported):
+    runner = serving.SavedModelRunner(exported)
+    for long_len, global_len in ((9, 4), (21, 5)):
+        features = random_features(np.random.default_rng(0), 3, long_len, global_len)
+        rows = [{name: values[i] for name, values in features.items()} for i in range(3)]
+        expected = task_model(features)
+        for i, output in enumerate(runner(rows, batch_size=2)):
+            assert set(expected) <= set(output)
+            for name, value in expected.items():
+                np.testing.assert_allclose(output[name], value[i], atol=1e-5, err_msg=name)
+
+
+def test_answers_serialized_examples_without_this_package(task_model, exported, tmp_path):
+    features = random_features(np.random.default_rng(1), 2, 12, 4)
+    with tf.io.TFRecordWriter(str(tmp_path / "examples")) as writer:
+        for i in range(2):
+            example = tf.train.Example()
+            for name, values in features.items():
+                example.features.feature[name].int64_list.value.extend(values[i].tolist())
+            writer.write(example.SerializeToString())
+    arguments = [sys.executable, "-c", ONLY_TENSORFLOW, exported, str(tmp_path / "examples")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    outputs = json.loads(done.stdout)
+    for name, value in task_model(features).items():
+        np.testing.assert_allclose(outputs[name], value, atol=1e-5, err_msg=name)
+
+
+def test_shorter_examples_of_a_batch_are_padded_and_their_real_tokens_keep_their_outputs(
+    task_model, exported
+):
+    features = random_features(np.random.default_rng(2), 1, 12, 4)
+    longer = random_features(np.random.default_rng(3), 1, 20, 6)
+    serialized = []
+    for one in (features, longer):
+        example = tf.train.Example()
+        for name, values in one.items():
+            example.features.feature[name].int64_list.value.extend(values[0].tolist())
+        serialized.append(example.SerializeToString())
+    signature = tf.saved_model.load(exported).signatures["serving_default"]
+    alone = signature(examples=tf.constant(serialized[:1]))
+    together = signature(examples=tf.constant(serialized))
+    name = "answer_begin_logits" if "answer_begin_logits" in alone else "answer_bio_logits"
+    np.testing.assert_allclose(together[name][0, :12], alone[name][0], atol=1e-5)
+
+
+def test_keeps_assets_under_their_names(exported):
+    assert serving.SavedModelRunner(exported).asset("vocab.txt")
+    assert serving.SavedModelRunner(exported).asset("other.txt") is None
+
+
+def test_takes_the_highest_version_of_a_directory(exported):
+    parent = exported.rpartition("/")[0]
+    assert serving.SavedModelRunner(parent).directory == exported
+
+
+def test_refuses_to_overwrite_and_names_missing_files(task_model, exported, tmp_path):
+    with pytest.raises(ValueError, match="already something at"):
+        serving.export_saved_model(task_model, exported, features=inputs.PADDING, assets={})
+    with pytest.raises(ValueError, match="gone.txt"):
+        serving.export_saved_model(
+            task_model,
+            str(tmp_path / "8"),
+            features=inputs.PADDING,
+            assets={"vocab.txt": str(tmp_path / "gone.txt")},
+        )
+    assert not (tmp_path / "8").exists()
+
+
+def test_names_a_directory_without_an_export(tmp_path):
+    with pytest.raises(ValueError, match="No exported model in"):
+        serving.SavedModelRunner(str(tmp_path))

@@ -1,0 +1,185 @@
+"""Tensor helpers against NumPy, and what they refuse."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel import tensor_utils
+
+FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+small_size = st.integers(1, 5)
+
+
+def counted(*shape):
+    """1, 2, 3 … in that shape: no two elements are equal, and none is the padding."""
+    return np.arange(1, np.prod(shape) + 1).reshape(shape)
+
+
+def skewed(rows, pad_value=0):
+    """Row i moved right by i, one element at a time: the twin of `skew_elements_right`."""
+    height, width = rows.shape
+    result = np.full([height, height + width - 1], pad_value)
+    for row, column in np.ndindex(height, width):
+        result[row, row + column] = rows[row, column]
+    return result
+
+
+@FEW_EXAMPLES
+@given(small_size, small_size, st.integers(-3, 3))
+def test_skewing_moves_row_i_right_by_i(height, width, pad_value):
+    tensor = counted(2, height, width)
+    expected = [skewed(rows, pad_value) for rows in tensor]
+    actual = tensor_utils.skew_elements_right(tensor, axis=-1, pad_value=pad_value)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@FEW_EXAMPLES
+@given(small_size, small_size)
+def test_unskewing_undoes_skewing_on_any_axis(height, width):
+    tensor = counted(2, height, width, 3)
+    skewed_tensor = tensor_utils.skew_elements_right(tensor, axis=2)
+    for channel in range(3):
+        expected = [skewed(rows[:, :, channel]) for rows in tensor]
+        np.testing.assert_array_equal(skewed_tensor[..., channel], expected)
+    back = tensor_utils.unskew_elements_right(skewed_tensor, axis=2)
+    np.testing.assert_array_equal(back, tensor)
+
+
+@FEW_EXAMPLES
+@given(st.integers(1, 11), small_size, st.sampled_from([1, -2]))
+def test_blocks_hold_the_sequence_and_padding_at_the_end(length, block_len, axis):
+    tensor = counted(2, length, 3)
+    blocks = tensor_utils.split_into_blocks(tensor, block_len, axis, pad_value=-1).numpy()
+    num_blocks = -(-length // block_len)
+    assert blocks.shape == (2, num_blocks, block_len, 3)
+    joined = blocks.reshape(2, num_blocks * block_len, 3)
+    np.testing.assert_array_equal(joined[:, :length], tensor)
+    assert (joined[:, length:] == -1).all()
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_blocks_of_unknown_lengths_keep_the_known_sizes(jit_compile):
+    @tf.function(jit_compile=jit_compile, input_signature=[tf.TensorSpec([None, None, 3])])
+    def split(tensor):
+        blocks = tensor_utils.split_into_blocks(tensor, 4, axis=1)
+        assert blocks.shape.as_list()[2:] == [4, 3]
+        return blocks
+
+    tensor = counted(2, 6, 3).astype(np.float32)
+    expected = tensor_utils.split_into_blocks(tensor, 4, axis=1)
+    np.testing.assert_array_equal(split(tensor), expected)
+
+
+def test_padding_to_a_multiple_fills_the_end_of_the_axis():
+    padded = tensor_utils.pad_to_multiple(counted(2, 3), 4, axis=1, constant_values=9)
+    np.testing.assert_array_equal(padded, [[1, 2, 3, 9], [4, 5, 6, 9]])
+    same = tensor_utils.pad_to_multiple(counted(2, 3), 3, axis=-1)
+    np.testing.assert_array_equal(same, counted(2, 3))
+    mirrored = tensor_utils.pad_to_multiple(counted(2, 3), 5, axis=1, mode="REFLECT")
+    np.testing.assert_array_equal(mirrored[0], [1, 2, 3, 2, 1])
+
+
+@FEW_EXAMPLES
+@given(small_size, small_size)
+def test_three_blocks_are_the_block_between_its_neighbours(num_blocks, block_len):
+    blocks = counted(2, num_blocks, block_len, 2)
+    actual = tensor_utils.concat_3_blocks(blocks)
+    nothing = np.zeros_like(blocks[:, 0])
+    around = [nothing, *(blocks[:, i] for i in range(num_blocks)), nothing]
+    for i in range(num_blocks):
+        np.testing.assert_array_equal(actual[:, i], np.concatenate(around[i : i + 3], axis=1))
+
+
+@FEW_EXAMPLES
+@given(small_size, st.integers(-7, 7), st.sampled_from([0, 1, -1]))
+def test_shifting_moves_elements_and_fills_with_the_padding(length, amount, axis):
+    tensor = counted(length, length)
+    expected = np.full([length, length], -5)
+    for row, column in np.ndindex(length, length):
+        source = [row, column]
+        source[axis] -= amount
+        if 0 <= source[axis] < length:
+            expected[row, column] = tensor[tuple(source)]
+    actual = tensor_utils.shift_elements_right(tensor, axis, amount, pad_value=-5)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@FEW_EXAMPLES
+@given(small_size, st.lists(st.integers(0, 100), min_size=1, max_size=6), st.integers(0, 2))
+def test_one_hot_gathers_are_gathers(depth, numbers, rest_rank):
+    params = counted(depth, *[2] * rest_rank).astype(np.float32)
+    indices = np.array(numbers) % depth
+    np.testing.assert_array_equal(tensor_utils.gather_by_one_hot(params, indices), params[indices])
+    square = np.stack([indices, indices[::-1]])
+    np.testing.assert_array_equal(tensor_utils.gather_by_one_hot(params, square), params[square])
+
+
+@pytest.mark.parametrize("batch_dims", [None, 0, 1, 2])
+@pytest.mark.parametrize("rest", [[], [3], [3, 2]])
+def test_batched_one_hot_gathers_are_batched_gathers(batch_dims, rest):
+    if batch_dims == 0:
+        params, indices = counted(5, *rest), counted(2, 4) % 5
+    elif batch_dims == 1:
+        params, indices = counted(2, 5, *rest), counted(2, 3, 4) % 5
+    else:
+        params, indices = counted(2, 3, 5, *rest), counted(2, 3, 4) % 5
+    params = params.astype(np.float32)
+    expected = tf.gather(params, indices, batch_dims=2 if batch_dims is None else batch_dims)
+    actual = tensor_utils.batch_gather_by_one_hot(params, indices, batch_dims)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize(
+    "first, last, shape",
+    [(0, -1, [24]), (0, 1, [6, 4]), (1, 2, [2, 12]), (-2, -1, [2, 12]), (1, 1, [2, 3, 4])],
+)
+def test_flattening_merges_the_axes_between_and_including(first, last, shape):
+    actual = tensor_utils.flatten_dims(counted(2, 3, 4), first, last)
+    np.testing.assert_array_equal(actual, counted(*shape))
+
+
+def test_flattening_refuses_axes_in_the_wrong_order():
+    with pytest.raises(ValueError, match="first_dim=2, last_dim=0"):
+        tensor_utils.flatten_dims(counted(2, 3, 4), 2, 0)
+
+
+def test_the_shape_list_holds_ints_where_the_shape_is_known():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def trace(tensor):
+        rows, columns = tensor_utils.get_shape_list(tensor)
+        assert tf.is_tensor(rows) and columns == 3 and isinstance(columns, int)
+        return rows
+
+    assert trace(np.zeros([5, 3], np.float32)) == 5
+    assert tensor_utils.get_shape_list(np.zeros([5, 3]), expected_rank=[2, 3]) == [5, 3]
+
+
+def test_a_wrong_rank_is_named():
+    with pytest.raises(ValueError, match=r"`mask` must have rank 2 or 3. Received shape \(1,\)"):
+        tensor_utils.get_shape_list([1], expected_rank=[2, 3], name="mask")
+    with pytest.raises(ValueError, match=r"must have rank 2. Received shape \(1, 1, 1\)"):
+        tensor_utils.assert_rank(tf.zeros([1, 1, 1]), 2)
+    tensor_utils.assert_rank(tf.zeros([1, 1]), 2)
+
+
+def test_gelu_is_the_tanh_approximation():
+    x = np.linspace(-4, 4, 33).astype(np.float32)
+    expected = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    np.testing.assert_allclose(tensor_utils.gelu(x), expected, atol=1e-6)
+
+
+def test_activations_are_found_by_name():
+    x = np.array([-1.0, 2.0], np.float32)
+    expected = {"relu": np.maximum(x, 0), "Tanh": np.tanh(x), "GELU": tensor_utils.gelu(x)}
+    for name, value in expected.items():
+        np.testing.assert_allclose(tensor_utils.get_activation(name)(x), value, atol=1e-6)
+    for nothing in ("linear", "", None):
+        assert tensor_utils.get_activation(nothing) is None
+    assert tensor_utils.get_activation(tf.sin) is tf.sin
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(ValueError, match="'swoosh'; choose one of gelu, linear, relu, tanh"):
+        tensor_utils.get_activation("swoosh")
