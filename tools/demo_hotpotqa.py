@@ -163,7 +163,7 @@ class Case(NamedTuple):
 
 
 class Scene:
-    """Draws what one example is made of; no name and no value is drawn twice."""
+    """Draws what one example is made of; nothing is drawn twice, not even a part of a name."""
 
     def __init__(self, rng, split):
         self.rng = rng
@@ -171,15 +171,17 @@ class Scene:
         self.drawn = set()
 
     def name(self, kind, *, like=None):
-        """A new full name of the split, which shares a part with the name `like` if given."""
+        """A new full name of the split; it shares a part with `like` if given, else with none."""
         while True:
             parts = [self.rng.choice(choices) for choices in NAME_PARTS[kind]]
+            new = parts
             if like:
                 kept = self.rng.randrange(len(parts))
                 parts[kept] = like.split()[kept]
+                new = parts[:kept] + parts[kept + 1 :]
             name = " ".join(parts)
-            if name not in self.drawn and split_of(name) == self.split:
-                self.drawn.add(name)
+            if self.drawn.isdisjoint(new) and split_of(name) == self.split:
+                self.drawn.update(parts)
                 return name
 
     def value(self, relation):
@@ -193,10 +195,14 @@ class Scene:
     def entity(self, name, relation, value):
         """An entity with the given fact among one to three others, in any order."""
         others = [r for r in RELATIONS if r.subject == relation.subject and r != relation]
-        chosen = self.rng.sample(others, self.rng.randint(1, 3))
+        chosen = self.rng.sample(others, self.rng.choices((1, 2, 3), weights=(6, 3, 1))[0])
         facts = [(relation, value), *((other, self.value(other)) for other in chosen)]
         self.rng.shuffle(facts)
         return Entity(name, dict(facts))
+
+    def similar(self, name):
+        """`name`, for a decoy to share a part with, in one case of five, else None."""
+        return name if self.rng.random() < 0.2 else None
 
     def decoy(self, name, relation):
         """Another entity, of a similar name if `name` is given, with a new value of `relation`."""
@@ -210,20 +216,21 @@ def _bridge_case(scene):
     start, end, answer = scene.name(link.subject), scene.name(link.value), scene.value(asked)
     supports = [(scene.entity(start, link, end), link), (scene.entity(end, asked, answer), asked)]
     decoys = []
-    for _ in range(scene.rng.randint(1, 2)):  # Whole chains, so that being linked to tells nothing.
-        decoy = scene.decoy(end, asked)
-        decoys += [decoy, scene.entity(scene.name(link.subject, like=start), link, decoy.name)]
+    if scene.rng.random() < 0.2:  # Another whole chain: being linked to is not enough to know.
+        decoy = scene.decoy(scene.similar(end), asked)
+        other_start = scene.name(link.subject, like=scene.similar(start))
+        decoys += [decoy, scene.entity(other_start, link, decoy.name)]
     described = scene.rng.choice(link.pairings).format(s=start)
     question = scene.rng.choice(asked.questions).format(s=described)
     return Case(question, answer, supports, decoys)
 
 
 def _compare(scene, asked, values):
-    """Two entities with these values of a relation, and a similar one that has the first, too."""
+    """Two entities with these values of a relation, and another one that has the first, too."""
     names = [scene.name(asked.subject) for _ in values]
     supports = [(scene.entity(n, asked, v), asked) for n, v in zip(names, values, strict=True)]
-    similar = scene.name(asked.subject, like=scene.rng.choice(names))
-    return names, supports, [scene.entity(similar, asked, values[0])]
+    other = scene.name(asked.subject, like=scene.similar(scene.rng.choice(names)))
+    return names, supports, [scene.entity(other, asked, values[0])]
 
 
 def _choice_case(scene):
@@ -261,14 +268,13 @@ def _sentences(rng, entity, *, pronouns):
 def _make_example(rng, split, index):
     """One question with its six to ten paragraphs, in HotpotQA's layout."""
     scene = Scene(rng, split)
-    make_case = rng.choices((_bridge_case, _choice_case, _yes_or_no_case), weights=(3, 1, 1))[0]
+    make_case = rng.choices((_bridge_case, _choice_case, _yes_or_no_case), weights=(13, 5, 2))[0]
     case = make_case(scene)
     entities = [entity for entity, _ in case.supports] + case.decoys
-    num_paragraphs = rng.randint(6, 10)
+    num_paragraphs = rng.choices(range(6, 11), weights=(5, 4, 3, 2, 1))[0]
     while len(entities) < num_paragraphs:
         entity, relation = rng.choice(case.supports)
-        like = rng.choice((entity.name, None))  # A few names may be quite different.
-        entities.append(scene.decoy(like, relation))
+        entities.append(scene.decoy(scene.similar(entity.name), relation))
     rng.shuffle(entities)
     pronouns = all(entity.name != case.answer for entity, _ in case.supports)  # Else say the name.
     context = [[e.name, list(_sentences(rng, e, pronouns=pronouns))] for e in entities]

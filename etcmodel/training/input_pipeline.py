@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-__all__ = ["count_examples", "training_batches"]
+__all__ = ["count_examples", "matching_files", "training_batches"]
 
 _FILES_AT_ONCE = 16
 
@@ -13,7 +13,7 @@ def count_examples(file_pattern):
     Raises:
         ValueError: if no file matches.
     """
-    counter = tf.data.TFRecordDataset(_matching_files(file_pattern), num_parallel_reads=4)
+    counter = tf.data.TFRecordDataset(matching_files(file_pattern), num_parallel_reads=4)
     return int(counter.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
 
 
@@ -33,7 +33,7 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     Raises:
         ValueError: if no file matches.
     """
-    records = _shuffled_records(_matching_files(file_pattern), request.seed, shuffle_buffer)
+    records = _shuffled_records(matching_files(file_pattern), request.seed, shuffle_buffer)
     records = records.repeat().skip(request.skip_examples)
     if request.input_context is not None:
         context = request.input_context
@@ -43,10 +43,15 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def _matching_files(file_pattern):
+def matching_files(file_pattern):
+    """Sorted paths of the files that match a pattern, or one of a list of patterns.
+
+    Raises:
+        ValueError: if there is none.
+    """
     files = sorted(tf.io.gfile.glob(file_pattern))
     if not files:
-        raise ValueError(f"`file_pattern` must match a file. Received: {file_pattern!r}")
+        raise ValueError(f"No file matches {file_pattern!r}.")
     return files
 
 

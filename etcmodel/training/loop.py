@@ -41,8 +41,10 @@ def train(task, config, strategy=None):
     strategy = strategy or strategy_lib.build_strategy(config)
     run_config = {"training": config.result_fields(), "task": task.run_config()}
     is_chief = strategy_lib.is_chief(strategy)
-    run_directory.claim_directory(config.output_dir, run_config, write=is_chief)
+    run_directory.claim_directory(config.output_dir, run_config, write=False)
     run = _Run(task, config, strategy)
+    # Only now: options that the model or the data refuse must not claim the directory.
+    run_directory.claim_directory(config.output_dir, run_config, write=is_chief)
     with _quiet_orbit():
         return run.to_the_end()
 

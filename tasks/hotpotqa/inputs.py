@@ -94,10 +94,7 @@ def make_eval_dataset(file_pattern, config, batch_size):
         needs (`unique_ids` are strings, the others int32).
     """
     spec = {**config.model_features(), **config.decoding_features()}
-    files = tf.io.gfile.glob(file_pattern)
-    if not files:
-        raise ValueError(f"No file matches {file_pattern!r}.")
-    records = tf.data.TFRecordDataset(sorted(files))
+    records = tf.data.TFRecordDataset(training.matching_files(file_pattern))
     parse = _parser(spec, config)
     return records.map(parse, tf.data.AUTOTUNE).batch(batch_size).prefetch(tf.data.AUTOTUNE)
 
@@ -139,12 +136,9 @@ def check_records(file_pattern, config, *, need_labels):
         ValueError: naming file, feature and both lengths, if they do not fit; if no file matches
             or the files are empty.
     """
-    files = sorted(tf.io.gfile.glob(file_pattern))
-    if not files:
-        raise ValueError(f"No file matches {file_pattern!r}.")
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
-    for file in files:
+    for file in training.matching_files(file_pattern):
         for serialized in tf.data.TFRecordDataset(file).take(1):
             _check_record(file, tf.train.Example.FromString(serialized.numpy()), spec)
             return

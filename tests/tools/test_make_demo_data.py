@@ -138,22 +138,33 @@ class TestExamples:
                 if title not in gold:
                     told = set(words(" ".join([title, *paragraph])))
                     sharing.append(bool(told & set(facts) - common))
-        assert sum(sharing) / len(sharing) > 0.9
+        assert sum(sharing) / len(sharing) > 0.8
 
-    def test_some_distractor_has_a_name_like_that_of_a_supporting_paragraph(self):
+    def test_names_share_parts_only_where_a_distractor_is_meant_to_be_similar(self):
+        similar = 0
         for example in ALL:
-            gold = dict(example["supporting_facts"])
-            parts = set(" ".join(gold).split())
-            others = [title for title, _ in example["context"] if title not in gold]
-            assert any(parts & set(title.split()) for title in others)
+            titles = [title.split() for title, _ in example["context"]]
+            parts = collections.Counter(itertools.chain.from_iterable(titles))
+            similar += max(parts.values()) > 1
+        assert 0.3 < similar / len(ALL) < 0.9
+
+    def test_some_bridge_questions_have_a_second_chain(self):
+        chains = []
+        for example in ALL:
+            if example["type"] == "bridge":
+                titles = dict(example["context"])
+                text = {title: " ".join(titles[title]) for title in titles}
+                linked = {b for a in titles for b in titles if a != b and b in text[a]}
+                chains.append(len(linked) > 1)
+        assert 0.1 < sum(chains) / len(chains) < 0.4
 
     def test_kinds_of_questions_are_mixed_and_yes_and_no_balanced(self):
         answers = collections.Counter(example["answer"] for example in TRAIN)
         yes, no = (answers[answer] for answer in YES_OR_NO)
         num_bridges = sum(example["type"] == "bridge" for example in TRAIN)
-        assert num_bridges / len(TRAIN) == pytest.approx(0.6, abs=0.05)
-        assert (yes + no) / len(TRAIN) == pytest.approx(0.2, abs=0.05)
-        assert yes == pytest.approx(no, rel=0.2)
+        assert num_bridges / len(TRAIN) == pytest.approx(0.65, abs=0.05)
+        assert (yes + no) / len(TRAIN) == pytest.approx(0.1, abs=0.03)
+        assert yes == pytest.approx(no, rel=0.35)
 
     def test_place_of_the_facts_tells_nothing(self):
         paragraphs, firsts = collections.Counter(), 0

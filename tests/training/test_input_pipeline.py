@@ -26,7 +26,7 @@ def test_examples_are_counted(records):
 
 
 def test_missing_files_are_named():
-    with pytest.raises(ValueError, match="must match a file. Received: '/no/such/file'"):
+    with pytest.raises(ValueError, match="No file matches '/no/such/file'"):
         input_pipeline.count_examples("/no/such/file")
 
 
