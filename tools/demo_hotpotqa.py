@@ -2,7 +2,7 @@
 
 Each example is a little world of its own: buildings and persons with made-up names and a paragraph
 of facts each. The facts hold within their example only, so that nothing can be learned by heart.
-Each question needs two paragraphs; the others tell the same relations of similar names:
+Each question needs two paragraphs; the others tell the same relations, some of similar names:
     bridge: "What is the home of Ilse Korrin made of?"
     choice: "Which lies in Avaria, Tarn Hollow or Ember Crag?"
     yes or no: "Are Tarn Hollow and Ember Crag both made of oak?"

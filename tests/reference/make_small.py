@@ -29,9 +29,10 @@ README = """# A small copy of the reference cases
 Written by `tests/reference/make_small.py`, which selects cases of the full reference folder; the
 layout is the same. The vocabularies are cut down to the pieces that the kept texts need: ids from
 104 up are renamed, in the vocabularies and in the values alike. The SentencePiece models also lost
-their normalization table, which no kept text needs. Everything else is what the authors' release
-computed. Whoever has the full folder sets `ETCMODEL_REFERENCE_ROOT` or puts it at
-`../shared/reference`. The vocabularies come from Google's BERT and BigBird releases (Apache 2.0).
+their normalization table, which no kept text needs. The cases of `core` are copied as they are.
+Everything else is what the authors' release computed. Whoever has the full folder sets
+`ETCMODEL_REFERENCE_ROOT` or puts it at `../shared/reference`.
+The vocabularies come from Google's BERT and BigBird releases (Apache 2.0).
 """
 
 

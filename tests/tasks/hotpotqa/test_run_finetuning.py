@@ -108,7 +108,8 @@ def test_trains_evaluates_exports_and_predicts(made):
         **model_flags(made),
     )
     assert "examples/s  time left" in trained.stderr
-    losses = [json.loads(line) for line in open(folder / "model" / "train_metrics.jsonl")]
+    metrics_lines = (folder / "model" / "train_metrics.jsonl").read_text().splitlines()
+    losses = [json.loads(line) for line in metrics_lines]
     assert losses[0]["loss"] > 0 and "answer_begin_loss" in losses[0]
 
     evaluated = succeed("run_finetuning", run_mode="evaluate", **measured, **model_flags(made))
@@ -148,10 +149,8 @@ def fails(made, message, **changes):
         **changes,
     }
     done = run("run_finetuning", **arguments)
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1, done.stderr[-2000:]
     assert message in done.stderr and "Traceback" not in done.stderr, done.stderr[-2000:]
-    return last
 
 
 @pytest.mark.parametrize("made", ["generated"], indirect=True)

@@ -1,0 +1,94 @@
+"""The model's loss and heads, beside the reference cases; the start without pre-training."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.models import initialization, modeling
+from etcmodel.tasks.hotpotqa import model
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=30,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    local_radius=3,
+    intermediate_size=16,
+    relative_pos_max_distance=4,
+    relative_vocab_size=12,
+)
+
+
+def slow_cross_entropy(logits, label):
+    """-log softmax, in NumPy; 0 for no label."""
+    if label < 0:
+        return 0.0
+    logits = np.asarray(logits, np.float64)
+    return np.log(np.sum(np.exp(logits - logits.max()))) + logits.max() - logits[label]
+
+
+class TestLoss:
+    def test_span_loss_is_the_mean_of_four_parts_and_skips_positions_of_minus_one(self):
+        rng = np.random.default_rng(0)
+        outputs = {
+            "supporting_facts_logits": rng.normal(size=[2, 3]).astype(np.float32),
+            "answer_type_logits": rng.normal(size=[2, 3]).astype(np.float32),
+            "answer_begin_logits": rng.normal(size=[2, 5]).astype(np.float32),
+            "answer_end_logits": rng.normal(size=[2, 5]).astype(np.float32),
+        }
+        features = {
+            "supporting_facts": np.array([[0, 1, 0], [1, 1, 0]], np.int32),
+            "answer_types": np.array([0, 1], np.int32),
+            "answer_begins": np.array([2, -1], np.int32),
+            "answer_ends": np.array([3, -1], np.int32),
+        }
+        parts = {}
+        for name, labels in (("type", "types"), ("begin", "begins"), ("end", "ends")):
+            rows = zip(outputs[f"answer_{name}_logits"], features[f"answer_{labels}"], strict=True)
+            parts[f"answer_{name}_loss"] = np.mean([slow_cross_entropy(*row) for row in rows])
+        x, y = outputs["supporting_facts_logits"], features["supporting_facts"]
+        binary = np.log1p(np.exp(np.where(y == 1, -x, x)))
+        parts["supporting_facts_loss"] = binary.sum(-1).mean()
+
+        losses = model.loss(outputs, features)
+        assert set(losses) == {"loss", *parts}
+        for name, part in parts.items():
+            np.testing.assert_allclose(losses[name], part, rtol=1e-5)
+        np.testing.assert_allclose(losses["loss"], np.mean(list(parts.values())), rtol=1e-5)
+
+    def test_unknown_answer_encoding_is_named(self):
+        with pytest.raises(ValueError, match="answer_encoding_method.*'words'"):
+            model.HotpotQaModel(CONFIG, answer_encoding_method="words")
+
+
+class TestMimeticInitialization:
+    def layers(self, **changes):
+        config = modeling.EtcConfig(**{**CONFIG.to_dict(), **changes})
+        etc_model = modeling.EtcModel(config)
+        etc_model.build(None)
+        initialization.mimetic_initialization(etc_model)
+        blocks = etc_model.global_local_transformer_layers.fused_att_layers
+        return [block.inner_layer for block in blocks]
+
+    @pytest.mark.parametrize("share", [True, False])
+    def test_queries_equal_keys_and_outputs_undo_values(self, share):
+        for attention in self.layers(share_qkv_projections=share):
+            query = attention.global_query_projection.linear.kernel
+            for piece in ("l2l", "l2g", "g2g", "g2l"):
+                key = getattr(attention, f"{piece}_key_projection").linear.kernel
+                value = getattr(attention, f"{piece}_value_projection").linear.kernel
+                np.testing.assert_array_equal(key, query)
+                for output in (
+                    attention.long_output_projection,
+                    attention.global_output_projection,
+                ):
+                    product = tf.matmul(value, output.kernel)
+                    np.testing.assert_allclose(product, np.eye(8), atol=1e-5)
+
+    def test_layers_differ_and_links_are_preferred(self):
+        first, second = self.layers()
+        assert not np.allclose(
+            first.long_query_projection.linear.kernel, second.long_query_projection.linear.kernel
+        )
+        bias = first.global_qkv_attention.relative_bias_table.numpy()
+        assert np.all(bias[10] == bias.max()) and np.all(np.delete(bias, 10, axis=0) == 0)
