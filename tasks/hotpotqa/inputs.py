@@ -120,8 +120,14 @@ def _check_ids(name, ids, vocab_size):
     return tf.debugging.assert_less(
         ids,
         vocab_size,
-        message=f"`{name}` of a record are outside the model's vocabulary of {vocab_size}: "
-        "were the records made with another vocabulary?",
+        message=_outside_vocabulary(name, vocab_size),
+    )
+
+
+def _outside_vocabulary(name, vocab_size):
+    return (
+        f"`{name}` of a record are outside the vocabulary of the model, which has {vocab_size} "
+        "entries: were the records made with another vocabulary?"
     )
 
 
@@ -133,14 +139,18 @@ def check_records(file_pattern, config, *, need_labels):
         config: `RecordConfig`.
         need_labels: bool. Whether the records are for training.
     Raises:
-        ValueError: naming file, feature and both lengths, if they do not fit; if no file matches
-            or the files are empty.
+        ValueError: naming file, feature and both lengths (or the vocabulary), if they do not fit;
+            if no file matches or the files are empty.
     """
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
     for file in training.matching_files(file_pattern):
         for serialized in tf.data.TFRecordDataset(file).take(1):
-            _check_record(file, tf.train.Example.FromString(serialized.numpy()), spec)
+            example = tf.train.Example.FromString(serialized.numpy())
+            _check_record(file, example, spec)
+            for name in _TOKEN_IDS:
+                if max(example.features.feature[name].int64_list.value) >= config.vocab_size:
+                    raise ValueError(f"{file}: {_outside_vocabulary(name, config.vocab_size)}")
             return
     raise ValueError(f"The files that match {file_pattern!r} hold no records.")
 

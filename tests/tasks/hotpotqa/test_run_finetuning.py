@@ -103,7 +103,7 @@ def test_trains_evaluates_exports_and_predicts(made):
         num_train_epochs=1,
         gradient_accumulation_steps=2,
         grad_checkpointing_period=1,
-        save_checkpoints_steps=2,
+        save_checkpoints_steps=3,
         **measured,
         **model_flags(made),
     )
@@ -174,7 +174,7 @@ class TestBadInput:
         path = made["folder"] / "few_tokens.json"
         config = json.loads((made["folder"] / "etc_config.json").read_text())
         path.write_text(json.dumps({**config, "vocab_size": 110}))
-        fails(made, "outside the model's vocabulary of 110", etc_config_file=path)
+        fails(made, "outside the vocabulary of the model, which has 110", etc_config_file=path)
 
     def test_directory_of_another_run(self, made):
         arguments = {"num_train_epochs": 1, "train_batch_size": 8, **model_flags(made)}
