@@ -89,12 +89,19 @@ def local_attend_full(queries, keys, values, *, local_radius, side=None, **optio
     if att_ids is not None:
         att_ids = _local_to_full(tf.cast(att_ids, tf.int32), local_radius, long_len)
     labels, dropout_rate = options.get("labels"), options.get("dropout_rate", 0.0)
+    if side is None:
+        return attend(
+            queries,
+            keys,
+            values,
+            att_mask=att_mask,
+            att_ids=att_ids,
+            labels=labels,
+            dropout_rate=dropout_rate,
+        )
 
     logits = tf.einsum("bqhd,bkhd->bhqk", queries, keys)
     logits = _finish_logits(logits, queries, att_mask, att_ids, labels)
-    if side is None:
-        probs = _probs(logits, dropout_rate, values.dtype)
-        return tf.einsum("bhqk,bkhv->bqhv", probs, values)
     side_logits = side.logits(queries, labels)
     probs = _probs(tf.concat([logits, side_logits], axis=-1), dropout_rate, values.dtype)
     all_values = tf.concat([values, side.values], axis=1)

@@ -1,6 +1,5 @@
 """From raw HotpotQA JSON to answers, with an exported model."""
 
-import dataclasses
 import json
 import pathlib
 import tempfile
@@ -115,5 +114,5 @@ class HotpotQaPredictor:
 
     @property
     def config(self):
-        """The model's options: a copy of its `HotpotQaConfig`."""
-        return dataclasses.replace(self._config)
+        """The model's options: its `HotpotQaConfig`."""
+        return self._config

@@ -147,18 +147,14 @@ class HotpotQaTask(training.Task):
         inputs.check_records(self.config.eval_pattern, records, need_labels=False)
         return inputs.make_eval_dataset(self.config.eval_pattern, records, batch_size)
 
-    def predictions(self, outputs):
-        """Official prediction dict from iterated outputs, for the gold file's examples."""
-        gold = examples.read_examples(self.config.gold_json_file)
-        return decode.generate_predictions(
-            outputs, gold, self.config.tokenizer(), self.config.decoding()
-        )
-
     def evaluate(self, predictions):
-        predicted = self.predictions(predictions)
+        gold = list(examples.read_examples(self.config.gold_json_file))
+        predicted = decode.generate_predictions(
+            predictions, gold, self.config.tokenizer(), self.config.decoding()
+        )
         if self.config.predictions_file:
             write_json(self.config.predictions_file, predicted)
-        return evaluate.metrics(examples.read_examples(self.config.gold_json_file), predicted)
+        return evaluate.metrics(gold, predicted)
 
     def run_config(self):
         """The options that decide the weights."""
