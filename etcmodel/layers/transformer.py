@@ -199,6 +199,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         g2g_relative_att_ids=None,
         l2g_relative_att_ids=None,
         g2l_relative_att_ids=None,
+        structure=None,
         att_implementation="auto",
         training=None,
     ):
@@ -211,6 +212,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
             "g2g_relative_att_ids": g2g_relative_att_ids,
             "l2g_relative_att_ids": l2g_relative_att_ids,
             "g2l_relative_att_ids": g2l_relative_att_ids,
+            "structure": structure,
             "att_implementation": att_implementation,
             "training": training,
         }

@@ -172,7 +172,9 @@ class EtcModel(tf_keras.layers.Layer):
         long_embedding_adder: float [batch, long_len, hidden_size], or None. Added to embeddings.
         global_embedding_adder: float [batch, global_len, hidden_size], or None.
         training: bool.
-        att_implementation: 'auto', 'sparse' or 'full'; see `QkvRelativeLocalAttention`.
+        att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
+        structure: `ops.structure.GlobalLocalStructure` in place of masks and labels, or None.
+            `input_utils` and `multihop_utils` make it; it is the fast way in.
     Returns:
         (long_output, global_output): float [batch, long_len, hidden_size] and
         [batch, global_len, hidden_size].
@@ -301,6 +303,7 @@ class EtcModel(tf_keras.layers.Layer):
         global_embedding_adder=None,
         training=None,
         att_implementation="auto",
+        structure=None,
     ):
         if self.is_training is not None:
             training = self.is_training and (training is None or training)
@@ -339,6 +342,7 @@ class EtcModel(tf_keras.layers.Layer):
             g2g_relative_att_ids=g2g_relative_att_ids,
             l2g_relative_att_ids=l2g_relative_att_ids,
             g2l_relative_att_ids=g2l_relative_att_ids,
+            structure=structure,
             att_implementation=att_implementation,
             training=training,
         )

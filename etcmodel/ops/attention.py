@@ -1,22 +1,33 @@
-"""Relative attention as functions of tensors: full, and local with side keys (paper, appendix A).
+"""Relative attention as functions of tensors: full, local, global-local (paper, section 3.2).
 
 Logits are `(query . key + query . label_embedding + label_bias) / sqrt(size_per_head)`, where each
 pair of tokens has a label; pairs that may not attend get -10000 added rather than -infinity, so
-that a row without any allowed key averages instead of giving NaN. Logits and softmax are float32
-whatever the type of the inputs.
+that a row without any allowed key averages over its keys instead of giving NaN. Logits and softmax
+are float32 whatever the type of the inputs.
+
+Masks and labels come in one of two ways, with the same results: dense, as tensors over all pairs,
+or as a `structure.GlobalLocalStructure`.
 """
 
 import dataclasses
-import math
 
 import tensorflow as tf
 
 from etcmodel import tensor_utils
-from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops import blockwise, layout
+from etcmodel.ops import labels as labels_ops
+from etcmodel.ops import masks as masks_ops
+from etcmodel.ops.structure import KeyRules
 
-__all__ = ["RelativeLabels", "SideKeys", "attend", "local_attend_full", "local_attend_sparse"]
-
-MASKED_LOGIT = -10000.0
+__all__ = [
+    "RelativeLabels",
+    "SideKeys",
+    "attend",
+    "check_implementation",
+    "global_attend",
+    "local_attend",
+    "long_attend",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,80 +43,6 @@ class RelativeLabels:
     emb_table: tf.Tensor
     bias_table: tf.Tensor
     use_one_hot_lookup: bool = False
-
-    def logits(self, queries, att_ids):
-        """Label part of the logits.
-
-        The product with the few distinct labels is taken first and then spread to the pairs, so
-        that nothing of shape [query, key, size] ever exists.
-
-        Args:
-            queries: [batch, query_len, num_heads, size_per_head].
-            att_ids: int [batch, query_len, key_len].
-        Returns:
-            [batch, num_heads, query_len, key_len].
-        """
-        emb_table = tf.cast(self.emb_table, queries.dtype)
-        bias_table = tf.cast(self.bias_table, queries.dtype)
-        by_label = tf.einsum("bqhd,rhd->bqrh", queries, emb_table) + bias_table
-        if self.use_one_hot_lookup:
-            spread = tensor_utils.batch_gather_by_one_hot(by_label, att_ids, batch_dims=2)
-        else:
-            spread = tf.gather(by_label, att_ids, batch_dims=2)
-        return tf.transpose(spread, [0, 3, 1, 2])
-
-
-def attend(queries, keys, values, *, att_mask=None, att_ids=None, labels=None, dropout_rate=0.0):
-    """Every query over every key.
-
-    Args:
-        queries: float [batch, query_len, num_heads, size_per_head].
-        keys: float [batch, key_len, num_heads, size_per_head].
-        values: float [batch, key_len, num_heads, value_size_per_head].
-        att_mask: bool or 0/1 int [batch, query_len, key_len], or None for no mask.
-        att_ids: int [batch, query_len, key_len] or None. Labels of the pairs.
-        labels: `RelativeLabels`, with `att_ids`.
-        dropout_rate: float. Dropout of attention probabilities.
-    Returns:
-        float [batch, query_len, num_heads, value_size_per_head].
-    """
-    logits = tf.einsum("bqhd,bkhd->bhqk", queries, keys)
-    logits = _finish_logits(logits, queries, att_mask, att_ids, labels)
-    probs = _probs(logits, dropout_rate, values.dtype)
-    return tf.einsum("bhqk,bkhv->bqhv", probs, values)
-
-
-def local_attend_full(queries, keys, values, *, local_radius, side=None, **options):
-    """Local attention computed as masked full attention; the arguments of `local_attend_sparse`.
-
-    For short inputs, where blocks would be mostly padding.
-    """
-    long_len = tensor_utils.get_shape_list(queries)[1]
-    window = tf.ones([1, long_len, 2 * local_radius + 1], tf.int32)
-    mask = options.get("att_mask")
-    mask = window if mask is None else tf.cast(mask, tf.int32)
-    att_mask = _local_to_full(mask, local_radius, long_len)
-    att_ids = options.get("att_ids")
-    if att_ids is not None:
-        att_ids = _local_to_full(tf.cast(att_ids, tf.int32), local_radius, long_len)
-    labels, dropout_rate = options.get("labels"), options.get("dropout_rate", 0.0)
-    if side is None:
-        return attend(
-            queries,
-            keys,
-            values,
-            att_mask=att_mask,
-            att_ids=att_ids,
-            labels=labels,
-            dropout_rate=dropout_rate,
-        )
-
-    logits = tf.einsum("bqhd,bkhd->bhqk", queries, keys)
-    logits = _finish_logits(logits, queries, att_mask, att_ids, labels)
-    side_logits = side.logits(queries, labels)
-    probs = _probs(tf.concat([logits, side_logits], axis=-1), dropout_rate, values.dtype)
-    all_values = tf.concat([values, side.values], axis=1)
-    return tf.einsum("bhqk,bkhv->bqhv", probs, all_values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,13 +61,27 @@ class SideKeys:
     att_mask: tf.Tensor | None = None
     att_ids: tf.Tensor | None = None
 
-    def logits(self, queries, labels):
-        """float32 [batch, num_heads, long_len, side_len]."""
-        logits = tf.einsum("bqhd,bkhd->bhqk", queries, self.keys)
-        return _finish_logits(logits, queries, self.att_mask, self.att_ids, labels)
+
+def attend(queries, keys, values, *, att_mask=None, att_ids=None, labels=None, dropout_rate=0.0):
+    """Every query over every key.
+
+    Args:
+        queries: float [batch, query_len, num_heads, size_per_head].
+        keys: float [batch, key_len, num_heads, size_per_head].
+        values: float [batch, key_len, num_heads, value_size_per_head].
+        att_mask: bool or 0/1 int [batch, query_len, key_len], or None for no mask.
+        att_ids: int [batch, query_len, key_len] or None. Labels of the pairs.
+        labels: `RelativeLabels`, with `att_ids`.
+        dropout_rate: float. Dropout of attention probabilities.
+    Returns:
+        float [batch, query_len, num_heads, value_size_per_head].
+    """
+    rows = _full_layout(queries, tensor_utils.get_shape_list(keys)[1])
+    group = _dense_group(keys, values, att_mask, att_ids, labels, rows)
+    return blockwise.attend(queries, [group], rows, dropout_rate)
 
 
-def local_attend_sparse(
+def local_attend(
     queries,
     keys,
     values,
@@ -141,11 +92,9 @@ def local_attend_sparse(
     side=None,
     labels=None,
     dropout_rate=0.0,
+    implementation="auto",
 ):
     """Each query over the keys within `local_radius`, and over the side keys, in one softmax.
-
-    Queries are taken in blocks of `local_radius + 1`; a block and its two neighbours hold all keys
-    that its queries may see.
 
     Args:
         queries: float [batch, long_len, num_heads, size_per_head].
@@ -157,88 +106,148 @@ def local_attend_sparse(
         side: `SideKeys` or None.
         labels: `RelativeLabels`, with `att_ids`.
         dropout_rate: float. Dropout of attention probabilities.
+        implementation: 'auto' computes as few pairs as it can. 'sparse' (blocks of queries over
+            three blocks of keys) and 'full' (one block over all keys) are those of the authors'
+            release. They differ only for queries that may see nothing at all: such a query averages
+            over the keys within the radius and the side keys, over the three blocks, or over
+            all keys.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
+    Raises:
+        ValueError: if `implementation` is unknown.
     """
-    batch, long_len, num_heads, _ = tensor_utils.get_shape_list(queries)
-    value_size = tensor_utils.get_shape_list(values)[-1]
-    block_len = local_radius + 1
-    blocks = [tensor_utils.split_into_blocks(x, block_len, axis=1) for x in (queries, keys, values)]
-    # All blocks of all examples become one batch: [batch * num_blocks, (3 *) block_len, ...].
-    block_queries, block_keys, block_values = (
-        tensor_utils.flatten_dims(x, 0, 1)
-        for x in (blocks[0], *map(tensor_utils.concat_3_blocks, blocks[1:]))
+    side_len = 0 if side is None else tensor_utils.get_shape_list(side.keys)[1]
+    rows = _local_layout(queries, side_len, local_radius, implementation, is_dense=True)
+    cut = local_radius - rows.radius  # Offsets beyond any key.
+    att_mask, att_ids = (
+        x[:, :, cut : 2 * local_radius + 1 - cut] if x is not None and cut else x
+        for x in (att_mask, att_ids)
     )
-    num_blocks = tensor_utils.get_shape_list(blocks[0])[1]
-
-    mask = tf.ones([batch, long_len, 2 * local_radius + 1], tf.int32)
-    mask = mask if att_mask is None else tf.cast(att_mask, tf.int32)
-    mask = _local_to_blocks(_clip_to_sequence(mask, local_radius), block_len)
-    if att_ids is not None:
-        att_ids = _clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
-        att_ids = _local_to_blocks(att_ids, block_len)
-    logits = tf.einsum("nqhd,nkhd->nhqk", block_queries, block_keys)
-    logits = _finish_logits(logits, block_queries, mask, att_ids, labels)
-    if side is None:
-        probs = _probs(logits, dropout_rate, values.dtype)
-        output = tf.einsum("nhqk,nkhv->nqhv", probs, block_values)
-        return tf.reshape(output, [batch, -1, num_heads, value_size])[:, :long_len]
-
-    side_len = tensor_utils.get_shape_list(side.keys)[1]
-    padded_len = num_blocks * block_len
-    side_logits = side.logits(queries, labels)
-    side_logits = tensor_utils.pad_to_multiple(side_logits, block_len, axis=2)
-    side_logits = tf.reshape(side_logits, [batch, num_heads, num_blocks, block_len, side_len])
-    side_logits = tf.reshape(
-        tf.transpose(side_logits, [0, 2, 1, 3, 4]), [-1, num_heads, block_len, side_len]
-    )
-    probs = _probs(tf.concat([logits, side_logits], axis=-1), dropout_rate, values.dtype)
-    local_probs, side_probs = tf.split(probs, [3 * block_len, side_len], axis=-1)
-    output = tf.einsum("nhqk,nkhv->nqhv", local_probs, block_values)
-    output = tf.reshape(output, [batch, padded_len, num_heads, value_size])
-    side_probs = tf.reshape(side_probs, [batch, num_blocks, num_heads, block_len, side_len])
-    side_output = tf.einsum("bnhqk,bkhv->bnqhv", side_probs, side.values)
-    output += tf.reshape(side_output, [batch, padded_len, num_heads, value_size])
-    return output[:, :long_len]
+    if att_ids is not None and rows.averages_outside:
+        att_ids = _clip_to_sequence(tf.cast(att_ids, tf.int32), rows.radius)
+    groups = [_dense_group(keys, values, att_mask, att_ids, labels, rows, is_local=True)]
+    if side is not None:
+        groups.append(
+            _dense_group(side.keys, side.values, side.att_mask, side.att_ids, labels, rows)
+        )
+    return blockwise.attend(queries, groups, rows, dropout_rate)
 
 
-def _finish_logits(logits, queries, att_mask, att_ids, labels):
-    """Adds the label part, scales, masks: float32 [batch, num_heads, query_len, key_len]."""
-    if att_ids is not None and labels is not None:
-        logits += labels.logits(queries, tf.cast(att_ids, tf.int32))
-    logits = tf.cast(logits, tf.float32) / math.sqrt(queries.shape[-1])
-    if att_mask is None:
-        return logits
-    adder = (1.0 - tf.cast(att_mask, tf.float32)) * MASKED_LOGIT
-    return logits + adder[:, tf.newaxis]
+def long_attend(
+    queries,
+    long_keys_values,
+    global_keys_values,
+    structure,
+    *,
+    local_radius,
+    labels=None,
+    dropout_rate=0.0,
+    implementation="auto",
+):
+    """Long queries over the long keys within the radius and over the global keys.
+
+    Args:
+        queries: float [batch, long_len, num_heads, size_per_head].
+        long_keys_values: pair of float [batch, long_len, num_heads, size_per_head].
+        global_keys_values: pair of float [batch, global_len, num_heads, size_per_head].
+        structure: `structure.GlobalLocalStructure`.
+        local_radius: int, at least 1. Keys visible on each side.
+        labels: `RelativeLabels`, or None to ignore the structure's labels.
+        dropout_rate: float. Dropout of attention probabilities.
+        implementation: 'sparse' (blocks of queries over windows of keys), 'full' (one block over
+            all keys) or 'auto' (what computes fewer pairs; sparse if the length is not known).
+    Returns:
+        float [batch, long_len, num_heads, size_per_head].
+    Raises:
+        ValueError: if `implementation` is unknown.
+    """
+    side_len = tensor_utils.get_shape_list(global_keys_values[0])[1]
+    rows = _local_layout(queries, side_len, local_radius, implementation)
+    groups = [
+        _group(long_keys_values, structure.l2l(rows), labels, is_local=True),
+        _group(global_keys_values, structure.l2g(rows), labels),
+    ]
+    return blockwise.attend(queries, groups, rows, dropout_rate)
 
 
-def _probs(logits, dropout_rate, dtype):
-    """Softmax over the keys, with dropout."""
-    probs = tf.cast(tf.nn.softmax(logits, axis=-1), dtype)
-    return dropout_ops.dropout(probs, dropout_rate) if dropout_rate else probs
+def global_attend(
+    queries, global_keys_values, long_keys_values, structure, *, labels=None, dropout_rate=0.0
+):
+    """Global queries over all global and all long keys; the arguments of `long_attend`.
+
+    Returns:
+        float [batch, global_len, num_heads, size_per_head].
+    """
+    num_keys = [
+        tensor_utils.get_shape_list(keys)[1] for keys, _ in (global_keys_values, long_keys_values)
+    ]
+    rows = _full_layout(queries, sum(num_keys))
+    groups = [
+        _group(global_keys_values, structure.g2g(rows), labels),
+        _group(long_keys_values, structure.g2l(rows), labels),
+    ]
+    return blockwise.attend(queries, groups, rows, dropout_rate)
 
 
 def _clip_to_sequence(local, local_radius):
     """Sets to 0 what a local tensor [batch, long_len, window] says of places beyond the ends."""
     long_len = tensor_utils.get_shape_list(local)[1]
     position = tf.range(long_len)[:, tf.newaxis] + tf.range(-local_radius, local_radius + 1)
-    inside = (position >= 0) & (position < long_len)
-    return local * tf.cast(inside, local.dtype)
+    return local * tf.cast((position >= 0) & (position < long_len), local.dtype)
 
 
-def _local_to_full(local, local_radius, long_len):
-    """[batch, long_len, 2 * local_radius + 1] to [batch, long_len, long_len]; 0 elsewhere."""
-    # Skewed, row i begins at column i, which is key i - local_radius.
-    skewed = tensor_utils.skew_elements_right(local, axis=2)
-    return skewed[:, :, local_radius : local_radius + long_len]
+def check_implementation(implementation):
+    """Raises ValueError if there is no such implementation of local attention."""
+    if implementation not in ("auto", "sparse", "full"):
+        raise ValueError(
+            f"`att_implementation` must be 'auto', 'sparse' or 'full'. Received: {implementation!r}"
+        )
 
 
-def _local_to_blocks(local, block_len):
-    """[batch, long_len, window] to [batch * num_blocks, block_len, 3 * block_len]; 0 elsewhere."""
-    blocks = tensor_utils.split_into_blocks(local, block_len, axis=1)
-    blocks = tensor_utils.flatten_dims(blocks, 0, 1)
-    # Query i of a block has key i at column block_len + i of the three blocks, so its window,
-    # which begins block_len - 1 keys before, begins at column i + 1.
-    skewed = tensor_utils.skew_elements_right(blocks, axis=2)
-    return tf.pad(skewed, [[0, 0], [0, 0], [1, 1]])
+def _local_layout(queries, side_len, local_radius, implementation, is_dense=False):
+    check_implementation(implementation)
+    batch, long_len, num_heads, _ = tensor_utils.get_shape_list(queries)
+    is_known = isinstance(long_len, int)
+    # No key is farther away than that.
+    reach = min(local_radius, max(long_len - 1, 1)) if is_known else local_radius
+    if implementation == "full" or (
+        implementation == "auto" and is_known and long_len <= layout.sparse_window(reach)
+    ):
+        is_release = is_dense and implementation == "full"
+        return layout.whole_layout(long_len, reach, averages_outside=is_release)
+    if is_dense and implementation == "sparse":
+        logits_per_row = batch * num_heads * (3 * (local_radius + 1) + side_len)
+        return layout.release_layout(long_len, logits_per_row, local_radius)
+    logits_per_row = batch * num_heads * (layout.sparse_window(reach) + side_len)
+    return layout.block_layout(long_len, logits_per_row, reach)
+
+
+def _full_layout(queries, num_keys):
+    batch, query_len, num_heads, _ = tensor_utils.get_shape_list(queries)
+    return layout.block_layout(query_len, batch * num_heads * num_keys)
+
+
+def _group(keys_values, rules, labels, is_local=False):
+    has_labels = labels is not None and rules.spread is not None
+    return blockwise.KeyGroup(
+        *keys_values,
+        masks=rules.masks,
+        spread=rules.spread if has_labels else None,
+        emb_table=labels.emb_table if has_labels else None,
+        bias_table=labels.bias_table if has_labels else None,
+        is_local=is_local,
+    )
+
+
+def _dense_group(keys, values, att_mask, att_ids, labels, rows, is_local=False):
+    masks, spread = (), None
+    if att_mask is not None:
+        masks = (masks_ops.DenseMask(rows.pad(att_mask), by_offset=is_local),)
+    if att_ids is not None and labels is not None:
+        spread = labels_ops.IdSpread(
+            rows.pad(tf.cast(att_ids, tf.int32)),
+            labels.emb_table.shape[0],
+            by_offset=is_local,
+            use_one_hot_lookup=labels.use_one_hot_lookup,
+        )
+    return _group((keys, values), KeyRules(masks, spread), labels, is_local)

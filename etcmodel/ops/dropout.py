@@ -6,11 +6,14 @@ checkpointing opens one around each recomputed part. Outside any scope masks are
 """
 
 import contextlib
+import functools
 import threading
 
 import tensorflow as tf
 
-__all__ = ["dropout", "new_seed", "seed_scope"]
+from etcmodel import tensor_utils
+
+__all__ = ["dropout", "keep", "new_seed", "random_bits", "seed_scope"]
 
 _state = threading.local()
 
@@ -50,3 +53,24 @@ def dropout(x, rate):
     if rate == 0:
         return tf.identity(x)
     return tf.nn.experimental.stateless_dropout(x, rate=rate, seed=new_seed())
+
+
+def random_bits(x, seed):
+    """Random bits for `keep`: uint16 of the shape of `x`, a function of the seed (int [2])."""
+    shape = tensor_utils.get_shape_list(x)
+    size = functools.reduce(lambda a, b: a * b, shape)
+    # Two of them from each random word: drawing the words is what takes the time.
+    words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.int32)
+    return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
+
+
+def keep(x, bits, rate):
+    """Dropout of `x` by random bits of its shape; `x` itself without bits (None).
+
+    The rate is rounded to a multiple of 2**-16.
+    """
+    if bits is None:
+        return x
+    threshold = round(rate * 2**16)
+    kept = tf.cast(bits, tf.int32) >= threshold
+    return tf.where(kept, x * (2**16 / (2**16 - threshold)), tf.zeros([], x.dtype))

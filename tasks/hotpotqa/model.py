@@ -85,7 +85,7 @@ class HotpotQaModel(tf_keras.Model):
             segment_ids=features["long_token_type_ids"],
             global_segment_ids=features["global_token_type_ids"],
             training=training,
-            **self._side_inputs(features),
+            structure=self._structure(features),
         )
         supporting_facts_logits = self.supporting_facts_head(global_output)[:, :, 0]
         answer_type_logits = self.answer_type_head(global_output[:, 0])
@@ -98,22 +98,20 @@ class HotpotQaModel(tf_keras.Model):
             **self._answer_outputs(self.answer_head(long_output)),
         }
 
-    def _side_inputs(self, features):
+    def _structure(self, features):
         config = self.etc_config
         is_cls = tf.equal(tf.range(tf.shape(features["global_token_ids"])[1]), 0)
-        side_inputs = multihop_utils.make_global_local_transformer_side_inputs(
+        return multihop_utils.make_structure(
             long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
             long_paragraph_ids=features["long_paragraph_ids"],
             long_sentence_ids=features["long_sentence_ids"],
             global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
-            local_radius=config.local_radius,
             relative_pos_max_distance=config.relative_pos_max_distance,
             use_hard_g2l_mask=config.use_hard_g2l_mask,
             ignore_hard_g2l_mask=is_cls[tf.newaxis],
             use_hard_l2g_mask=config.use_hard_l2g_mask,
             flat_sequence=self.flat_sequence,
         )
-        return side_inputs.to_dict(exclude_none_values=True)
 
     def _answer_outputs(self, logits):
         """Outputs by name from the answer head's logits [batch, long_len, outputs]."""

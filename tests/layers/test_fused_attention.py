@@ -60,20 +60,6 @@ def labels_of(attention):
     )
 
 
-def test_auto_is_full_for_inputs_as_short_as_three_blocks(monkeypatch):
-    called = []
-
-    def full(queries, *args, **kwargs):
-        called.append(queries.shape[1])
-        return queries
-
-    monkeypatch.setattr("etcmodel.ops.attention.local_attend_full", full)
-    layer = layers.QkvRelativeLocalAttention(local_radius=1)
-    for long_len in (5, 6, 7):
-        layer(*[tf.zeros([1, long_len, 1, 2])] * 3)
-    assert called == [5, 6]
-
-
 @pytest.mark.parametrize("given", ["side_keys", "side_values"])
 def test_side_keys_and_values_come_together(given):
     layer = layers.QkvRelativeLocalAttention(local_radius=1)

@@ -1,6 +1,7 @@
 """The attention ops against their NumPy twin, and against each other."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from etcmodel.ops import attention
 from tests.ops import numpy_attention
 
-LOCAL_IMPLEMENTATIONS = (attention.local_attend_sparse, attention.local_attend_full)
+LOCAL_IMPLEMENTATIONS = tuple(
+    functools.partial(attention.local_attend, implementation=name)
+    for name in ("sparse", "full", "auto")
+)
 VOCAB_SIZE = 5
 FEW_EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -105,7 +109,7 @@ def test_sparse_and_full_have_the_same_gradients(inputs):
             output = inputs.run(implementation, **watched, side=side, labels=labels)
             target = tf.reduce_sum(tf.sin(output))
         gradients.append(tape.gradient(target, sources, unconnected_gradients="zero"))
-    for sparse, full in zip(*gradients, strict=True):
+    for sparse, full, _ in zip(*gradients, strict=True):
         np.testing.assert_allclose(*map(tf.convert_to_tensor, (sparse, full)), atol=1e-5)
 
 
@@ -191,7 +195,7 @@ def test_softmax_is_float32_and_the_output_has_the_type_of_the_values(dtype):
     rng = np.random.default_rng(0)
     inputs = [random_floats(rng, 1, 7, 2, 4) for _ in range(3)]
     outputs = [
-        attention.local_attend_sparse(*(tf.cast(x, to) for x in inputs), local_radius=2)
+        attention.local_attend(*(tf.cast(x, to) for x in inputs), local_radius=2)
         for to in (tf.float32, dtype)
     ]
     assert outputs[1].dtype == dtype

@@ -46,12 +46,15 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g_relative_att_ids: likewise.
         l2g_relative_att_ids: likewise.
         g2l_relative_att_ids: likewise.
-        att_implementation: 'auto', 'sparse' or 'full'; see `QkvRelativeLocalAttention`.
+        structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels: faster,
+            and in memory that does not grow with the number of pairs. Or None.
+        att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         training: bool.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if sizes do not allow what is to be shared, or are no multiple of the heads.
+        ValueError: if sizes do not allow what is to be shared, or are no multiple of the heads; if
+            a structure is given together with masks or labels.
     """
 
     def __init__(
@@ -213,38 +216,51 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g_relative_att_ids=None,
         l2g_relative_att_ids=None,
         g2l_relative_att_ids=None,
+        structure=None,
         att_implementation="auto",
         training=None,
     ):
         long_input, global_input = helpers.cast_all(self, long_input, global_input)
-        long_att = self.long_qkv_attention(
-            self.long_query_projection(long_input),
-            self.l2l_key_projection(long_input),
-            self.l2l_value_projection(long_input),
-            att_mask=l2l_att_mask,
-            relative_att_ids=l2l_relative_att_ids,
-            side_keys=self.l2g_key_projection(global_input),
-            side_values=self.l2g_value_projection(global_input),
-            side_att_mask=l2g_att_mask,
-            side_relative_att_ids=l2g_relative_att_ids,
-            att_implementation=att_implementation,
-            training=training,
-        )
-        global_keys = [self.g2g_key_projection(global_input), self.g2l_key_projection(long_input)]
-        global_values = [
-            self.g2g_value_projection(global_input),
-            self.g2l_value_projection(long_input),
-        ]
-        global_att = self.global_qkv_attention(
-            self.global_query_projection(global_input),
-            tf.concat(global_keys, axis=1),
-            tf.concat(global_values, axis=1),
-            att_mask=_join_pieces(g2g_att_mask, g2l_att_mask, global_input, long_input, fill=1),
-            relative_att_ids=_join_pieces(
-                g2g_relative_att_ids, g2l_relative_att_ids, global_input, long_input, fill=None
-            ),
-            training=training,
-        )
+        long_queries = self.long_query_projection(long_input)
+        l2l = (self.l2l_key_projection(long_input), self.l2l_value_projection(long_input))
+        l2g = (self.l2g_key_projection(global_input), self.l2g_value_projection(global_input))
+        global_queries = self.global_query_projection(global_input)
+        g2g = (self.g2g_key_projection(global_input), self.g2g_value_projection(global_input))
+        g2l = (self.g2l_key_projection(long_input), self.g2l_value_projection(long_input))
+        if structure is not None:
+            dense = (l2l_att_mask, g2g_att_mask, l2g_att_mask, g2l_att_mask)
+            dense += (l2l_relative_att_ids, g2g_relative_att_ids)
+            dense += (l2g_relative_att_ids, g2l_relative_att_ids)
+            if any(x is not None for x in dense):
+                raise ValueError("Give `structure`, or masks and relative labels, not both.")
+            long_att = self.long_qkv_attention.attend_by_structure(
+                long_queries, l2l, l2g, structure, att_implementation, training
+            )
+            global_att = self.global_qkv_attention.attend_by_structure(
+                global_queries, g2g, g2l, structure, training
+            )
+        else:
+            long_att = self.long_qkv_attention(
+                long_queries,
+                *l2l,
+                att_mask=l2l_att_mask,
+                relative_att_ids=l2l_relative_att_ids,
+                side_keys=l2g[0],
+                side_values=l2g[1],
+                side_att_mask=l2g_att_mask,
+                side_relative_att_ids=l2g_relative_att_ids,
+                att_implementation=att_implementation,
+                training=training,
+            )
+            global_att = self.global_qkv_attention(
+                global_queries,
+                *(tf.concat(pieces, axis=1) for pieces in zip(g2g, g2l, strict=True)),
+                att_mask=_join_pieces(g2g_att_mask, g2l_att_mask, global_input, long_input, fill=1),
+                relative_att_ids=_join_pieces(
+                    g2g_relative_att_ids, g2l_relative_att_ids, global_input, long_input, fill=None
+                ),
+                training=training,
+            )
         return [
             self.long_output_projection(tensor_utils.flatten_dims(long_att, first_dim=-2)),
             self.global_output_projection(tensor_utils.flatten_dims(global_att, first_dim=-2)),

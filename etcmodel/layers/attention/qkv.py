@@ -67,9 +67,9 @@ class QkvRelativeAttention(tf_keras.layers.Layer):
             )
         super().build(queries_shape)
 
-    def labels(self, relative_att_ids):
-        """The tables for the ops, or None without labels."""
-        if relative_att_ids is None:
+    def labels(self, are_given):
+        """The tables for the ops, or None where no labels are given."""
+        if not are_given:
             return None
         if self.relative_vocab_size is None:
             raise ValueError(
@@ -88,7 +88,28 @@ class QkvRelativeAttention(tf_keras.layers.Layer):
             *helpers.cast_all(self, queries, keys, values),
             att_mask=att_mask,
             att_ids=relative_att_ids,
-            labels=self.labels(relative_att_ids),
+            labels=self.labels(relative_att_ids is not None),
+            dropout_rate=self.dropout_rate(training),
+        )
+
+    def attend_by_structure(self, queries, own, other, structure, training=None):
+        """Global queries over global and long keys.
+
+        Args:
+            queries: float [batch, global_len, num_heads, size_per_head].
+            own: keys and values of global tokens, [batch, global_len, num_heads, size_per_head].
+            other: keys and values of long tokens, [batch, long_len, num_heads, size_per_head].
+            structure: `ops.structure.GlobalLocalStructure`.
+            training: bool.
+        Returns:
+            float [batch, global_len, num_heads, size_per_head].
+        """
+        return attention_ops.global_attend(
+            queries,
+            own,
+            other,
+            structure,
+            labels=self.labels(structure.max_distance > 0),
             dropout_rate=self.dropout_rate(training),
         )
 
@@ -125,8 +146,7 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
         side_values: float [batch, side_len, num_heads, value_size_per_head], or None.
         side_att_mask: 0/1 int or bool [batch, long_len, side_len], or None.
         side_relative_att_ids: int [batch, long_len, side_len], or None.
-        att_implementation: 'auto', 'sparse' (blocks) or 'full' (masked full attention; faster
-            when the input is about as short as the window).
+        att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         training: bool.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
@@ -184,16 +204,42 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
                 side_att_mask,
                 side_relative_att_ids,
             )
-        attend = local_implementation(att_implementation, queries, self.local_radius)
-        any_ids = relative_att_ids if relative_att_ids is not None else side_relative_att_ids
-        return attend(
+        has_labels = relative_att_ids is not None or side_relative_att_ids is not None
+        return attention_ops.local_attend(
             *helpers.cast_all(self, queries, keys, values),
             local_radius=self.local_radius,
             att_mask=att_mask,
             att_ids=relative_att_ids,
             side=side,
-            labels=self.qkv_relative_attention.labels(any_ids),
+            labels=self.qkv_relative_attention.labels(has_labels),
             dropout_rate=self.qkv_relative_attention.dropout_rate(training),
+            implementation=att_implementation,
+        )
+
+    def attend_by_structure(
+        self, queries, own, other, structure, att_implementation="auto", training=None
+    ):
+        """Long queries over long keys within the radius, and over global keys.
+
+        Args:
+            queries: float [batch, long_len, num_heads, size_per_head].
+            own: keys and values of long tokens, [batch, long_len, num_heads, size_per_head].
+            other: keys and values of global tokens, [batch, global_len, num_heads, size_per_head].
+            structure: `ops.structure.GlobalLocalStructure`.
+            att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.long_attend`.
+            training: bool.
+        Returns:
+            float [batch, long_len, num_heads, size_per_head].
+        """
+        return attention_ops.long_attend(
+            queries,
+            own,
+            other,
+            structure,
+            local_radius=self.local_radius,
+            labels=self.qkv_relative_attention.labels(structure.max_distance > 0),
+            dropout_rate=self.qkv_relative_attention.dropout_rate(training),
+            implementation=att_implementation,
         )
 
     def get_config(self):
@@ -204,28 +250,3 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
             "local_radius": self.local_radius,
             **{name: inner[name] for name in kept},
         }
-
-
-def local_implementation(att_implementation, queries, local_radius):
-    """The op for 'auto', 'sparse' or 'full'.
-
-    'auto' takes full attention where the length is known when tracing and blocks would compute as
-    many logits, most of them masked.
-
-    Raises:
-        ValueError: if the name is unknown.
-    """
-    if att_implementation == "auto":
-        long_len = queries.shape[1]
-        short = long_len is not None and long_len <= 3 * (local_radius + 1)
-        att_implementation = "full" if short else "sparse"
-    implementations = {
-        "full": attention_ops.local_attend_full,
-        "sparse": attention_ops.local_attend_sparse,
-    }
-    if att_implementation not in implementations:
-        raise ValueError(
-            "`att_implementation` must be 'auto', 'sparse' or 'full'. Received: "
-            f"{att_implementation!r}"
-        )
-    return implementations[att_implementation]

@@ -1,0 +1,415 @@
+"""Attention in chunks of queries, with a backward pass that computes the probabilities again.
+
+Neither pass holds more than one chunk of logits. The forward pass keeps, beside inputs and output,
+the logarithm of each query's normaliser, from which the backward pass gets the probabilities back
+in one step; dropout draws from a seed, so that both passes see the same mask.
+"""
+
+import dataclasses
+import math
+
+import tensorflow as tf
+
+from etcmodel import tensor_utils
+from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops import masks as masks_ops
+from etcmodel.ops import windows
+from etcmodel.ops.compilation import compiled_elementwise
+
+__all__ = ["KeyGroup", "attend"]
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyGroup:
+    """Keys of one kind, and what the queries are to them.
+
+    Attributes:
+        keys: float [batch, num_keys, num_heads, size_per_head].
+        values: float [batch, num_keys, num_heads, value_size_per_head].
+        masks: tuple of masks (`masks.DenseMask`, …), all of which must allow a pair.
+        spread: None, or how labels are spread to pairs (`labels.OffsetSpread`, …).
+        emb_table: float [num_labels, num_heads, size_per_head], with `spread`.
+        bias_table: float [num_labels, num_heads], with `spread`.
+        is_local: bool. Whether the keys are seen through the layout's windows; there are then as
+            many as queries.
+    """
+
+    keys: tf.Tensor
+    values: tf.Tensor
+    masks: tuple = ()
+    spread: object = None
+    emb_table: tf.Tensor | None = None
+    bias_table: tf.Tensor | None = None
+    is_local: bool = False
+
+    def adder(self, chunk):
+        """What the masks add to the logits of a chunk."""
+        if self.is_local:
+            return masks_ops.local_adder(self.masks, chunk)
+        return masks_ops.full_adder(self.masks, chunk, tensor_utils.get_shape_list(self.keys)[1])
+
+
+def attend(queries, groups, layout, dropout_rate=0.0):
+    """Every query over the keys of all groups, in one softmax.
+
+    Args:
+        queries: float [batch, num_rows, num_heads, size_per_head].
+        groups: list of `KeyGroup`.
+        layout: `layout.Layout` of the queries.
+        dropout_rate: float. Dropout of attention probabilities.
+    Returns:
+        float [batch, num_rows, num_heads, value_size_per_head].
+    """
+    seed = dropout_ops.new_seed() if dropout_rate else None
+    tensors = []
+    for group in groups:
+        tensors += [group.keys, group.values]
+        if group.spread is not None:
+            # Here, so that the gradient of taking rows is left to TensorFlow.
+            tables = (group.emb_table, group.bias_table)
+            tensors += [group.spread.table_rows(tf.cast(t, queries.dtype)) for t in tables]
+    batch, num_rows, num_heads, _ = tensor_utils.get_shape_list(queries)
+    value_size = tensor_utils.get_shape_list(groups[0].values)[-1]
+
+    @tf.custom_gradient
+    def run(queries, *tensors):
+        computation = _Computation(groups, layout, dropout_rate, seed)
+        outputs, normalisers = computation.forward(queries, tensors)
+        outputs = tf.reshape(outputs, [batch, layout.padded_rows, num_heads, value_size])
+        outputs = outputs[:, :num_rows]
+
+        def grad(gradient):
+            return computation.backward(queries, tensors, outputs, normalisers, gradient)
+
+        return outputs, grad
+
+    return run(queries, *tensors)
+
+
+class _Computation:
+    """Both passes over given groups. Inside, tensors are [num_heads, batch, …]."""
+
+    def __init__(self, groups, layout, dropout_rate, seed):
+        self.groups = groups
+        self.layout = layout
+        self.dropout_rate = dropout_rate
+        self.seed = seed
+
+    def forward(self, queries, tensors):
+        """Output [batch, chunks, chunk_rows, heads, size], log normalisers [chunks, heads, …]."""
+        rows = self._rows(queries, scale=True)
+        parts = self._parts(tensors)
+
+        def step(index):
+            chunk = self.layout.chunk(index)
+            queries = chunk.rows_of(rows, 2)
+            taken = [part.take(chunk) for part in parts]
+            logits = [part.logits(queries, chunk) for part in taken]
+            top = _maximum([tf.reduce_max(x, -1, keepdims=True) for x in logits])
+            weights = [_exp(x, top) for x in logits]
+            total = tf.add_n([tf.reduce_sum(x, -1, keepdims=True) for x in weights])
+            dropped = [
+                _drop(x, bits, dtype=rows.dtype, rate=self.dropout_rate)
+                for x, bits in zip(weights, self._drop_bits(weights, index), strict=True)
+            ]
+            output = tf.add_n(
+                [part.mix(x) for part, x in zip(taken, dropped, strict=True)]
+            ) / tf.cast(total, rows.dtype)
+            return [_merge_blocks(output), _merge_blocks(top + tf.math.log(total))], []
+
+        (outputs, normalisers), _ = _run_chunks(step, self.layout)
+        # [chunks, heads, batch, rows, size] to the order of the model.
+        return tf.transpose(outputs, [2, 0, 3, 1, 4]), normalisers
+
+    def backward(self, queries, tensors, outputs, normalisers, gradient):
+        """The gradients of `queries` and `tensors`."""
+        rows = self._rows(queries, scale=True)
+        parts = self._parts(tensors)
+        gradient_rows = self._rows(tf.cast(gradient, queries.dtype))
+        # Sum over keys of probability times its gradient, of each query.
+        inner = tf.reduce_sum(
+            tf.cast(gradient, tf.float32) * tf.cast(outputs, tf.float32), -1, keepdims=True
+        )
+        inner_rows = self._rows(inner)
+
+        def step(index):
+            chunk = self.layout.chunk(index)
+            queries, grads, inner = (chunk.rows_of(x, 2) for x in (rows, gradient_rows, inner_rows))
+            normaliser = tf.reshape(normalisers[index], tensor_utils.get_shape_list(inner))
+            taken = [part.take(chunk) for part in parts]
+            logits = [part.logits(queries, chunk) for part in taken]
+            query_gradients, by_chunk, sums = [], [], []
+            for part, x, bits in zip(taken, logits, self._drop_bits(logits, index), strict=True):
+                dropped, pair_gradients = _backward_pairs(
+                    x,
+                    part.values_product(grads),
+                    normaliser,
+                    inner,
+                    bits,
+                    dtype=rows.dtype,
+                    rate=self.dropout_rate,
+                )
+                query_gradient, key_gradients, table_gradients = part.gradients(
+                    queries, grads, dropped, pair_gradients, chunk
+                )
+                query_gradients.append(query_gradient)
+                (by_chunk if part.group.is_local else sums).extend(key_gradients)
+                sums.extend(table_gradients)
+            return [_merge_blocks(tf.add_n(query_gradients)), *by_chunk], sums
+
+        by_chunk, sums = _run_chunks(step, self.layout)
+        query_gradient = tf.transpose(by_chunk[0], [2, 0, 3, 1, 4])
+        query_gradient = self._unpad(query_gradient) * _scale(queries)
+        return self._assemble(query_gradient, by_chunk[1:], sums, tensors)
+
+    def _assemble(self, query_gradient, by_chunk, sums, tensors):
+        """Gradients in the order of the arguments."""
+        by_chunk, sums, tensors = iter(by_chunk), iter(sums), iter(tensors)
+        result = [query_gradient]
+        for group in self.groups:
+            source = by_chunk if group.is_local else sums
+            for _ in range(2):
+                x = next(source)
+                x = self._join_windows(x) if group.is_local else tf.transpose(x, [1, 2, 0, 3])
+                result.append(tf.cast(x, next(tensors).dtype))
+            if group.spread is not None:
+                embs, biases = next(sums), next(sums)
+                result.append(tf.cast(tf.transpose(embs, [1, 0, 2]), next(tensors).dtype))
+                result.append(tf.cast(tf.transpose(biases), next(tensors).dtype))
+        return result
+
+    def _join_windows(self, x):
+        """[chunks, heads, batch, rows + 2 * margin, size] to [batch, num_rows, heads, size]."""
+        layout = self.layout
+        if layout.is_whole:
+            return tf.transpose(x[0], [1, 2, 0, 3])
+        x = tf.transpose(x, [2, 1, 0, 3, 4])
+        x = windows.overlap_add(x, layout.chunk_rows, layout.margin)
+        return tf.transpose(x[:, :, layout.margin : layout.margin + layout.num_rows], [0, 2, 1, 3])
+
+    def _unpad(self, x):
+        """[batch, chunks, rows, heads, size] to [batch, num_rows, heads, size]."""
+        batch, _, _, num_heads, size = tensor_utils.get_shape_list(x)
+        x = tf.reshape(x, [batch, self.layout.padded_rows, num_heads, size])
+        return x[:, : self.layout.num_rows]
+
+    def _rows(self, x, scale=False):
+        """[batch, num_rows, heads, size] to [heads, batch, padded_rows, size]."""
+        x = self.layout.pad(x * _scale(x) if scale else x)
+        return tf.transpose(x, [2, 0, 1, 3])
+
+    def _parts(self, tensors):
+        tensors = iter(tensors)
+        parts = []
+        for group in self.groups:
+            keys, values = (self._keys(group, next(tensors)) for _ in range(2))
+            embs = biases = None
+            if group.spread is not None:
+                embs = tf.transpose(next(tensors), [1, 0, 2])
+                biases = tf.transpose(next(tensors))
+            parts.append(_Part(group, keys, values, embs, biases))
+        return parts
+
+    def _keys(self, group, x):
+        """Keys or values as [heads, batch, num_keys, size], padded if windows are taken of them."""
+        layout = self.layout
+        if group.is_local and not layout.is_whole:
+            after = layout.padded_rows - layout.num_rows + layout.margin
+            x = windows.pad_axis(x, 1, before=layout.margin, after=after)
+        return tf.transpose(x, [2, 0, 1, 3])
+
+    def _drop_bits(self, logits, index):
+        """Random bits for the pairs of each group, or Nones."""
+        if not self.dropout_rate:
+            return [None] * len(logits)
+        fold_in = tf.random.experimental.stateless_fold_in
+        seeds = [fold_in(self.seed, index * len(logits) + i) for i in range(len(logits))]
+        return [dropout_ops.random_bits(x, seed) for x, seed in zip(logits, seeds, strict=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """A group's tensors: keys and values [heads, batch, num_keys, size], or those of a chunk.
+
+    Of a chunk they are [heads, batch, blocks, window, size], with one block where all queries share
+    the keys.
+    """
+
+    group: KeyGroup
+    keys: tf.Tensor
+    values: tf.Tensor
+    embs: tf.Tensor | None
+    biases: tf.Tensor | None
+
+    def take(self, chunk):
+        if self.group.is_local:
+            keys, values = (chunk.windows_of(x, 2) for x in (self.keys, self.values))
+        else:
+            keys, values = (tf.expand_dims(x, 2) for x in (self.keys, self.values))
+        return dataclasses.replace(self, keys=keys, values=values)
+
+    def logits(self, queries, chunk):
+        """float32 [heads, batch, blocks, block_len, keys]."""
+        logits = _rows_by_keys(queries, self.keys)
+        adder = self.group.adder(chunk)
+        if self.group.spread is None:
+            return _add(logits, adder)
+        scores = _by_label(queries, self.embs, transpose=True)
+        scores += _scale(queries) * self.biases[:, tf.newaxis, tf.newaxis, tf.newaxis]
+        return self.group.spread.add(logits, scores, adder, chunk)
+
+    def mix(self, weights):
+        """The values, weighted: [heads, batch, blocks, block_len, size]."""
+        return _pairs_by_keys(weights, self.values)
+
+    def values_product(self, gradients):
+        """The gradient of the weights from that of the output."""
+        return _rows_by_keys(gradients, self.values)
+
+    def gradients(self, queries, output_gradients, weights, pair_gradients, chunk):
+        """Gradients: of the queries; of keys and values; of the label tables."""
+        query_gradient = _pairs_by_keys(pair_gradients, self.keys)
+        key_gradients = [
+            self._collect_keys(_pairs_by_rows(pairs, rows, self.keys), chunk)
+            for pairs, rows in ((pair_gradients, queries), (weights, output_gradients))
+        ]
+        if self.group.spread is None:
+            return query_gradient, key_gradients, []
+        by_label = tf.cast(self.group.spread.collect(pair_gradients, chunk), queries.dtype)
+        query_gradient += _by_label(by_label, self.embs)
+        table_gradients = [
+            tf.cast(_label_by_size(by_label, queries), tf.float32),
+            _scale(queries) * tf.reduce_sum(tf.cast(by_label, tf.float32), [1, 2, 3]),
+        ]
+        return query_gradient, key_gradients, table_gradients
+
+    def _collect_keys(self, x, chunk):
+        """From windows back to keys: [heads, batch, keys, size]."""
+        if self.group.is_local and not chunk.layout.is_whole:
+            return windows.overlap_add(x, chunk.layout.block_len, chunk.layout.margin)
+        return tf.cast(x[:, :, 0], tf.float32)
+
+
+def _run_chunks(step, layout):
+    """Runs `step` for each chunk.
+
+    Args:
+        step: function of a chunk's index to (tensors to stack, float32 tensors to add up).
+        layout: `Layout`.
+    Returns:
+        The same two lists; the former with a first axis of chunks.
+    """
+    num_chunks = layout.num_chunks
+    if isinstance(num_chunks, int) and num_chunks == 1:
+        stacked, sums = step(0)
+        return [x[tf.newaxis] for x in stacked], sums
+
+    first_stacked, first_sums = step(tf.constant(0))
+    arrays = [
+        tf.TensorArray(x.dtype, size=num_chunks, element_shape=x.shape).write(0, x)
+        for x in first_stacked
+    ]
+
+    def body(index, arrays, sums):
+        stacked, more = step(index)
+        arrays = [array.write(index, x) for array, x in zip(arrays, stacked, strict=True)]
+        return index + 1, arrays, [x + y for x, y in zip(sums, more, strict=True)]
+
+    _, arrays, sums = tf.while_loop(
+        lambda index, *_: index < num_chunks,
+        body,
+        [tf.constant(1), arrays, first_sums],
+        parallel_iterations=1,
+    )
+    return [array.stack() for array in arrays], sums
+
+
+@compiled_elementwise
+def _add(logits, adder):
+    return tf.cast(logits, tf.float32) + adder
+
+
+@compiled_elementwise
+def _exp(logits, top):
+    return tf.exp(logits - top)
+
+
+@compiled_elementwise
+def _drop(weights, bits, *, dtype, rate):
+    """Weights as they meet the values: some of them dropped, the others scaled up."""
+    return tf.cast(dropout_ops.keep(weights, bits, rate), dtype)
+
+
+@compiled_elementwise
+def _backward_pairs(logits, weight_gradients, normaliser, inner, bits, *, dtype, rate):
+    """Weights as they met the values, and the gradient of the logits."""
+    probs = tf.exp(logits - normaliser)
+    weight_gradients = dropout_ops.keep(tf.cast(weight_gradients, tf.float32), bits, rate)
+    pair_gradients = probs * (weight_gradients - inner)
+    return tf.cast(dropout_ops.keep(probs, bits, rate), dtype), tf.cast(pair_gradients, dtype)
+
+
+def _scale(queries):
+    return 1 / math.sqrt(queries.shape[-1])
+
+
+def _maximum(tensors):
+    top = tensors[0]
+    for x in tensors[1:]:
+        top = tf.maximum(top, x)
+    return top
+
+
+def _merge_blocks(x):
+    """[heads, batch, blocks, block_len, size] to [heads, batch, rows, size]."""
+    num_heads, batch, blocks, block_len, size = tensor_utils.get_shape_list(x)
+    return tf.reshape(x, [num_heads, batch, blocks * block_len, size])
+
+
+def _flat(x, keys):
+    """[…, rows, size] as matrices, one for each matrix of `keys` [heads, batch, blocks or 1, …]."""
+    num_heads, batch, blocks, rows, size = tensor_utils.get_shape_list(x)
+    if keys.shape[2] == 1:
+        blocks, rows = 1, blocks * rows
+    return tf.reshape(x, [num_heads * batch * blocks, rows, size])
+
+
+def _matrices(keys):
+    shape = tensor_utils.get_shape_list(keys)
+    return tf.reshape(keys, [shape[0] * shape[1] * shape[2], *shape[3:]])
+
+
+def _unflat(x, like):
+    """Back to the blocks of `like`."""
+    shape = tensor_utils.get_shape_list(like)[:4]
+    return tf.reshape(x, [*shape, tensor_utils.get_shape_list(x)[-1]])
+
+
+def _rows_by_keys(rows, keys):
+    return _unflat(tf.matmul(_flat(rows, keys), _matrices(keys), transpose_b=True), rows)
+
+
+def _pairs_by_keys(pairs, keys):
+    return _unflat(tf.matmul(_flat(pairs, keys), _matrices(keys)), pairs)
+
+
+def _pairs_by_rows(pairs, rows, keys):
+    product = tf.matmul(_flat(pairs, keys), _flat(rows, keys), transpose_a=True)
+    outer = tensor_utils.get_shape_list(keys)[:3]
+    return tf.reshape(product, [*outer, *tensor_utils.get_shape_list(product)[1:]])
+
+
+def _by_label(rows, embs, transpose=False):
+    """Rows [heads, batch, blocks, block_len, size] times a matrix of each head."""
+    num_heads, *_, size = tensor_utils.get_shape_list(rows)
+    product = tf.matmul(tf.reshape(rows, [num_heads, -1, size]), embs, transpose_b=transpose)
+    return _unflat(product, rows)
+
+
+def _label_by_size(by_label, rows):
+    """[heads, labels, size]."""
+    flat = [
+        tf.reshape(x, [x.shape[0], -1, tensor_utils.get_shape_list(x)[-1]])
+        for x in (by_label, rows)
+    ]
+    return tf.matmul(*flat, transpose_a=True)
