@@ -5,6 +5,8 @@ import functools
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.ops.activations import gelu, gelu_exact
+
 __all__ = [
     "assert_rank",
     "batch_gather_by_one_hot",
@@ -210,14 +212,10 @@ def _slice_axis(tensor, axis, size):
     return tensor[tuple(index)]
 
 
-def gelu(x):
-    """GELU, the tanh approximation with which the released checkpoints were trained."""
-    return tf.nn.gelu(x, approximate=True)
-
-
 # Keras's own functions where there are any: layers can serialize those.
 _ACTIVATIONS = {
     "gelu": gelu,
+    "gelu_exact": gelu_exact,
     "linear": None,
     "relu": tf_keras.activations.relu,
     "tanh": tf_keras.activations.tanh,
@@ -225,7 +223,7 @@ _ACTIVATIONS = {
 
 
 def get_activation(activation_string):
-    """The function of that name: gelu (tanh approximation), relu, tanh, linear (None).
+    """The function of that name: gelu (tanh approximation), gelu_exact, relu, tanh, linear (None).
 
     Anything that is not a string is returned as it is, so that a function may be given.
 

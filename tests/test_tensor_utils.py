@@ -181,5 +181,7 @@ def test_activations_are_found_by_name():
 
 
 def test_an_unknown_activation_is_refused():
-    with pytest.raises(ValueError, match="'swoosh'; choose one of gelu, linear, relu, tanh"):
+    with pytest.raises(
+        ValueError, match="'swoosh'; choose one of gelu, gelu_exact, linear, relu, tanh"
+    ):
         tensor_utils.get_activation("swoosh")

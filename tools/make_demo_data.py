@@ -14,12 +14,18 @@ import string
 
 from absl import app, flags
 
-from . import demo_hotpotqa
+from . import demo_hotpotqa, demo_nq, demo_openkp, demo_wikihop
 
 __all__ = ["build_vocab", "make_demo_data"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`.
-GENERATORS = {"hotpotqa": demo_hotpotqa}
+GENERATORS = {
+    "hotpotqa": demo_hotpotqa,
+    "nq": demo_nq,
+    "openkp": demo_openkp,
+    "wikihop": demo_wikihop,
+}
+JSON_LINES = ("nq", "openkp")  # Datasets whose files have an example a line.
 
 # Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
 SPECIAL_PIECES = [
@@ -72,12 +78,16 @@ def _to_json(examples):
     return "[\n" + ",\n".join(json.dumps(example) for example in examples) + "\n]\n"
 
 
+def _to_json_lines(examples):
+    return "".join(f"{json.dumps(example)}\n" for example in examples)
+
+
 def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
-    """Writes `<dataset>_train.json`, `<dataset>_dev.json` and `vocab.txt` into `output_dir`.
+    """Writes `<dataset>_train.json`, `<dataset>_dev.json` (or `.jsonl`) and `vocab.txt`.
 
     Args:
         dataset: str. A key of `GENERATORS`.
-        output_dir: str. Made if missing.
+        output_dir: str. Where to; made if missing.
         num_train: int. Number of training examples.
         num_dev: int. Number of dev examples.
         seed: int. Decides all the examples.
@@ -94,9 +104,10 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
         for split, num_examples in (("train", num_train), ("dev", num_dev))
     )
     vocab = build_vocab(text for example in train for text in generator.texts(example))
+    to_text, ending = (_to_json_lines, "jsonl") if dataset in JSON_LINES else (_to_json, "json")
     contents = {
-        "train": (f"{dataset}_train.json", _to_json(train)),
-        "dev": (f"{dataset}_dev.json", _to_json(dev)),
+        "train": (f"{dataset}_train.{ending}", to_text(train)),
+        "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
         "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
     }
     os.makedirs(output_dir, exist_ok=True)

@@ -1,17 +1,23 @@
-"""Reading weights: the authors' checkpoints."""
+"""Reading and writing weights: the authors' checkpoints, this library's, BERT's and RoBERTa's."""
 
+from etcmodel.checkpoints.conversion import convert
+from etcmodel.checkpoints.lifting import lift_bert
 from etcmodel.checkpoints.names import release_names
 from etcmodel.checkpoints.released import (
-    LoadReport,
     initialize,
     load_pretrained,
     load_released_checkpoint,
 )
+from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.vocabulary_map import token_rows
 
 __all__ = [
     "LoadReport",
+    "convert",
     "initialize",
+    "lift_bert",
     "load_pretrained",
     "load_released_checkpoint",
     "release_names",
+    "token_rows",
 ]

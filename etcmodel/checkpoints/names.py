@@ -1,6 +1,16 @@
 """The names that variables have in the authors' checkpoints."""
 
-__all__ = ["release_names"]
+import re
+
+__all__ = ["encoder_of", "release_name", "release_names"]
+
+_ENCODER = "etc_document_bert"
+_POSITION_TABLE = re.compile(r"(?:.*/)?(position_emb_lookup_(?:long|global)/.+)")
+_IN_ENCODER = re.compile(rf"(?:.*/)?({_ENCODER}/.+)")
+_PART_OF_ENCODER = re.compile(
+    r"(?:token_emb_lookup|segment_emb_lookup|(?:long|global)_emb_layer_norm"
+    r"|global_local_transformer_layers)/.+"
+)
 
 
 def release_names(model):
@@ -19,6 +29,35 @@ def release_names(model):
     names = {}
     _collect(model, prefix, names)
     return names
+
+
+def release_name(full_name):
+    """The release's name of a variable, from the one that TensorFlow gave it.
+
+    The two differ by the scope in which a model was built: around its name in a task, or without
+    it for an encoder that was built alone.
+
+    Args:
+        full_name: str, without ":0".
+    """
+    for pattern in (_POSITION_TABLE, _IN_ENCODER):
+        if match := pattern.fullmatch(full_name):
+            return match.group(1)
+    if _PART_OF_ENCODER.fullmatch(full_name):
+        return f"{_ENCODER}/{full_name}"
+    return full_name
+
+
+def encoder_of(model):
+    """The `EtcModel` that `model` is or holds.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    for layer in model._flatten_layers():
+        if _is_encoder(layer):
+            return layer
+    raise ValueError(f"{model.name!r} holds no `EtcModel`.")
 
 
 def _is_encoder(layer):

@@ -52,7 +52,7 @@ class EmbeddingLookup(tf_keras.layers.Layer):
         self.use_one_hot_lookup = use_one_hot_lookup
         self.projection = None
         if projection_size not in (0, embedding_size):
-            self.projection = tf_keras.layers.Dense(
+            self.projection = helpers.Dense(
                 projection_size,
                 kernel_initializer=helpers.default_initializer(initializer_range),
                 name="projection",

@@ -140,7 +140,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         normalization = [
-            tf_keras.layers.LayerNormalization(
+            helpers.LayerNormalization(
                 axis=-1, epsilon=1e-12, name=f"layer_norm_{i}", dtype=self.dtype_policy
             )
             for i in range(2)
@@ -255,6 +255,7 @@ def _check_num_layers(num_hidden_layers):
         raise ValueError(f"`num_hidden_layers` must be at least 1. Received: {num_hidden_layers}")
 
 
+@tf.autograph.experimental.do_not_convert  # Layers have no need of it; tracing is faster.
 def _run_layers(layers, long_hidden, global_hidden, options):
     """Attention and feed-forward layers in turn: [long_output, global_output]."""
     training = options["training"]

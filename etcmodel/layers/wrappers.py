@@ -65,7 +65,7 @@ class ResidualBlock(tf_keras.layers.Layer):
 
     def _normalization_layers(self, given):
         if given is None:
-            given = tf_keras.layers.LayerNormalization(
+            given = helpers.LayerNormalization(
                 axis=-1, epsilon=1e-12, name="layer_norm", dtype=self.dtype_policy
             )
         return list(given) if isinstance(given, (list, tuple)) else [given]

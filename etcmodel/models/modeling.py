@@ -234,7 +234,7 @@ class EtcModel(tf_keras.layers.Layer):
         )
 
     def _layer_norm(self, name):
-        return tf_keras.layers.LayerNormalization(
+        return helpers.LayerNormalization(
             axis=-1, epsilon=1e-12, name=name, dtype=self.dtype_policy
         )
 

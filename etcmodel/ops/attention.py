@@ -6,7 +6,8 @@ that a row without any allowed key averages over its keys instead of giving NaN.
 are float32 whatever the type of the inputs.
 
 Masks and labels come in one of two ways, with the same results: dense, as tensors over all pairs,
-or as a `structure.GlobalLocalStructure`.
+or as a `structure.GlobalLocalStructure`. AutoGraph is kept out: nothing here needs it, and converting
+would take most of the time of a trace.
 """
 
 import dataclasses
@@ -62,6 +63,7 @@ class SideKeys:
     att_ids: tf.Tensor | None = None
 
 
+@tf.autograph.experimental.do_not_convert
 def attend(queries, keys, values, *, att_mask=None, att_ids=None, labels=None, dropout_rate=0.0):
     """Every query over every key.
 
@@ -81,6 +83,7 @@ def attend(queries, keys, values, *, att_mask=None, att_ids=None, labels=None, d
     return blockwise.attend(queries, [group], rows, dropout_rate)
 
 
+@tf.autograph.experimental.do_not_convert
 def local_attend(
     queries,
     keys,
@@ -133,6 +136,7 @@ def local_attend(
     return blockwise.attend(queries, groups, rows, dropout_rate)
 
 
+@tf.autograph.experimental.do_not_convert
 def long_attend(
     queries,
     long_keys_values,
@@ -170,6 +174,7 @@ def long_attend(
     return blockwise.attend(queries, groups, rows, dropout_rate)
 
 
+@tf.autograph.experimental.do_not_convert
 def global_attend(
     queries, global_keys_values, long_keys_values, structure, *, labels=None, dropout_rate=0.0
 ):
@@ -246,7 +251,6 @@ def _dense_group(keys, values, att_mask, att_ids, labels, rows, is_local=False):
     if att_ids is not None and labels is not None:
         spread = labels_ops.IdSpread(
             rows.pad(tf.cast(att_ids, tf.int32)),
-            labels.emb_table.shape[0],
             by_offset=is_local,
             use_one_hot_lookup=labels.use_one_hot_lookup,
         )

@@ -184,7 +184,7 @@ class _Computation:
         if layout.is_whole:
             return tf.transpose(x[0], [1, 2, 0, 3])
         x = tf.transpose(x, [2, 1, 0, 3, 4])
-        x = windows.overlap_add(x, layout.chunk_rows, layout.margin)
+        x = windows.overlap_add(x, layout.chunk_rows, layout.margin, layout.block_len)
         return tf.transpose(x[:, :, layout.margin : layout.margin + layout.num_rows], [0, 2, 1, 3])
 
     def _unpad(self, x):
@@ -255,8 +255,9 @@ class _Part:
         if self.group.spread is None:
             return _add(logits, adder)
         scores = _by_label(queries, self.embs, transpose=True)
-        scores += _scale(queries) * self.biases[:, tf.newaxis, tf.newaxis, tf.newaxis]
-        return self.group.spread.add(logits, scores, adder, chunk)
+        biases = tf.cast(self.biases, tf.float32) * _scale(queries)
+        biases = biases[:, tf.newaxis, tf.newaxis, tf.newaxis]
+        return self.group.spread.add(logits, scores, biases, adder, chunk)
 
     def mix(self, weights):
         """The values, weighted: [heads, batch, blocks, block_len, size]."""
@@ -275,7 +276,9 @@ class _Part:
         ]
         if self.group.spread is None:
             return query_gradient, key_gradients, []
-        by_label = tf.cast(self.group.spread.collect(pair_gradients, chunk), queries.dtype)
+        num_labels = tensor_utils.get_shape_list(self.embs)[1]
+        by_label = self.group.spread.collect(pair_gradients, chunk, num_labels)
+        by_label = tf.cast(by_label, queries.dtype)
         query_gradient += _by_label(by_label, self.embs)
         table_gradients = [
             tf.cast(_label_by_size(by_label, queries), tf.float32),

@@ -39,19 +39,20 @@ class OffsetSpread:
         rows = tf.gather(table, ids[0, 0])
         return windows.pad_axis(rows, 0, after=self.width - 2 * self.radius - 1)
 
-    def add(self, logits, scores, adder, chunk):
-        """`logits` with the labels' `scores` and the mask's `adder`: float32."""
-        return _add_sheared(logits, scores, adder, first_column=chunk.first_column)
+    def add(self, logits, scores, biases, adder, chunk):
+        """`logits` with the labels' scores and biases and the mask's adder: float32."""
+        return _add_sheared(logits, scores, biases, adder, first_column=chunk.first_column)
 
-    def collect(self, gradient, chunk):
+    def collect(self, gradient, chunk, num_labels):
         """The gradient of the scores from that of the pairs."""
         return windows.unshear(gradient, self.width, chunk.first_column)
 
 
 @compiled_elementwise
-def _add_sheared(logits, scores, adder, *, first_column):
+def _add_sheared(logits, scores, biases, adder, *, first_column):
+    scores = tf.cast(scores, tf.float32) + biases
     spread = windows.shear(scores, tensor_utils.get_shape_list(logits)[-1], first_column)
-    return tf.cast(logits, tf.float32) + tf.cast(spread, tf.float32) + adder
+    return tf.cast(logits, tf.float32) + spread + adder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,32 +61,31 @@ class IdSpread:
 
     Attributes:
         ids: int32 [batch, rows, keys], or [batch, rows, 2 * radius + 1] with `by_offset`.
-        num_labels: int.
         by_offset: bool. Whether the last axis of `ids` is an offset.
         use_one_hot_lookup: bool. Spread by matrix products rather than gathers, for TPUs.
     """
 
     ids: tf.Tensor
-    num_labels: int
     by_offset: bool = False
     use_one_hot_lookup: bool = False
 
     def table_rows(self, table):
         return table
 
-    def add(self, logits, scores, adder, chunk):
+    def add(self, logits, scores, biases, adder, chunk):
+        scores = tf.cast(scores, tf.float32) + biases
         ids = self._pairs(chunk, tensor_utils.get_shape_list(logits)[-1])
         by_query = tf.transpose(scores, [1, 2, 3, 4, 0])  # [batch, blocks, rows, label, head]
         if self.use_one_hot_lookup:
-            one_hot = tf.one_hot(ids, self.num_labels, dtype=scores.dtype)
+            one_hot = tf.one_hot(ids, tensor_utils.get_shape_list(scores)[-1], dtype=scores.dtype)
             pairs = tf.einsum("bnmrh,bnmkr->hbnmk", by_query, one_hot)
         else:
             pairs = tf.transpose(tf.gather(by_query, ids, batch_dims=3), [4, 0, 1, 2, 3])
         return _add(logits, pairs, adder)
 
-    def collect(self, gradient, chunk):
+    def collect(self, gradient, chunk, num_labels):
         ids = self._pairs(chunk, tensor_utils.get_shape_list(gradient)[-1])
-        one_hot = tf.one_hot(ids, self.num_labels, dtype=gradient.dtype)
+        one_hot = tf.one_hot(ids, num_labels, dtype=gradient.dtype)
         return tf.einsum("hbnmk,bnmkr->hbnmr", gradient, one_hot)
 
     def _pairs(self, chunk, num_keys):
@@ -114,10 +114,11 @@ class LinkSpread:
     def table_rows(self, table):
         return tf.gather(table, list(self.labels))
 
-    def add(self, logits, scores, adder, chunk):
+    def add(self, logits, scores, biases, adder, chunk):
+        scores = tf.cast(scores, tf.float32) + biases
         return _add_linked(logits, scores, adder, self.links.linked(chunk))
 
-    def collect(self, gradient, chunk):
+    def collect(self, gradient, chunk, num_labels):
         linked = tf.reduce_sum(_keep(gradient, self.links.linked(chunk)), axis=-1)
         return tf.stack([tf.reduce_sum(gradient, axis=-1) - linked, linked], axis=-1)
 
@@ -125,7 +126,7 @@ class LinkSpread:
 @compiled_elementwise
 def _add_linked(logits, scores, adder, linked):
     spread = tf.where(linked, scores[..., 1:], scores[..., :1])
-    return tf.cast(logits, tf.float32) + tf.cast(spread, tf.float32) + adder
+    return tf.cast(logits, tf.float32) + spread + adder
 
 
 @compiled_elementwise

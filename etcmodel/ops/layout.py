@@ -13,11 +13,11 @@ from etcmodel.ops import windows
 
 __all__ = ["Chunk", "Layout", "block_layout", "release_layout", "sparse_window", "whole_layout"]
 
-# Logits of a chunk: about 64 MB of float32, so that passes over them stay near the caches while the
+# Logits of a chunk: about 32 MB of float32, so that passes over them stay near the caches while the
 # matrix products are still large.
-_LOGITS_PER_CHUNK = 1 << 24
+_LOGITS_PER_CHUNK = 1 << 23
 # Rows of a block: long enough for fast matrix products; the longer, the more masked pairs.
-_BLOCK_LEN = 128
+_BLOCK_LEN = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,8 +140,9 @@ def block_layout(num_rows, logits_per_row, radius=None):
         rows_per_chunk = _LOGITS_PER_CHUNK // _at_least(1, logits_per_row)
         longest = _at_most(_at_least(8, rows_per_chunk), _BLOCK_LEN)
     num_blocks = _at_least(1, _ceil(num_rows, longest))
-    # Blocks of equal length need the least padding.
-    block_len = _at_least(1, _ceil(num_rows, num_blocks))
+    # Blocks of equal length need the least padding; of windows the length must be known.
+    is_known = isinstance(num_rows, int) or radius is None
+    block_len = _at_least(1, _ceil(num_rows, num_blocks)) if is_known else longest
     return _chunked(num_rows, num_blocks, block_len, logits_per_row, radius=radius, margin=radius)
 
 

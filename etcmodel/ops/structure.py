@@ -85,8 +85,7 @@ class GlobalLocalStructure(NamedTuple):
         ids = self.g2g_labels()
         if ids is None:
             return KeyRules((mask,), None)
-        num_labels = 2 * self.max_distance + 4
-        return KeyRules((mask,), labels_ops.IdSpread(layout.pad(ids), num_labels))
+        return KeyRules((mask,), labels_ops.IdSpread(layout.pad(ids)))
 
     def g2l(self, layout):
         """`KeyRules` of global queries and long keys."""

@@ -36,24 +36,27 @@ def windows(x, num_blocks, block_len, margin, axis):
     return tf.gather(x, starts[:, tf.newaxis] + tf.range(block_len + 2 * margin), axis=axis)
 
 
-def overlap_add(x, block_len, margin):
+def overlap_add(x, block_len, margin, least_block_len=None):
     """The transpose of `windows`: adds what the windows say of the same entry.
 
     Args:
         x: float [..., num_blocks, block_len + 2 * margin, size].
-        block_len: int.
+        block_len: int or scalar tensor.
         margin: int.
+        least_block_len: int that `block_len` is not below; needed if that is a tensor.
     Returns:
         float [..., num_blocks * block_len + 2 * margin, size].
     """
     *outer, num_blocks, window, size = tensor_utils.get_shape_list(x)
-    parts = -(-window // block_len)  # Windows are as long as so many blocks.
+    if isinstance(block_len, int):
+        least_block_len = block_len
+    parts = 1 - (-2 * margin // least_block_len)  # Windows are no longer than so many blocks.
     x = pad_axis(x, len(outer) + 1, after=parts * block_len - window)
     x = tf.reshape(x, [*outer, num_blocks, parts, block_len, size])
     axis = len(outer)
     total = sum(
         pad_axis(part, axis, before=shift, after=parts - 1 - shift)
-        for shift, part in enumerate(tf.unstack(x, axis=axis + 1))
+        for shift, part in enumerate(tf.unstack(x, parts, axis=axis + 1))
     )
     total = tf.reshape(total, [*outer, (num_blocks + parts - 1) * block_len, size])
     return total[..., : num_blocks * block_len + 2 * margin, :]

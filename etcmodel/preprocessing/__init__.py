@@ -1,6 +1,26 @@
-"""From raw files to sharded TFRecords, as a Beam pipeline that every task shares."""
+"""From raw files to sharded TFRecords, as a Beam pipeline that every task shares.
 
-from etcmodel.preprocessing.job import Job, run, shard_names
-from etcmodel.preprocessing.records import BadExampleError, Converted, to_tf_example
+The names are imported at first use, so that a program can refuse wrong flags without waiting for
+TensorFlow.
+"""
 
-__all__ = ["BadExampleError", "Converted", "Job", "run", "shard_names", "to_tf_example"]
+import importlib
+
+__all__ = ["BadExampleError", "Converted", "ConverterFactory", "Job", "run", "shard_names"]
+__all__ += ["to_tf_example"]
+
+_HOMES = {
+    "BadExampleError": "records",
+    "Converted": "records",
+    "ConverterFactory": "conversion",
+    "Job": "job",
+    "run": "job",
+    "shard_names": "job",
+    "to_tf_example": "records",
+}
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

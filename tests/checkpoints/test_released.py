@@ -1,13 +1,18 @@
 """Loading checkpoints with the release's names: what is loaded, what is told, what is refused."""
 
 import os
+import pathlib
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from etcmodel import checkpoints
+from etcmodel.layers import helpers
 from etcmodel.models import modeling
+from tests.checkpoints.berts import write_released as write_checkpoint
+from tests.checkpoints.berts import write_safetensors
 
 CONFIG = modeling.EtcConfig(
     vocab_size=11,
@@ -26,6 +31,30 @@ KERNEL = (
     "fused_global_local_att/long_query_projection/linear/kernel"
 )
 
+PARTS = ("kernel", "bias")
+
+
+class TaskModel(tf_keras.Model):
+    """An encoder and a head."""
+
+    def __init__(self, num_outputs=2):
+        super().__init__()
+        self.encoder = modeling.EtcModel(CONFIG)
+        helpers.build_sublayer(self.encoder, None)
+        self.head = self.add_weight(name="head_weights", shape=(num_outputs, CONFIG.hidden_size))
+        self.built = True
+
+
+class TwinModel(tf_keras.Model):
+    """Two layers with the same names of variables."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = (tf_keras.layers.Dense(2, name="twin") for _ in range(2))
+        for layer in (self.a, self.b):
+            helpers.build_sublayer(layer, [None, 3])
+        self.built = True
+
 
 def make_model():
     model = modeling.EtcModel(CONFIG)
@@ -38,17 +67,6 @@ def random_values(model, seed=0):
     rng = np.random.default_rng(seed)
     names = checkpoints.release_names(model)
     return {name: rng.normal(size=v.shape).astype(np.float32) for name, v in names.items()}
-
-
-def write_checkpoint(directory, values, name="model.ckpt"):
-    """What the authors' TF1 programs write: the V2 format, without an object graph."""
-    prefix = os.path.join(directory, name)
-    names = list(values)
-    tensors = [tf.convert_to_tensor(values[name]) for name in names]
-    tf.raw_ops.SaveV2(
-        prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors
-    )
-    return prefix
 
 
 def write_config(directory):
@@ -171,3 +189,84 @@ def test_of_several_checkpoints_one_must_be_named(tmp_path, values):
     assert_has(checkpoints.load_pretrained(str(tmp_path), "model.ckpt-2"), others)
     write_checkpoint(tmp_path, values, "model.ckpt")
     assert_has(checkpoints.load_pretrained(str(tmp_path)), values)
+
+
+def test_a_directory_with_safetensors_is_read(tmp_path, values):
+    write_config(tmp_path)
+    write_safetensors(tmp_path, values)
+    assert_has(checkpoints.load_pretrained(str(tmp_path)), values)
+    assert_has(checkpoints.load_pretrained(str(tmp_path), "model.safetensors"), values)
+
+
+def test_an_object_checkpoint_of_the_encoder_warm_starts_a_task(tmp_path, values):
+    encoder = make_model()
+    checkpoints.load_released_checkpoint(encoder, write_checkpoint(tmp_path, values))
+    prefix = tf.train.Checkpoint(model=encoder).write(str(tmp_path / "encoder"))
+    task_model = TaskModel()
+    report = checkpoints.initialize(task_model, prefix)
+    assert_has(task_model.encoder, values)
+    assert set(report.loaded) == set(values)
+    assert report.not_in_checkpoint == ("head_weights",)
+
+
+def test_an_object_checkpoint_of_a_task_gives_its_encoder(tmp_path):
+    task_model = TaskModel()
+    optimizer = tf_keras.optimizers.Adam()
+    optimizer.build(task_model.trainable_variables)
+    prefix = tf.train.Checkpoint(model=task_model, optimizer=optimizer).save(str(tmp_path / "c"))
+    encoder = make_model()
+    report = checkpoints.initialize(encoder, prefix)
+    for name, variable in checkpoints.release_names(encoder).items():
+        expected = checkpoints.release_names(task_model)[name]
+        np.testing.assert_array_equal(variable, expected, err_msg=name)
+    assert report.unused == ("head_weights",)
+    assert "save_counter" in report.training_state
+    assert any(name.startswith("optimizer/") for name in report.training_state)
+
+
+def test_an_object_checkpoint_of_the_same_model_needs_no_names(tmp_path):
+    """Layers of a user's own may share a name; their place tells them apart."""
+    first, second = (TwinModel() for _ in range(2))
+    prefix = tf.train.Checkpoint(model=first).write(str(tmp_path / "twins"))
+    report = checkpoints.initialize(second, prefix)
+    for got, expected in zip(second.weights, first.weights, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert set(report.loaded) == {f"model/{side}/{part}" for side in "ab" for part in PARTS}
+    assert report.not_in_checkpoint == ()
+
+
+def test_an_object_checkpoint_of_other_shapes_is_refused(tmp_path):
+    prefix = tf.train.Checkpoint(model=TaskModel()).write(str(tmp_path / "task"))
+    with pytest.raises(ValueError, match=r"head_weights: \[3, 8\] in the model, \[2, 8\] in the"):
+        checkpoints.initialize(TaskModel(num_outputs=3), prefix)
+
+
+def test_a_pytorch_checkpoint_is_refused_with_advice(tmp_path):
+    (tmp_path / "pytorch_model.bin").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="pytorch_model.bin' is a pickle.*safetensors.torch.save"):
+        checkpoints.initialize(make_model(), str(tmp_path))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 40, None], ids=["empty", "noise", "cut off"])
+def test_a_corrupt_safetensors_file_is_named(tmp_path, values, content):
+    path = pathlib.Path(write_safetensors(tmp_path, values))
+    path.write_bytes(path.read_bytes()[:-1] if content is None else content)
+    with pytest.raises(ValueError, match="model.safetensors' is no safetensors file, or not all"):
+        checkpoints.initialize(make_model(), str(path))
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [("absent.safetensors", "No safetensors file at 'absent"), ("gs://a/b.safetensors", "copy")],
+)
+def test_a_safetensors_file_must_be_there(path, message):
+    with pytest.raises(ValueError, match=message):
+        checkpoints.initialize(make_model(), path)
+
+
+def test_a_cut_off_tensorflow_checkpoint_is_named(tmp_path, values):
+    prefix = write_checkpoint(tmp_path, values)
+    data = pathlib.Path(f"{prefix}.data-00000-of-00001")
+    data.write_bytes(data.read_bytes()[:100])
+    with pytest.raises(ValueError, match=".* of .*model.ckpt' cannot be read"):
+        checkpoints.load_released_checkpoint(make_model(), prefix)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.models import side_inputs
-from etcmodel.ops import attention, compilation
+from etcmodel.ops import attention
 from etcmodel.ops.structure import GlobalLocalStructure
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=40)

@@ -12,7 +12,7 @@ import tf_keras
 
 from etcmodel import checkpoints, tensor_utils
 from etcmodel.models import input_utils, modeling
-from tests.reference import cases, hotpotqa_model
+from tests.reference import cases, hotpotqa_model, nq_model, openkp_model, wikihop_model
 
 TOPIC = "core"
 ATOL = {"stacks": 5e-5, "models": 1e-4, "tasks": 1e-4}
@@ -21,9 +21,9 @@ CONFIG_ARGUMENTS = ("config", "model_config")
 # Task models by the release's name of what makes them; None: that task is not in the package yet.
 TASK_RUNNERS = {
     "etcmodel.models.hotpotqa.run_finetuning_lib.model_fn_builder": hotpotqa_model.run_case,
-    "etcmodel.models.nq.run_nq_lib.model_fn_builder": None,
-    "etcmodel.models.openkp.run_finetuning_lib.model_fn_builder": None,
-    "etcmodel.models.wikihop.run_wikihop_lib.model_fn_builder": None,
+    "etcmodel.models.nq.run_nq_lib.model_fn_builder": nq_model.run_case,
+    "etcmodel.models.openkp.run_finetuning_lib.model_fn_builder": openkp_model.run_case,
+    "etcmodel.models.wikihop.run_wikihop_lib.model_fn_builder": wikihop_model.run_case,
 }
 
 

@@ -161,7 +161,7 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         )
 
     def _output(self, side, hidden_size):
-        return tf_keras.layers.Dense(
+        return helpers.Dense(
             hidden_size,
             kernel_initializer=self._kernel_initializer(),
             name=f"{side}_output_projection",

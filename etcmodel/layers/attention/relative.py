@@ -40,7 +40,7 @@ class ProjectAttentionHeads(tf_keras.layers.Layer):
         self.size_per_head = size_per_head
         self.use_bias = use_bias
         self.initializer = tf_keras.initializers.get(initializer)
-        self.linear = tf_keras.layers.Dense(
+        self.linear = helpers.Dense(
             num_heads * size_per_head,
             use_bias=use_bias,
             kernel_initializer=helpers.fresh(self.initializer) or helpers.default_initializer(),
@@ -136,7 +136,7 @@ class RelativeAttention(tf_keras.layers.Layer):
             use_one_hot_lookup=use_one_hot_lookup,
             dtype=self.dtype_policy,
         )
-        self.output_projection = output_projection or tf_keras.layers.Dense(
+        self.output_projection = output_projection or helpers.Dense(
             hidden_size,
             kernel_initializer=helpers.fresh(self.initializer) or helpers.default_initializer(),
             name="output_projection",

@@ -1,46 +1,79 @@
-"""The programs of the task, run as a user runs them."""
+"""The programs of the task: on generated data run as a user runs them, else in this process."""
 
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
 import sys
 
 import pytest
+from absl import flags
 
-from etcmodel.tasks.hotpotqa import examples, predict
+from etcmodel import preprocessing
+from etcmodel.finetuning import program as finetuning_program
+from etcmodel.preprocessing import program as preprocessing_program
+from etcmodel.tasks.hotpotqa import examples, predict, preprocess, task
 from etcmodel.tools import make_demo_data
 
-REAL_EXAMPLES = pathlib.Path(__file__).parents[4] / "shared" / "real" / "hotpotqa_10.json"
-REAL_VOCAB = (
-    pathlib.Path(__file__).parents[4] / "shared" / "reference" / "vocab" / "bert_uncased_vocab.txt"
-)
+SHARED = pathlib.Path(__file__).parents[4] / "shared"
+REAL_EXAMPLES = SHARED / "real" / "hotpotqa_10.json"
+REAL_VOCAB = SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"
+LENGTHS = {"generated": (320, 96), "real": (2048, 256)}
 
 
-def run(module, **arguments):
-    """Runs a program of the package: the finished process."""
-    flags = [f"--{name}={value}" for name, value in arguments.items()]
-    command = [sys.executable, "-m", f"etcmodel.tasks.hotpotqa.{module}", *flags]
-    return subprocess.run(command, capture_output=True, text=True)
+def flag_list(arguments):
+    return [f"--{name}={value}" for name, value in arguments.items()]
 
 
-def succeed(module, **arguments):
-    done = run(module, **arguments)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done
+def start(module, **arguments):
+    """Starts a program of the package."""
+    command = [sys.executable, "-m", f"etcmodel.tasks.hotpotqa.{module}", *flag_list(arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def make_records(folder, source, vocab, lengths, split, is_training):
-    succeed(
-        "preprocess",
-        input_json_filename=source,
-        output_tf_examples_file_path_prefix=folder / split,
-        vocab_file=vocab,
+def finish(process):
+    """Waits for a program: what it printed, and what it logged."""
+    stdout, stderr = process.communicate()
+    assert process.returncode == 0, stderr[-3000:]
+    return stdout, stderr
+
+
+def run_here(**arguments):
+    """Runs run_finetuning in this process."""
+    program = finetuning_program.Program(
+        task.HotpotQaTask, predict.HotpotQaPredictor, flags.FlagValues()
+    )
+    program.define_flags({}, {})
+    program.flag_values(["run_finetuning", *flag_list(arguments)])
+    program.main([])
+
+
+def preprocess_flags(folder, source, vocab, lengths, split):
+    return {
+        "input_json_filename": source,
+        "output_tf_examples_file_path_prefix": folder / split,
+        "vocab_file": vocab,
+        "long_seq_length": lengths[0],
+        "global_seq_length": lengths[1],
+        "num_shards": 1,
+        "is_training": split == "train",
+        "strict": True,
+    }
+
+
+def preprocess_here(folder, source, vocab, lengths, split):
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(source),
+        output_prefix=str(folder / split),
+        vocab_file=str(vocab),
         long_seq_length=lengths[0],
         global_seq_length=lengths[1],
         num_shards=1,
-        is_training=is_training,
+        is_training=split == "train",
         strict=True,
     )
+    preprocessing.run(preprocessing_program.make_job(options, *preprocess.load_parts()))
 
 
 def write_config(folder, vocab):
@@ -57,136 +90,230 @@ def write_config(folder, vocab):
     (folder / "etc_config.json").write_text(json.dumps(config))
 
 
-def data_sets():
-    """The generated data, and the true examples where they are."""
-    return ["generated", "real"] if REAL_EXAMPLES.exists() else ["generated"]
-
-
-@pytest.fixture(scope="module", params=data_sets())
-def made(request, tmp_path_factory):
-    """A folder with raw data, vocabulary, config and records, and the records' lengths."""
-    folder = tmp_path_factory.mktemp(request.param)
-    if request.param == "real":
-        lengths, vocab, train, dev = (2048, 256), REAL_VOCAB, REAL_EXAMPLES, REAL_EXAMPLES
-    else:
-        paths = make_demo_data.make_demo_data(
-            dataset="hotpotqa", output_dir=folder, num_train=24, num_dev=6, seed=3
-        )
-        lengths, vocab, train, dev = (320, 96), paths["vocab"], paths["train"], paths["dev"]
-    make_records(folder, train, vocab, lengths, "train", is_training=True)
-    make_records(folder, dev, vocab, lengths, "dev", is_training=False)
-    write_config(folder, vocab)
-    return {"folder": folder, "vocab": vocab, "dev": dev, "lengths": lengths}
-
-
-def model_flags(made):
+def model_flags(folder, vocab, lengths):
     return {
-        "etc_config_file": made["folder"] / "etc_config.json",
-        "vocab_file": made["vocab"],
-        "max_long_seq_length": made["lengths"][0],
-        "max_global_seq_length": made["lengths"][1],
-        "output_dir": made["folder"] / "model",
+        "etc_config_file": folder / "etc_config.json",
+        "vocab_file": vocab,
+        "max_long_seq_length": lengths[0],
+        "max_global_seq_length": lengths[1],
+        "output_dir": folder / "model",
     }
 
 
-def test_trains_evaluates_exports_and_predicts(made):
-    folder = made["folder"]
-    measured = {
+def train_flags(folder):
+    return {
+        "run_mode": "train",
+        "train_tf_examples_filepattern": folder / "train-*.tfrecord",
+        "train_batch_size": 4,
+        "num_train_epochs": 1,
+    }
+
+
+def eval_flags(folder, dev):
+    return {
         "predict_tf_examples_filepattern": folder / "dev-*.tfrecord",
-        "predict_gold_json_file": made["dev"],
+        "predict_gold_json_file": dev,
     }
-    trained = succeed(
-        "run_finetuning",
-        run_mode="train",
-        train_tf_examples_filepattern=folder / "train-*.tfrecord",
-        train_batch_size=4,
-        num_train_epochs=1,
-        gradient_accumulation_steps=2,
-        grad_checkpointing_period=1,
-        save_checkpoints_steps=3,
-        **measured,
-        **model_flags(made),
-    )
-    assert "examples/s  time left" in trained.stderr
-    metrics_lines = (folder / "model" / "train_metrics.jsonl").read_text().splitlines()
-    losses = [json.loads(line) for line in metrics_lines]
-    assert losses[0]["loss"] > 0 and "answer_begin_loss" in losses[0]
 
-    evaluated = succeed("run_finetuning", run_mode="evaluate", **measured, **model_flags(made))
-    metrics = json.loads(evaluated.stdout.splitlines()[-1])
-    assert set(metrics) >= {"em", "f1", "sp_f1", "joint_f1"}
-    predictions = json.loads((folder / "model" / "predictions.json").read_text())
 
-    succeed("run_finetuning", run_mode="export", **model_flags(made))
-    gold = json.loads(pathlib.Path(made["dev"]).read_text(encoding="utf-8"))
+def predict_flags(folder):
+    return {
+        "run_mode": "predict",
+        "export_dir": folder / "model" / "export",
+        "predict_input_json_file": folder / "questions.json",
+        "predictions_file": folder / "predictions.json",
+    }
+
+
+def write_questions(folder, dev):
+    """The examples without what is not known when a question is asked."""
     hidden = ("answer", "supporting_facts", "type", "level")
+    gold = json.loads(pathlib.Path(dev).read_text(encoding="utf-8"))
     questions = [{k: v for k, v in example.items() if k not in hidden} for example in gold]
     (folder / "questions.json").write_text(json.dumps(questions))
-    succeed(
-        "run_finetuning",
-        run_mode="predict",
-        export_dir=folder / "model" / "export",
-        predict_input_json_file=folder / "questions.json",
-        predictions_file=folder / "predictions.json",
+    return questions
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """Generated data, its records made by the program, and a model's configuration."""
+    folder = tmp_path_factory.mktemp("generated")
+    paths = make_demo_data.make_demo_data(
+        dataset="hotpotqa", output_dir=folder, num_train=12, num_dev=6, seed=3
     )
-    from_export = json.loads((folder / "predictions.json").read_text())
-    assert from_export == predictions
-    assert set(from_export["answer"]) == {example["_id"] for example in gold}
+    lengths, vocab, dev = LENGTHS["generated"], paths["vocab"], paths["dev"]
+    running = start(
+        "preprocess", **preprocess_flags(folder, paths["train"], vocab, lengths, "train")
+    )
+    preprocess_here(folder, dev, vocab, lengths, "dev")
+    finish(running)
+    write_config(folder, vocab)
+    return {"folder": folder, "dev": dev, "model": model_flags(folder, vocab, lengths)}
+
+
+@pytest.fixture(scope="module")
+def trained(generated):
+    """The same with a trained, evaluated and exported model, and what the programs printed."""
+    folder, measured = generated["folder"], eval_flags(generated["folder"], generated["dev"])
+    _, training_log = finish(
+        start(
+            "run_finetuning",
+            gradient_accumulation_steps=2,
+            **train_flags(folder),
+            **generated["model"],
+        )
+    )
+    exporting = start("run_finetuning", run_mode="export", **generated["model"])
+    with contextlib.redirect_stdout(io.StringIO()) as evaluation:
+        run_here(run_mode="evaluate", **measured, **generated["model"])
+    finish(exporting)
+    return {**generated, "training_log": training_log, "evaluation": evaluation.getvalue()}
+
+
+def test_training_reports_its_progress_and_losses(trained):
+    assert "examples/s  time left" in trained["training_log"]
+    lines = (trained["folder"] / "model" / "train_metrics.jsonl").read_text().splitlines()
+    losses = json.loads(lines[0])
+    assert losses["loss"] > 0 and "answer_begin_loss" in losses
+
+
+def test_evaluation_prints_the_official_metrics(trained):
+    metrics = json.loads(trained["evaluation"].splitlines()[-1])
+    assert set(metrics) >= {"em", "f1", "sp_f1", "joint_f1"}
+
+
+def test_the_exported_model_answers_like_the_trained_one(trained):
+    folder = trained["folder"]
+    questions = write_questions(folder, trained["dev"])
+    printed, _ = finish(start("run_finetuning", **predict_flags(folder)))
+    assert printed.splitlines()[-1] == f"6 predictions: {folder / 'predictions.json'}"
+    predictions = json.loads((folder / "model" / "predictions.json").read_text())
+    assert json.loads((folder / "predictions.json").read_text()) == predictions
+    assert set(predictions["answer"]) == {question["_id"] for question in questions}
 
     predictor = predict.HotpotQaPredictor(str(folder / "model" / "export"))
     first = questions[0]["_id"]
-    answer, facts = predictor.predict_one(questions[0])
-    assert (answer, facts) == (predictions["answer"][first], predictions["sp"][first])
-    assert predictor.predict(examples.read_examples(made["dev"]))["sp"] == predictions["sp"]
+    expected = (predictions["answer"][first], predictions["sp"][first])
+    assert predictor.predict_one(questions[0]) == expected
+    assert predictor.predict(examples.read_examples(trained["dev"]))["sp"] == predictions["sp"]
 
 
-def fails(made, message, **changes):
-    arguments = {
-        "run_mode": "train",
-        "train_tf_examples_filepattern": made["folder"] / "train-*.tfrecord",
-        **model_flags(made),
-        "output_dir": made["folder"] / "failing",
-        **changes,
-    }
-    done = run("run_finetuning", **arguments)
-    assert done.returncode == 1, done.stderr[-2000:]
-    assert message in done.stderr and "Traceback" not in done.stderr, done.stderr[-2000:]
+def test_a_decoding_option_may_be_chosen_anew_at_prediction(trained, tmp_path):
+    write_questions(trained["folder"], trained["dev"])
+    options = {**predict_flags(trained["folder"]), "predictions_file": tmp_path / "all.json"}
+    run_here(**options, supporting_fact_threshold=0.0)
+    facts = json.loads((tmp_path / "all.json").read_text())["sp"]
+    gold = json.loads(pathlib.Path(trained["dev"]).read_text(encoding="utf-8"))
+    for example in gold:
+        listed = {(title, sentence) for title, sentence in facts[example["_id"]]}
+        assert listed >= {
+            (title, sentence)
+            for title, sentences in example["context"]
+            for sentence in range(len(sentences))
+        }
 
 
-@pytest.mark.parametrize("made", ["generated"], indirect=True)
+@pytest.mark.skipif(not REAL_EXAMPLES.exists(), reason="needs the true examples beside the project")
+def test_true_examples_go_the_whole_way(tmp_path, capsys):
+    lengths = LENGTHS["real"]
+    for split in ("train", "dev"):
+        preprocess_here(tmp_path, REAL_EXAMPLES, REAL_VOCAB, lengths, split)
+    write_config(tmp_path, REAL_VOCAB)
+    model = model_flags(tmp_path, REAL_VOCAB, lengths)
+    measured = eval_flags(tmp_path, REAL_EXAMPLES)
+    run_here(**train_flags(tmp_path), grad_checkpointing_period=1, **measured, **model)
+    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert set(metrics) >= {"em", "f1", "sp_f1", "joint_f1"}
+    predictions = json.loads((tmp_path / "model" / "predictions.json").read_text())
+
+    run_here(run_mode="export", **model)
+    write_questions(tmp_path, REAL_EXAMPLES)
+    run_here(**predict_flags(tmp_path))
+    assert json.loads((tmp_path / "predictions.json").read_text()) == predictions
+    gold = json.loads(REAL_EXAMPLES.read_text(encoding="utf-8"))
+    assert set(predictions["answer"]) == {example["_id"] for example in gold}
+
+
 class TestBadInput:
-    def test_records_of_other_lengths(self, made):
-        fails(made, "`long_token_ids` has 320 values", max_long_seq_length=512)
+    """Errors are a line on stderr, and the program exits with 1."""
 
-    def test_pattern_without_a_file(self, made):
-        fails(made, "No file matches", train_tf_examples_filepattern=made["folder"] / "none-*")
+    def arguments(self, generated, **changes):
+        folder = generated["folder"]
+        return {
+            **train_flags(folder),
+            **generated["model"],
+            "output_dir": folder / "failing",
+            **changes,
+        }
 
-    def test_missing_flag(self, made):
-        fails(made, "--train_tf_examples_filepattern", train_tf_examples_filepattern="")
+    def fails(self, capsys, generated, message, **changes):
+        with pytest.raises(SystemExit) as exit_info:
+            run_here(**self.arguments(generated, **changes))
+        printed = capsys.readouterr().err
+        assert exit_info.value.code == 1 and "Traceback" not in printed
+        assert printed.splitlines()[-1].startswith("error: ") and message in printed
 
-    def test_config_with_too_few_labels(self, made):
-        path = made["folder"] / "few_labels.json"
-        config = json.loads((made["folder"] / "etc_config.json").read_text())
-        path.write_text(json.dumps({**config, "relative_vocab_size": 8}))
-        fails(made, "`relative_vocab_size` must be at least", etc_config_file=path)
-
-    def test_token_ids_outside_the_vocabulary(self, made):
-        path = made["folder"] / "few_tokens.json"
-        config = json.loads((made["folder"] / "etc_config.json").read_text())
-        path.write_text(json.dumps({**config, "vocab_size": 110}))
-        fails(made, "outside the vocabulary of the model, which has 110", etc_config_file=path)
-
-    def test_directory_of_another_run(self, made):
-        arguments = {"num_train_epochs": 1, "train_batch_size": 8, **model_flags(made)}
-        arguments["output_dir"] = made["folder"] / "other"
-        pattern = made["folder"] / "train-*.tfrecord"
-        succeed(
-            "run_finetuning",
-            run_mode="train",
-            train_tf_examples_filepattern=pattern,
-            **arguments,
+    def test_missing_flag(self, capsys, generated):
+        self.fails(
+            capsys,
+            generated,
+            "--run_mode=train also needs --train_tf_examples_filepattern.",
+            train_tf_examples_filepattern="",
         )
-        fails(made, "learning_rate", **arguments, learning_rate=1e-3)
 
-    def test_checkpoint_of_another_model(self, made):
-        fails(made, "No checkpoint at", init_checkpoint=made["folder"] / "gone")
+    def test_records_of_other_lengths(self, capsys, generated):
+        message = "`long_token_ids` has 320 values, the model's length is 512"
+        self.fails(capsys, generated, message, max_long_seq_length=512)
+
+    def test_pattern_without_a_file(self, capsys, generated):
+        pattern = generated["folder"] / "none-*"
+        self.fails(
+            capsys, generated, f"No file matches '{pattern}'", train_tf_examples_filepattern=pattern
+        )
+
+    def test_evaluation_without_the_answers(self, capsys, generated):
+        self.fails(
+            capsys,
+            generated,
+            "--run_mode=train also needs --predict_gold_json_file.",
+            predict_tf_examples_filepattern="dev-*",
+        )
+
+    def test_missing_file(self, capsys, generated):
+        self.fails(
+            capsys, generated, "--vocab_file: no such file: 'gone.txt'", vocab_file="gone.txt"
+        )
+
+    def test_option_outside_its_range(self, capsys, generated):
+        self.fails(
+            capsys,
+            generated,
+            "`supporting_fact_threshold` must lie in [0, 1]",
+            supporting_fact_threshold=2,
+        )
+
+    def test_config_with_too_few_labels(self, capsys, generated, tmp_path):
+        path = self.changed_config(generated, tmp_path, relative_vocab_size=8)
+        self.fails(
+            capsys, generated, "`relative_vocab_size` must be at least", etc_config_file=path
+        )
+
+    def test_token_ids_outside_the_vocabulary(self, capsys, generated, tmp_path):
+        path = self.changed_config(generated, tmp_path, vocab_size=110)
+        message = "outside the vocabulary of the model, which has 110"
+        self.fails(capsys, generated, message, etc_config_file=path)
+
+    def test_directory_of_another_run(self, capsys, trained):
+        output_dir = trained["folder"] / "model"
+        self.fails(
+            capsys, trained, "training.learning_rate", learning_rate=1e-3, output_dir=output_dir
+        )
+
+    def test_checkpoint_that_is_not_there(self, capsys, generated):
+        gone = generated["folder"] / "gone"
+        self.fails(capsys, generated, str(gone), init_checkpoint=gone)
+
+    def changed_config(self, generated, folder, **changes):
+        config = json.loads((generated["folder"] / "etc_config.json").read_text())
+        (folder / "etc_config.json").write_text(json.dumps({**config, **changes}))
+        return folder / "etc_config.json"

@@ -1,0 +1,64 @@
+"""Converting checkpoints from one format into another, BERT's into ETC's included."""
+
+import os
+
+import tensorflow as tf
+
+from etcmodel.checkpoints import bert_names, lifting, sources, writing
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints.report import LoadReport
+from etcmodel.models import modeling
+
+__all__ = ["convert"]
+
+
+def convert(
+    checkpoint, output_dir, output_format, *, config=None, token_rows=None, overwrite=False
+):
+    """Writes a checkpoint in another format, bit by bit the same.
+
+    Every weight is kept, also those of heads; training state (Adam's moments, `global_step`) is
+    not. BERT and RoBERTa are lifted into a new ETC model first (`lift_bert`).
+
+    Args:
+        checkpoint: path, as in `open_source`.
+        output_dir: str. Gets the checkpoint and, if it is known, `etc_config.json`.
+        output_format: 'released' (TF1 names), 'tf2' (`tf.train.Checkpoint`) or 'safetensors'.
+        config: `EtcConfig`; by default that in the checkpoint's directory, if there is one.
+        token_rows: as in `lift_bert`; only for BERT and RoBERTa.
+        overwrite: bool. Whether an older checkpoint may be replaced.
+    Returns:
+        (path of the checkpoint written, `LoadReport` of what went where).
+    Raises:
+        ValueError: if the checkpoint cannot be read, does not fit the config, needs one that is
+            not there, or one of that format exists in `output_dir`.
+    """
+    source = sources.open_source(checkpoint)
+    config = config or _config_beside(source)
+    if not overwrite:
+        writing.check_absent(output_dir, output_format, config)  # Before the work, and again after.
+    if bert_names.find_bert(source):
+        values, report = _lifted(source, config, token_rows)
+    elif token_rows is not None:
+        raise ValueError(f"Vocabularies are mapped for BERT only, and {source.path!r} is of ETC.")
+    else:
+        values = {name: source.read(name) for name in source.shapes}
+        report = LoadReport(source.path, tuple(values), (), (), source.training_state)
+    path = writing.write(values, output_dir, output_format, config=config, overwrite=overwrite)
+    return path, report
+
+
+def _config_beside(source):
+    path = os.path.join(os.path.dirname(source.path), "etc_config.json")
+    return modeling.EtcConfig.from_json_file(path) if tf.io.gfile.exists(path) else None
+
+
+def _lifted(source, config, token_rows):
+    """Values of a new ETC model with the weights of BERT, and the report."""
+    if config is None:
+        raise ValueError("Lifting BERT needs the config of the ETC model (--etc_config_file).")
+    model = modeling.EtcModel(config)
+    with tf.name_scope(model.name):
+        model.build(None)
+    report = lifting.lift_bert(model, source, token_rows=token_rows)
+    return {name: v.numpy() for name, v in names_lib.release_names(model).items()}, report

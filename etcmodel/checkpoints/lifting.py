@@ -1,0 +1,207 @@
+"""Lifting BERT and RoBERTa weights into ETC (paper, section 3.6 and appendix D)."""
+
+import re
+
+import numpy as np
+
+from etcmodel.checkpoints import bert_names, sources
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints.report import LoadReport
+
+__all__ = ["lift_bert"]
+
+# Where ETC has separate weights for long and global tokens, both get BERT's.
+_ORIGINS = tuple(
+    (re.compile(rf"(?:.*/)?{pattern}"), origin)
+    for pattern, origin in (
+        (r"token_emb_lookup/embedding_table", bert_names.TOKENS),
+        (r"segment_emb_lookup/embedding_table", bert_names.TOKEN_TYPES),
+        (r"position_emb_lookup_(?:long|global)/embedding_table", bert_names.POSITIONS),
+        (r"(?:long|global)_emb_layer_norm/(\w+)", r"embeddings/LayerNorm/\1"),
+        (
+            r"fused_att_layer_(\d+)/fused_global_local_att/\w+_(query|key|value)_projection"
+            r"/linear/(\w+)",
+            r"encoder/layer_\1/attention/self/\2/\3",
+        ),
+        (
+            r"fused_att_layer_(\d+)/fused_global_local_att/\w+_output_projection/(\w+)",
+            r"encoder/layer_\1/attention/output/dense/\2",
+        ),
+        (
+            r"fused_att_layer_(\d+)/layer_norm_[01]/(\w+)",
+            r"encoder/layer_\1/attention/output/LayerNorm/\2",
+        ),
+        (
+            r"\w*feed_forward_layer_(\d+)/dense_layers/layer_0/(\w+)",
+            r"encoder/layer_\1/intermediate/dense/\2",
+        ),
+        (
+            r"\w*feed_forward_layer_(\d+)/dense_layers/layer_1/(\w+)",
+            r"encoder/layer_\1/output/dense/\2",
+        ),
+        (
+            r"\w*feed_forward_layer_(\d+)/layer_norm/(\w+)",
+            r"encoder/layer_\1/output/LayerNorm/\2",
+        ),
+    )
+)
+_ROBERTA_FIRST_POSITION = 2
+
+
+def lift_bert(model, checkpoint, *, token_rows=None):
+    """Sets the weights of an ETC model from BERT or RoBERTa.
+
+    Lifted are token embeddings, layer normalization and all weights of the transformer layers;
+    weights that ETC has once for long and once for global tokens get BERT's both times. Absolute
+    positions are lifted where the model has tables for them. Token types: all rows where the tables
+    are of one size; a single row, which RoBERTa adds to every token, goes into every row; else the
+    rows that both have. Relative labels and heads keep their initial values; the pooler and the
+    weights of BERT's own heads are not used.
+
+    Args:
+        model: a built `EtcModel`, or a task model that holds one.
+        checkpoint: `Source`, or path as in `open_source`: original BERT (TF1), Hugging Face
+            (safetensors; BERT or RoBERTa), or Model Garden (`tf.train.Checkpoint` of an encoder).
+        token_rows: int [vocab_size], or None. For each of the model's token ids, the row of the
+            checkpoint's table, or -1 for a row that keeps its initial values. None: row i goes to
+            row i, which needs both tables to be of one size.
+    Returns:
+        `LoadReport`; `loaded` and `not_in_checkpoint` have the model's names, `unused` has the
+        checkpoint's.
+    Raises:
+        ValueError: if the checkpoint holds no BERT, or sizes differ; all that differ are named. The
+            model is then unchanged.
+    """
+    source = sources.open_source(checkpoint)
+    bert = bert_names.find_bert(source)
+    if bert is None:
+        raise ValueError(
+            f"{source.path!r} holds no BERT or RoBERTa encoder. It has, for example, "
+            f"{sorted(source.shapes)[:2]}."
+        )
+    config = names_lib.encoder_of(model).config
+    _check_config(config, bert)
+    variables = names_lib.release_names(model)
+    origins = {name: origin for name in variables if (origin := _origin(name)) in bert.names}
+    values, notes = _fitted_values(bert, variables, origins, token_rows)
+    for name, value in values.items():
+        variables[name].assign(value)
+    used = {bert.names[origin] for origin in origins.values()}
+    return LoadReport(
+        checkpoint=source.path,
+        loaded=tuple(origins),
+        not_in_checkpoint=tuple(name for name in variables if name not in origins),
+        unused=tuple(name for name in source.shapes if name not in used),
+        training_state=source.training_state,
+        origins={name: bert.names[origin] for name, origin in origins.items()},
+        notes=(*notes, *_other_notes(config, bert, token_rows)),
+    )
+
+
+def _origin(name):
+    """The original BERT's name of what goes into a variable, or None."""
+    for pattern, origin in _ORIGINS:
+        if match := pattern.fullmatch(name):
+            return match.expand(origin)
+    return None
+
+
+def _check_config(config, bert):
+    problems = []
+    if config.use_pre_activation_order:
+        problems.append(
+            "`use_pre_activation_order` is on; BERT normalizes after each layer, so it must be off"
+        )
+    heads = bert.num_attention_heads
+    for name, received in (
+        ("num_hidden_layers", bert.num_hidden_layers),
+        ("num_attention_heads", heads if heads is not None else config.num_attention_heads),
+    ):
+        if getattr(config, name) != received:
+            problems.append(
+                f"`{name}`: {getattr(config, name)} in the model, {received} in the checkpoint"
+            )
+    _raise_if(bert, problems)
+
+
+def _raise_if(bert, problems):
+    if problems:
+        raise ValueError(
+            f"{bert.source.path!r} does not fit the model's config:\n  " + "\n  ".join(problems)
+        )
+
+
+def _fitted_values(bert, variables, origins, token_rows):
+    """Values of the model's variables by name, and notes on those that were lifted in part."""
+    values, notes, problems = {}, [], []
+    for name, origin in origins.items():
+        initial, value = variables[name].numpy(), bert.read(origin)
+        fitted, note = _fitted(origin, initial, value, bert.is_roberta, token_rows)
+        if fitted.shape != initial.shape:
+            problems.append(
+                f"{name}: {list(initial.shape)} in the model, {list(value.shape)} in the "
+                f"checkpoint's {bert.names[origin]}"
+            )
+            if origin == bert_names.TOKENS and fitted.shape[1:] == initial.shape[1:]:
+                problems[-1] += "; map one vocabulary to the other (`token_rows`)"
+        else:
+            values[name] = fitted.astype(initial.dtype)
+            notes += [f"{name}: {note}"] if note else []
+    _raise_if(bert, problems)
+    return values, notes
+
+
+def _fitted(origin, initial, value, is_roberta, token_rows):
+    """A weight with the rows that the model has, if it is a table, and a note or None."""
+    if value.shape[1:] != initial.shape[1:]:
+        return value, None
+    if origin == bert_names.TOKENS and token_rows is not None:
+        return _mapped_rows(initial, value, token_rows)
+    if origin == bert_names.POSITIONS:
+        return _first_rows(initial, value[_ROBERTA_FIRST_POSITION if is_roberta else 0 :])
+    if origin == bert_names.TOKEN_TYPES:
+        if len(value) == 1 < len(initial):
+            return np.repeat(value, len(initial), axis=0), "the checkpoint's only row in every row"
+        return _first_rows(initial, value)
+    return value, None
+
+
+def _mapped_rows(initial, value, token_rows):
+    rows = np.asarray(token_rows)
+    if rows.shape != (len(initial),) or rows.max() >= len(value) or rows.min() < -1:
+        raise ValueError(
+            f"`token_rows` must hold, for each of the model's {len(initial)} tokens, -1 or a row "
+            f"below {len(value)}. Received: shape {list(rows.shape)}, values from {rows.min()} to "
+            f"{rows.max()}"
+        )
+    is_known = rows >= 0
+    mapped = np.where(is_known[:, np.newaxis], value[rows], initial)
+    return mapped, f"{is_known.sum()} of {len(rows)} rows lifted, by vocabulary"
+
+
+def _first_rows(initial, value):
+    """As many rows as both have; the others keep their initial values."""
+    num_rows = min(len(value), len(initial))
+    rows = np.concatenate([value[:num_rows], initial[num_rows:]])
+    if len(value) == len(initial):
+        return rows, None
+    return rows, (
+        f"rows 0 to {num_rows - 1} of {len(initial)} lifted ({len(value)} in the checkpoint)"
+    )
+
+
+def _other_notes(config, bert, token_rows):
+    """What the shapes do not show."""
+    if bert.num_attention_heads is None:
+        yield "the checkpoint does not tell its number of attention heads; the model's is assumed"
+    activation = bert.config.get("hidden_act", "gelu")
+    # The original BERT's "gelu" is the approximation, too.
+    if activation == config.hidden_act == "gelu" and bert.source.format == sources.SAFETENSORS:
+        yield "the checkpoint's GELU is exact, ETC's the tanh approximation (within 5e-4)"
+    elif activation != config.hidden_act:
+        yield f"the checkpoint's activation is {activation!r}, the model's {config.hidden_act!r}"
+    epsilon = bert.config.get("layer_norm_eps", 1e-12)
+    if epsilon > 1e-12:
+        yield f"the checkpoint's layer normalization adds {epsilon} to the variance, ETC's 1e-12"
+    if bert.is_roberta and token_rows is None:
+        yield "row i of RoBERTa's table is row i of the model's: token ids must be RoBERTa's own"

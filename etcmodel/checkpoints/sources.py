@@ -1,0 +1,170 @@
+"""Checkpoints of any format as named arrays."""
+
+import collections
+import dataclasses
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints import safetensors_io
+
+__all__ = ["OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source"]
+
+# The formats: variables by name (TF1 and its successors' V2 format), by their place in a graph of
+# objects (`tf.train.Checkpoint`), and Hugging Face's.
+RELEASED, OBJECTS, SAFETENSORS = "released", "tf2", "safetensors"
+
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+# What a training checkpoint holds besides the model: by name, and by place.
+_STATE_NAMES = re.compile(r"(.*/)?(global_step|adam_m|adam_v)")
+_STATE_PLACES = re.compile(r"(optimizer/.*|global_step|save_counter|step|.*/\.OPTIMIZER_SLOT/.*)")
+_VALUE_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+_PYTORCH = (".bin", ".pt", ".pth")
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A checkpoint's arrays by name.
+
+    Attributes:
+        path: path prefix (TensorFlow) or path of the file (safetensors).
+        format: `RELEASED`, `OBJECTS` or `SAFETENSORS`.
+        shapes: the arrays' shapes by name. Variables of an object checkpoint have the release's
+            names where they have one, and otherwise those that TensorFlow gave them.
+        training_state: names of what belongs to the training; these are not in `shapes`.
+        read: function of a name to its array.
+        nodes: of an object checkpoint, the name of the variable at each node of its graph.
+    """
+
+    path: str
+    format: str
+    shapes: Mapping[str, tuple[int, ...]]
+    training_state: tuple[str, ...]
+    read: Callable[[str], np.ndarray]
+    nodes: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+
+def open_source(path):
+    """Opens a checkpoint, whatever its format.
+
+    Args:
+        path: path prefix of a TensorFlow checkpoint, a safetensors file, or a directory: of a
+            training run (the latest checkpoint is taken), with `model.ckpt` or one other TensorFlow
+            checkpoint, or with `model.safetensors`. A `Source` is returned as it is.
+    Returns:
+        `Source`.
+    Raises:
+        ValueError: if there is no checkpoint, there are several, or it cannot be read.
+    """
+    if isinstance(path, Source):
+        return path
+    path = os.fspath(path)
+    if tf.io.gfile.isdir(path):
+        path = _in_directory(path)
+    if path.endswith(".safetensors"):
+        return _open_safetensors(path)
+    if path.endswith(_PYTORCH):
+        raise ValueError(
+            f"{path!r} is a pickle of PyTorch, which could run any program when it is read. Use "
+            "the model's `model.safetensors`, or make one where PyTorch is installed: "
+            "`safetensors.torch.save_file(torch.load(path, weights_only=True), path)`."
+        )
+    return _open_tensorflow(path)
+
+
+def _in_directory(directory):
+    """The path of the directory's checkpoint."""
+    if latest := tf.train.latest_checkpoint(directory):
+        return latest
+    found = [os.path.basename(path) for path in tf.io.gfile.glob(f"{directory}/*.index")]
+    prefixes = sorted(name.removesuffix(".index") for name in found)
+    if "model.ckpt" in prefixes:
+        return os.path.join(directory, "model.ckpt")
+    if len(prefixes) == 1:
+        return os.path.join(directory, prefixes[0])
+    if not prefixes:
+        for name in ("model.safetensors", "pytorch_model.bin"):
+            if tf.io.gfile.exists(os.path.join(directory, name)):
+                return os.path.join(directory, name)
+    raise ValueError(
+        f"{directory!r} must hold one checkpoint; found {prefixes or 'none'}. "
+        "Give its path (`checkpoint_name` in `load_pretrained`)."
+    )
+
+
+def _open_safetensors(path):
+    shapes = safetensors_io.read_shapes(path)
+    state = tuple(sorted(name for name in shapes if _STATE_NAMES.fullmatch(name)))
+    return Source(
+        path=path,
+        format=SAFETENSORS,
+        shapes={name: shape for name, shape in shapes.items() if name not in state},
+        training_state=state,
+        read=functools.partial(safetensors_io.read_tensor, path),
+    )
+
+
+def _open_tensorflow(prefix):
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+    except (tf.errors.OpError, ValueError) as error:
+        raise ValueError(f"No readable checkpoint at {prefix!r}: {error}") from None
+    shapes = {name: tuple(s) for name, s in reader.get_variable_to_shape_map().items()}
+    if _OBJECT_GRAPH in shapes:
+        return _open_objects(prefix, reader, shapes)
+    state = tuple(sorted(name for name in shapes if _STATE_NAMES.fullmatch(name)))
+    return Source(
+        path=prefix,
+        format=RELEASED,
+        shapes={name: shapes[name] for name in sorted(shapes) if name not in state},
+        training_state=state,
+        read=functools.partial(_read, prefix, reader),
+    )
+
+
+def _open_objects(prefix, reader, shapes):
+    keys, nodes, state = _object_names(_read(prefix, reader, _OBJECT_GRAPH).item())
+    return Source(
+        path=prefix,
+        format=OBJECTS,
+        shapes={name: shapes[key] for name, key in keys.items()},
+        training_state=state,
+        read=lambda name: _read(prefix, reader, keys[name]),
+        nodes=nodes,
+    )
+
+
+def _object_names(serialized_graph):
+    """Names of an object checkpoint's variables.
+
+    Returns:
+        dict of name to key in the checkpoint; dict of node to name; keys of training state.
+    """
+    graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(serialized_graph)
+    variables, state = {}, []
+    for node, content in enumerate(graph.nodes):
+        for attribute in content.attributes:
+            key = attribute.checkpoint_key
+            place = key.removesuffix(_VALUE_SUFFIX)
+            if _STATE_PLACES.fullmatch(place):
+                state.append(place)
+            elif attribute.full_name and key.endswith(_VALUE_SUFFIX):
+                variables[node] = (names_lib.release_name(attribute.full_name), place, key)
+    count = collections.Counter(name for name, _, _ in variables.values())
+    # Two variables may have one name; then only their places tell them apart.
+    nodes = {n: name if count[name] == 1 else at for n, (name, at, _) in variables.items()}
+    keys = {nodes[node]: key for node, (_, _, key) in variables.items()}
+    return keys, nodes, tuple(sorted(state))
+
+
+def _read(prefix, reader, name):
+    try:
+        return np.asarray(reader.get_tensor(name))
+    except (tf.errors.OpError, IndexError) as error:  # IndexError: the file is too short.
+        raise ValueError(f"{name!r} of {prefix!r} cannot be read: {error}") from None

@@ -1,0 +1,109 @@
+"""Which row of one vocabulary's embedding table belongs to which of another's."""
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel.models import vocabulary
+
+__all__ = ["token_rows"]
+
+_SPECIAL = (
+    ("[PAD]", "<pad>"),
+    ("[UNK]", "<unk>"),
+    ("[CLS]", "<s>"),
+    ("[SEP]", "</s>"),
+    ("[MASK]", "<mask>"),
+)
+_WORD_START = vocabulary.SPIECE_UNDERLINE
+
+
+def token_rows(source_vocab, target_vocab):
+    """For each piece of a vocabulary, the id that the same piece has in another one.
+
+    Pieces are compared by their text and by whether they begin a word, however that is written:
+    "##" before pieces inside words (WordPiece, `.txt`), "▁" before words (SentencePiece, `.model`)
+    or "Ġ" before words and bytes as letters (RoBERTa's `vocab.json`). Where [CLS] is missing, <s>
+    is found, and the like. Letters for bytes that no text gives, as in the SentencePiece models
+    made from RoBERTa's vocabulary, are found as they are written.
+
+    Args:
+        source_vocab: path of the vocabulary of the weights.
+        target_vocab: path of the model's vocabulary.
+    Returns:
+        int64 [target size]. Ids in the source's vocabulary; -1 where it lacks the piece.
+    Raises:
+        ValueError: if a file is no such vocabulary, or no piece is in both.
+    """
+    source = _ids_by_piece(str(source_vocab))
+    rows = np.array([source.get(piece, -1) for piece in _pieces(str(target_vocab))], np.int64)
+    if (rows < 0).all():
+        raise ValueError(f"{str(source_vocab)!r} and {str(target_vocab)!r} share no piece.")
+    return rows
+
+
+def _ids_by_piece(path):
+    """The id of each piece, in the common form; the first ids win."""
+    ids = {}
+    for index, piece in enumerate(_pieces(path)):
+        ids.setdefault(piece, index)
+    for names in _SPECIAL:
+        for name, other in (names, names[::-1]):
+            if other in ids:
+                ids.setdefault(name, ids[other])
+    if path.endswith(".json"):
+        for index, piece in enumerate(_read_json(path)):
+            ids.setdefault(piece.replace("Ġ", _WORD_START), index)
+    return ids
+
+
+def _pieces(path):
+    """The pieces of a vocabulary, the first one that of id 0, in a common form."""
+    if path.endswith(".json"):
+        return [_from_bytes(piece) for piece in _read_json(path)]
+    if path.endswith(".model"):
+        model = vocabulary.load_sentencepiece_model(path)
+        return [model.id_to_piece(index) for index in range(model.get_piece_size())]
+    return [_from_wordpiece(piece) for piece in vocabulary.load_vocab(path)]
+
+
+def _read_json(path):
+    """The pieces of a `vocab.json` in the order of their ids."""
+    try:
+        with tf.io.gfile.GFile(path) as file:
+            ids = json.load(file)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path!r} is not valid JSON: {error}") from None
+    if not isinstance(ids, dict) or set(ids.values()) != set(range(len(ids))):
+        raise ValueError(f"{path!r} must map {len(ids)} pieces to the ids from 0 on.")
+    return sorted(ids, key=ids.get)
+
+
+def _is_special(piece):
+    return piece.startswith("[unused") or any(piece in names for names in _SPECIAL)
+
+
+def _from_wordpiece(piece):
+    if piece.startswith("##"):
+        return piece.removeprefix("##")
+    return piece if _is_special(piece) else _WORD_START + piece
+
+
+def _byte_letters():
+    """How byte-level BPE writes each byte: printable ones as themselves, others from 256 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {chr(byte): byte for byte in printable}
+    return letters | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+_BYTES = _byte_letters()
+
+
+def _from_bytes(piece):
+    if _is_special(piece) or not all(letter in _BYTES for letter in piece):
+        return piece
+    # A piece that holds only part of a character equals no piece of another vocabulary.
+    text = bytes(_BYTES[letter] for letter in piece).decode("utf-8", "surrogateescape")
+    return _WORD_START + text[1:] if text.startswith(" ") else text

@@ -1,0 +1,29 @@
+"""Fine-tuning programs: what those of all tasks share, from flags to predictions."""
+
+from etcmodel.finetuning.config import FinetuningConfig
+from etcmodel.finetuning.files import write_json, write_text
+from etcmodel.finetuning.predictor import Predictor, export
+from etcmodel.finetuning.program import run_program
+from etcmodel.finetuning.records import (
+    RecordConfig,
+    check_records,
+    make_eval_dataset,
+    make_train_dataset,
+)
+from etcmodel.finetuning.task import FinetuningTask
+from etcmodel.preprocessing.options import option
+
+__all__ = [
+    "FinetuningConfig",
+    "FinetuningTask",
+    "Predictor",
+    "RecordConfig",
+    "check_records",
+    "export",
+    "make_eval_dataset",
+    "make_train_dataset",
+    "option",
+    "run_program",
+    "write_json",
+    "write_text",
+]

@@ -1,0 +1,164 @@
+"""TFRecords of a task's preprocessing to batches of features; masks are made inside the model."""
+
+import abc
+import dataclasses
+import math
+
+import tensorflow as tf
+
+from etcmodel import training
+
+__all__ = ["RecordConfig", "check_records", "make_eval_dataset", "make_train_dataset"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(abc.ABC):
+    """What the records must agree with; a task says which features they hold.
+
+    Features are `tf.io.FixedLenFeature`s of any shape, of int64 (which becomes int32), float32 or
+    string. A model's feature has at least one axis (beside the batch); in an exported model the
+    first one may have another length.
+
+    Attributes:
+        long_seq_length, global_seq_length: int. Tokens of each input, padding included.
+        vocab_size: int. Token ids must be below it.
+        token_id_features: names of the features whose ids are of the vocabulary.
+        int64_features: names of the features that stay int64, such as hashes.
+        padding: dict of a model's feature to what fills it up to a common length; 0 for others.
+        deciding_flags: flags of preprocess that decide which features there are.
+        length_flags: flags of the lengths above.
+    """
+
+    long_seq_length: int
+    global_seq_length: int
+    vocab_size: int
+
+    token_id_features = ("long_token_ids", "global_token_ids")
+    int64_features = ()
+    padding = {}
+    deciding_flags = ("is_training",)
+    length_flags = ("max_long_seq_length", "max_global_seq_length")
+
+    @abc.abstractmethod
+    def model_features(self):
+        """Feature name to `FixedLenFeature` of what the model reads."""
+
+    @abc.abstractmethod
+    def label_features(self):
+        """Likewise of what the loss needs besides."""
+
+    @abc.abstractmethod
+    def decoding_features(self):
+        """Likewise of what decoding needs besides."""
+
+
+def make_train_dataset(file_pattern, config, request):
+    """Endless training batches.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        config: `RecordConfig`.
+        request: `training.TrainDataRequest`.
+    Returns:
+        tf.data.Dataset of dicts of tensors [batch, ...]: the model's features and labels.
+    """
+    spec = {**config.model_features(), **config.label_features()}
+    return training.training_batches(file_pattern, _parser(spec, config), request)
+
+
+def make_eval_dataset(file_pattern, config, batch_size):
+    """Each record once, in order; the last batch may be smaller.
+
+    Returns:
+        tf.data.Dataset of dicts of tensors [batch, ...]: the model's features and what decoding
+        needs.
+    """
+    spec = {**config.model_features(), **config.decoding_features()}
+    records = tf.data.TFRecordDataset(training.matching_files(file_pattern))
+    parse = _parser(spec, config)
+    return records.map(parse, tf.data.AUTOTUNE).batch(batch_size).prefetch(tf.data.AUTOTUNE)
+
+
+def _parser(spec, config):
+    def parse(serialized):
+        features = tf.io.parse_single_example(serialized, spec)
+        checks = [
+            tf.debugging.assert_less(
+                features[name],
+                tf.constant(config.vocab_size, tf.int64),
+                message=_outside_vocabulary(name, config.vocab_size),
+            )
+            for name in config.token_id_features
+        ]
+        with tf.control_dependencies(checks):
+            return {name: _cast(name, value, config) for name, value in features.items()}
+
+    return parse
+
+
+def _cast(name, value, config):
+    if value.dtype == tf.int64 and name not in config.int64_features:
+        return tf.cast(value, tf.int32)
+    return tf.identity(value)
+
+
+def _outside_vocabulary(name, vocab_size):
+    return (
+        f"`{name}` of a record are outside the vocabulary of the model, which has {vocab_size} "
+        "entries: were the records made with another vocabulary?"
+    )
+
+
+def check_records(file_pattern, config, *, need_labels):
+    """Compares the first record with what the model will be given.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        config: `RecordConfig`.
+        need_labels: bool. Whether the records are for training.
+    Raises:
+        ValueError: naming file, feature and both lengths (or the vocabulary), if they do not fit;
+            if no file matches or the files are empty.
+    """
+    spec = config.model_features()
+    spec.update(config.label_features() if need_labels else config.decoding_features())
+    for file in training.matching_files(file_pattern):
+        for serialized in tf.data.TFRecordDataset(file).take(1):
+            example = tf.train.Example.FromString(serialized.numpy())
+            for name, feature in spec.items():
+                _check_feature(file, example, name, feature, config)
+            for name in config.token_id_features:
+                ids = example.features.feature[name].int64_list.value
+                if max(ids, default=0) >= config.vocab_size:
+                    raise ValueError(f"{file}: {_outside_vocabulary(name, config.vocab_size)}")
+            return
+    raise ValueError(f"The files that match {file_pattern!r} hold no records.")
+
+
+_KINDS = {tf.int64: "int64_list", tf.float32: "float_list", tf.string: "bytes_list"}
+
+
+def _check_feature(file, example, name, feature, config):
+    if name not in example.features.feature:
+        raise ValueError(
+            f"{file}: the records have no feature `{name}`. They were made in another mode or with "
+            f"other options: see {_flags(config.deciding_flags, ' and ')} of preprocess."
+        )
+    values = example.features.feature[name]
+    expected_kind = _KINDS[tf.as_dtype(feature.dtype)]
+    kind = values.WhichOneof("kind") or expected_kind
+    if kind != expected_kind:
+        raise ValueError(
+            f"{file}: `{name}` is a {kind}, the model needs a {expected_kind}. Preprocess again."
+        )
+    length, expected = len(getattr(values, kind).value), math.prod(feature.shape)
+    if length != expected:
+        raise ValueError(
+            f"{file}: `{name}` has {length} values, the model's length is {expected}. Give the "
+            f"lengths that the records were made with ({_flags(config.length_flags, ', ')}), or "
+            "preprocess again."
+        )
+
+
+def _flags(names, separator):
+    return separator.join(f"--{name}" for name in names)

@@ -1,0 +1,45 @@
+"""GELU with a gradient that keeps nothing but its argument."""
+
+import math
+
+import tensorflow as tf
+
+from etcmodel.ops.compilation import compiled_elementwise
+
+__all__ = ["gelu", "gelu_exact"]
+
+
+def gelu(x):
+    """GELU, the tanh approximation with which the released checkpoints were trained.
+
+    Args:
+        x: float tensor.
+    Returns:
+        As `x`.
+    """
+    return _gelu(x)
+
+
+@tf.custom_gradient
+def _gelu(x):
+    def grad(gradient):
+        return _gelu_gradient(x, gradient)
+
+    # TensorFlow's own: without a gradient to take, the CPU computes it inside the matrix product
+    # that `x` comes from.
+    return tf.nn.gelu(x, approximate=True), grad
+
+
+@compiled_elementwise
+def _gelu_gradient(x, gradient):
+    dtype, x = x.dtype, tf.cast(x, tf.float32)
+    scale, cubic = math.sqrt(2 / math.pi), 0.044715
+    tanh = tf.tanh(scale * (x + cubic * x * x * x))
+    inner = scale * (1 + 3 * cubic * x * x)
+    slope = 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * inner
+    return tf.cast(tf.cast(gradient, tf.float32) * slope, dtype)
+
+
+def gelu_exact(x):
+    """GELU by the error function, as in Hugging Face's BERT."""
+    return tf.nn.gelu(x, approximate=False)

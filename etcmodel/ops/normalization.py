@@ -1,0 +1,60 @@
+"""Layer normalization in one pass over memory, with a gradient that keeps little."""
+
+import tensorflow as tf
+
+from etcmodel.ops.compilation import compiled_elementwise
+
+__all__ = ["layer_norm"]
+
+
+@tf.custom_gradient
+def layer_norm(x, gamma, beta, epsilon):
+    """Normalizes the last axis to mean 0 and variance 1, then scales and shifts it.
+
+    Statistics are float32 whatever the type of the input.
+
+    Args:
+        x: float [..., size].
+        gamma: float [size]. Scale.
+        beta: float [size]. Shift.
+        epsilon: float scalar. Added to the variance.
+    Returns:
+        As `x`.
+    """
+    output, mean, inverse_std = _normalize(x, gamma, beta, epsilon)
+
+    def grad(gradient):
+        x_gradient, scaled = _gradient(x, gamma, mean, inverse_std, gradient)
+        axes = list(range(len(x.shape) - 1))
+        return (
+            x_gradient,
+            tf.cast(tf.reduce_sum(scaled, axes), gamma.dtype),
+            tf.cast(tf.reduce_sum(tf.cast(gradient, tf.float32), axes), beta.dtype),
+            None,
+        )
+
+    return output, grad
+
+
+@compiled_elementwise
+def _normalize(x, gamma, beta, epsilon):
+    values = tf.cast(x, tf.float32)
+    mean = tf.reduce_mean(values, axis=-1, keepdims=True)
+    centred = values - mean
+    variance = tf.reduce_mean(centred * centred, axis=-1, keepdims=True)
+    inverse_std = tf.math.rsqrt(variance + epsilon)
+    output = centred * inverse_std * tf.cast(gamma, tf.float32) + tf.cast(beta, tf.float32)
+    return tf.cast(output, x.dtype), mean, inverse_std
+
+
+@compiled_elementwise
+def _gradient(x, gamma, mean, inverse_std, gradient):
+    """Gradient of `x`, and what sums up to that of `gamma`."""
+    normalized = (tf.cast(x, tf.float32) - mean) * inverse_std
+    gradient = tf.cast(gradient, tf.float32)
+    scaled = gradient * normalized
+    inner = gradient * tf.cast(gamma, tf.float32)
+    along_mean = tf.reduce_mean(inner, axis=-1, keepdims=True)
+    along_scale = tf.reduce_mean(inner * normalized, axis=-1, keepdims=True)
+    x_gradient = inverse_std * (inner - along_mean - normalized * along_scale)
+    return tf.cast(x_gradient, x.dtype), scaled

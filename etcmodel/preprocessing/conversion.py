@@ -1,0 +1,82 @@
+"""What a worker of the preprocessing does to one raw example; a task fills in its part."""
+
+import abc
+import dataclasses
+import hashlib
+
+import tensorflow as tf
+
+from etcmodel.models import tokenization
+
+__all__ = ["ConverterFactory"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConverterFactory(abc.ABC):
+    """Makes the converter of a `preprocessing.Job`; small enough to be sent to each worker.
+
+    A task names itself in `task`, counts up `format_version` when its features change, and has
+    `input_config` and `convert`.
+
+    Attributes:
+        vocab_file, spm_model_file: str. The latter wins; '' for none.
+        do_lower_case: bool. For word pieces.
+        fields: dict. Arguments of the task's input configuration.
+    """
+
+    vocab_file: str
+    spm_model_file: str
+    do_lower_case: bool
+    fields: dict
+
+    task = None
+    format_version = 1
+
+    @abc.abstractmethod
+    def input_config(self, tokenizer):
+        """The task's dataclass of what features depend on, made with `fields`.
+
+        Raises:
+            ValueError: if they, or the tokenizer's vocabulary, do not fit.
+        """
+
+    @abc.abstractmethod
+    def convert(self, raw, config, tokenizer):
+        """A raw example (JSON-like dict) to a `preprocessing.Converted`.
+
+        Raises:
+            ValueError: naming the example, if it is malformed.
+        """
+
+    def __call__(self):
+        tokenizer = self.tokenizer()
+        config = self.input_config(tokenizer)
+        return lambda raw: self.convert(raw, config, tokenizer)
+
+    def tokenizer(self):
+        """The `FullTokenizer` of the files."""
+        return tokenization.FullTokenizer(
+            self.vocab_file, self.do_lower_case, spm_model_file=self.spm_model_file or None
+        )
+
+    def settings(self):
+        """dict: what a program that reads the records must agree with.
+
+        Raises:
+            ValueError: if the files or the fields do not fit.
+        """
+        tokenizer = self.tokenizer()
+        return {
+            "task": self.task,
+            "format_version": self.format_version,
+            **dataclasses.asdict(self.input_config(tokenizer)),
+            "tokenizer": "sentencepiece" if tokenizer.sp_model else "wordpiece",
+            "do_lower_case": self.do_lower_case and not tokenizer.sp_model,
+            "vocab_size": len(tokenizer.vocab),
+            "vocab_sha256": _sha256(tokenizer.source_file),
+        }
+
+
+def _sha256(path):
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()

@@ -1,0 +1,1 @@
+"""Natural Questions: long, short and yes/no answers from whole Wikipedia pages."""

@@ -1,0 +1,34 @@
+"""Natural Questions' part of the preprocessing: what a worker does to one raw line."""
+
+from etcmodel import preprocessing
+
+from . import examples
+from .config import NqInputConfig
+
+__all__ = ["ConverterFactory"]
+
+
+class ConverterFactory(preprocessing.ConverterFactory):
+    """Makes the converter; `fields` are arguments of `NqInputConfig`."""
+
+    task = "nq"
+
+    def input_config(self, tokenizer):
+        return NqInputConfig.for_tokenizer(tokenizer, **self.fields)
+
+    def __call__(self):
+        tokenizer = self.tokenizer()
+        config = self.input_config(tokenizer)
+        word_ids = examples.make_word_tokenizer(tokenizer)  # Remembers words from page to page.
+        return lambda raw: self.convert(raw, config, word_ids)
+
+    def convert(self, raw, config, word_ids):
+        converted = examples.make_windows(examples.parse_line(raw), config, word_ids)
+        return preprocessing.Converted(
+            features=converted.windows,
+            counts={
+                "windows_without_answer_left_out": converted.num_unknown,
+                "candidates_without_global_token": converted.num_left_out,
+            },
+            lengths={"page_tokens": converted.num_page_tokens},
+        )

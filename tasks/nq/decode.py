@@ -1,0 +1,284 @@
+"""From the outputs for windows to Natural Questions' prediction format.
+
+The best positions of all windows of a page are put on one scale, as words of the page, and a span
+of words is chosen among them. The score of a span is the sum of the scores of its ends.
+
+Differences from the release (`release_compatible=True` repeats it):
+- The score of a position is its logit less the one of the CLS token ("no answer here"). There it is
+  their ratio, which has no meaning when a logit is negative.
+- The answer's type is the one of the window in which the long answer starts, and the score of a yes
+  or no is the long answer's. There they are those of the page's last window, and of the short
+  answer that is not given.
+- A span ends after it starts, and a short one has at most `max_short_answer_len` words: where the
+  chosen ends make no such span, the best pair that does is taken. There they change places.
+- The type "long" means that there is no short answer. There that goes into a misspelled field.
+- 'joint-exhaustive' gives no short answer where none lies within the long one. There it falls back
+  to the best start and the best end, in either order, and also where a score is not positive.
+- A page where no span is possible has no answer.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from .config import ANSWER_TYPES
+from .raw_data import NO_SPAN
+
+__all__ = [
+    "SPAN_SELECTION_METHODS",
+    "DecodingConfig",
+    "PageOutputs",
+    "generate_predictions",
+    "gather_pages",
+    "words_of",
+]
+
+POSITIONS = ("sa_start", "sa_end", "la_start", "la_end")
+SPAN_SELECTION_METHODS = ("joint", "disjoint", "joint-exhaustive")
+
+_YES_NO = {ANSWER_TYPES["yes"]: "yes", ANSWER_TYPES["no"]: "no"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingConfig:
+    """Settings of `generate_predictions`.
+
+    Attributes:
+        span_selection_method: 'joint' (the best start, then the best end for it), 'disjoint' (the
+            best of each), or 'joint-exhaustive' (the best pair, the short answer within the long
+            one).
+        consider_answer_type: bool. Answer yes or no where that is the most probable type.
+        max_short_answer_len: int. Longest short answer, in words of the page.
+        release_compatible: bool. Repeat the faults of the authors' release.
+    """
+
+    span_selection_method: str = "joint"
+    consider_answer_type: bool = True
+    max_short_answer_len: int = 32
+    release_compatible: bool = False
+
+    def __post_init__(self):
+        if self.span_selection_method not in SPAN_SELECTION_METHODS:
+            raise ValueError(
+                f"`span_selection_method` must be in {SPAN_SELECTION_METHODS}. "
+                f"Received: {self.span_selection_method!r}"
+            )
+        if self.max_short_answer_len < 1:
+            raise ValueError(
+                f"`max_short_answer_len` must be at least 1. Received: {self.max_short_answer_len}"
+            )
+
+
+class Ends(NamedTuple):
+    """Possible ends of a span on a page: `scores` float, `words` and `windows` int, all [n]."""
+
+    scores: np.ndarray
+    words: np.ndarray
+    windows: np.ndarray
+
+
+class Scored(NamedTuple):
+    """A chosen span: its words from `start` to `last`, and the window that its start is from."""
+
+    score: float
+    start: int
+    last: int
+    window: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PageOutputs:
+    """What the windows of a page say: an `Ends` for each of `POSITIONS`, in the windows' order.
+
+    Attributes:
+        ends: dict of str to `Ends`.
+        answer_type_logits: float [num_windows, 5].
+    """
+
+    ends: dict
+    answer_type_logits: np.ndarray
+
+
+def words_of(positions, token_pos):
+    """The words of the page that long positions are in; -1 outside of the page."""
+    return np.asarray(token_pos)[np.asarray(positions, np.int64)]
+
+
+def gather_pages(outputs, *, release_compatible=False):
+    """Joins the outputs for windows by page.
+
+    Args:
+        outputs: iterable of dict of NumPy arrays, one a window (L long tokens, k best):
+            unique_ids: int, scalar or [1]; the example's id.
+            token_pos: int [L].
+            answer_type_logits: float [5].
+            <name>_pred, <name>_logit, for each of `POSITIONS`: int and float [k].
+            <name>_logit0: float, scalar or [1].
+        release_compatible: bool. Divide by the CLS token's logit.
+
+    Returns:
+        dict of example id to `PageOutputs`.
+    """
+    ends_of, types_of = {}, {}
+    for output in outputs:
+        example_id = int(np.ravel(output["unique_ids"])[0])
+        types = types_of.setdefault(example_id, [])
+        page_ends = ends_of.setdefault(example_id, {name: [] for name in POSITIONS})
+        for name in POSITIONS:
+            page_ends[name].append(_ends(name, output, len(types), release_compatible))
+        types.append(np.asarray(output["answer_type_logits"], np.float32))
+    return {
+        example_id: PageOutputs(
+            ends={name: Ends(*map(np.concatenate, zip(*e, strict=True))) for name, e in by.items()},
+            answer_type_logits=np.stack(types_of[example_id]),
+        )
+        for example_id, by in ends_of.items()
+    }
+
+
+def _ends(name, output, window, release_compatible):
+    """The `Ends` of one kind in one window."""
+    words = words_of(output[f"{name}_pred"], output["token_pos"])
+    logits = np.asarray(output[f"{name}_logit"], np.float64)
+    null_logit = float(np.ravel(output[f"{name}_logit0"])[0])
+    if release_compatible:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = logits / null_logit
+    else:
+        scores = logits - null_logit
+    on_page = words >= 0
+    words = words[on_page]
+    return Ends(scores[on_page], words, np.full(len(words), window))
+
+
+def generate_predictions(outputs, config):
+    """Decodes the outputs of a model.
+
+    Args:
+        outputs: see `gather_pages`.
+        config: a `DecodingConfig`.
+
+    Returns:
+        {"predictions": [{"example_id": int, "long_answer": …, …}, …]}, the official format, a page
+        each; a page without an answer has tokens -1.
+    """
+    pages = gather_pages(outputs, release_compatible=config.release_compatible)
+    return {"predictions": [predict(i, page, config) for i, page in pages.items()]}
+
+
+def predict(example_id, page, config):
+    """The official prediction for one `PageOutputs`."""
+    long = _best_span(page, "la", config)
+    short = _best_span(page, "sa", config, within=long)
+    prediction = {
+        "example_id": example_id,
+        "long_answer": _span_json(long),
+        "long_answer_score": long.score,
+        "short_answers": [] if short.start < 0 else [_span_json(short)],
+        "short_answers_score": short.score,
+        "yes_no_answer": "NONE",
+    }
+    if config.consider_answer_type and (config.release_compatible or long.start >= 0):
+        window = -1 if config.release_compatible else long.window
+        answer_type = int(np.argmax(page.answer_type_logits[window]))
+        prediction |= _by_answer_type(answer_type, long, config)
+    return prediction
+
+
+def _by_answer_type(answer_type, long, config):
+    """What the most probable answer type changes in a prediction."""
+    if answer_type in _YES_NO:
+        changes = {"yes_no_answer": _YES_NO[answer_type], "short_answers": []}
+        return (
+            changes if config.release_compatible else changes | {"short_answers_score": long.score}
+        )
+    if answer_type == ANSWER_TYPES["long"]:
+        return {"short_answer" if config.release_compatible else "short_answers": []}
+    return {}
+
+
+def _span_json(span):
+    end = span.last + 1 if span.start >= 0 else NO_SPAN.end
+    return {"start_token": span.start, "end_token": end, "start_byte": -1, "end_byte": -1}
+
+
+def _best_span(page, name, config, within=None):
+    """The best `Scored` span of a page; without one its words are -1.
+
+    Args:
+        page: a `PageOutputs`.
+        name: 'la' or 'sa', for the long or the short answer.
+        config: a `DecodingConfig`.
+        within: the long answer, in which 'joint-exhaustive' looks for the short one.
+    """
+    starts, ends = page.ends[f"{name}_start"], page.ends[f"{name}_end"]
+    nothing = Scored(0.0, *NO_SPAN, 0)
+    if not (len(starts.words) and len(ends.words)):
+        return nothing
+    max_len = config.max_short_answer_len if name == "sa" else None
+    method = config.span_selection_method
+    if method == "joint-exhaustive":
+        inner = [_inside(positions, within) for positions in (starts, ends)]
+        span = _joint_exhaustive(*inner, max_len, config.release_compatible)
+    else:
+        span = (_joint if method == "joint" else _disjoint)(starts, ends, max_len)
+    if span is None and config.release_compatible:
+        return _disjoint_in_order(starts, ends)
+    if span is None and method != "joint-exhaustive":
+        span = _joint_exhaustive(starts, ends, max_len)
+    return span or nothing
+
+
+def _inside(ends, span):
+    """Those of `ends` whose words are in the `Scored` span; all if it is None."""
+    if span is None:
+        return ends
+    fits = (ends.words >= span.start) & (ends.words <= span.last)
+    return Ends(*(values[fits] for values in ends))
+
+
+def _is_span(starts, ends, max_len):
+    """bool, of the shapes of words broadcast together: whether these ends make a span."""
+    length = ends - starts + 1
+    return (length >= 1) & ((max_len is None) | (length <= (max_len or 0)))
+
+
+def _joint(starts, ends, max_len):
+    """The best start, and the best end for it; None where it has none."""
+    start = int(np.argmax(starts.scores))
+    fits = _is_span(starts.words[start], ends.words, max_len)
+    if not fits.any():
+        return None
+    return _scored(starts, ends, start, int(np.argmax(np.where(fits, ends.scores, -np.inf))))
+
+
+def _disjoint(starts, ends, max_len):
+    """The best start and the best end; None where they make no span."""
+    start, end = int(np.argmax(starts.scores)), int(np.argmax(ends.scores))
+    fits = _is_span(starts.words[start], ends.words[end], max_len)
+    return _scored(starts, ends, start, end) if fits else None
+
+
+def _disjoint_in_order(starts, ends):
+    """The best start and the best end, in the order in which they come."""
+    span = _scored(starts, ends, int(np.argmax(starts.scores)), int(np.argmax(ends.scores)))
+    first, last = sorted((span.start, span.last))
+    return span._replace(start=first, last=last)
+
+
+def _joint_exhaustive(starts, ends, max_len, only_positive=False):
+    """The best pair; None where there is none. `only_positive`: of ends with positive scores."""
+    fits = _is_span(starts.words[:, np.newaxis], ends.words, max_len)  # [starts, ends]
+    if only_positive:
+        fits &= (starts.scores[:, np.newaxis] > 0) & (ends.scores > 0)
+    if not fits.any():
+        return None
+    scores = np.where(fits, starts.scores[:, np.newaxis] + ends.scores, -np.inf)
+    return _scored(starts, ends, *np.unravel_index(int(np.argmax(scores)), scores.shape))
+
+
+def _scored(starts, ends, start, end):
+    score = starts.scores[start] + ends.scores[end]
+    words = int(starts.words[start]), int(ends.words[end])
+    return Scored(float(score), *words, int(starts.windows[start]))

@@ -1,0 +1,236 @@
+"""The official metrics of Natural Questions: precision, recall and F1 of long and short answers.
+
+Source: Kwiatkowski et al. 2019, "Natural Questions: a Benchmark for Question Answering Research",
+section 5. A question has an answer if enough annotators gave one; a prediction is then right if it
+equals that of any annotator. Spans are compared by their tokens, short answers as sets.
+"""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+from .raw_data import NO_SPAN, Span
+
+__all__ = [
+    "RECALL_TARGETS",
+    "Verdict",
+    "best_threshold_metrics",
+    "curve",
+    "metrics",
+    "metrics_ignoring_scores",
+    "recall_at_precision",
+    "verdicts",
+]
+
+RECALL_TARGETS = (0.5, 0.75, 0.9)
+
+
+class Verdict(NamedTuple):
+    """About one example: whether gold and prediction have an answer, whether it is right."""
+
+    gold_has_answer: bool
+    predicted: bool
+    correct: bool
+    score: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Prediction:
+    """The answers of one prediction, checked."""
+
+    long: Span
+    long_score: float
+    short: frozenset
+    short_score: float
+    yes_no: str
+
+
+def metrics(gold, predictions):
+    """All official metrics; see `best_threshold_metrics` and `metrics_ignoring_scores`.
+
+    And `mean-best-threshold-f1`, of long and short answers, by which the paper chooses its model.
+
+    Args:
+        gold, predictions: see `verdicts`.
+
+    Returns:
+        dict of str to float.
+
+    Raises:
+        ValueError: as `verdicts`.
+    """
+    long, short = (list(by_id.values()) for by_id in verdicts(gold, predictions))
+    named = best_threshold_metrics(long, short)
+    f1s = named["long-best-threshold-f1"], named["short-best-threshold-f1"]
+    return {
+        "mean-best-threshold-f1": sum(f1s) / 2,
+        **named,
+        **metrics_ignoring_scores(long, short),
+    }
+
+
+def verdicts(gold, predictions, *, long_threshold=2, short_threshold=2):
+    """Compares predictions with the annotations.
+
+    Args:
+        gold: dict of example id to tuple of `Annotation`.
+        predictions: {"predictions": [{"example_id", "long_answer", "long_answer_score",
+            "short_answers", "short_answers_score", "yes_no_answer"}, …]}. An example that is not in
+            it counts as predicted to have no answer, below every threshold.
+        long_threshold, short_threshold: int. Annotators who must have given a long answer, or a
+            short one (yes and no among them), for the example to have one.
+
+    Returns:
+        (long, short): dicts of example id to `Verdict`.
+
+    Raises:
+        ValueError: if there is no gold example; if a prediction is malformed, is there twice, or is
+            of another example.
+    """
+    if not gold:
+        raise ValueError("There is no gold example to evaluate on.")
+    parsed = _parse_predictions(predictions)
+    if strays := [example_id for example_id in parsed if example_id not in gold]:
+        raise ValueError(
+            f"{len(strays)} predictions are of examples that the gold file lacks, the first has "
+            f"the id {strays[0]}."
+        )
+    missing = _Prediction(NO_SPAN, -math.inf, frozenset(), -math.inf, "NONE")
+    long, short = {}, {}
+    for example_id, annotations in gold.items():
+        prediction = parsed.get(example_id, missing)
+        long[example_id] = _long_verdict(annotations, prediction, long_threshold)
+        short[example_id] = _short_verdict(annotations, prediction, short_threshold)
+    return long, short
+
+
+def _parse_predictions(predictions):
+    parsed = {}
+    try:
+        for raw in predictions["predictions"]:
+            example_id = int(raw["example_id"])
+            if example_id in parsed:
+                raise ValueError(f"There are two predictions for the example {example_id}.")
+            spans = (_span(answer) for answer in raw["short_answers"])
+            parsed[example_id] = _Prediction(
+                long=_span(raw["long_answer"]),
+                long_score=float(raw["long_answer_score"]),
+                short=frozenset(span for span in spans if span != NO_SPAN),
+                short_score=float(raw["short_answers_score"]),
+                yes_no=raw["yes_no_answer"].upper(),
+            )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            "The predictions are not in the official format of Natural Questions: "
+            f"{type(error).__name__} {error}, after {len(parsed)} of them."
+        ) from error
+    return parsed
+
+
+def _span(raw):
+    start, end = int(raw["start_token"]), int(raw["end_token"])
+    return Span(start, end) if start >= 0 and end >= 0 else NO_SPAN
+
+
+def _long_verdict(annotations, prediction, threshold):
+    answers = [note.long_answer for note in annotations if note.long_answer != NO_SPAN]
+    has_gold, predicted = len(answers) >= threshold, prediction.long != NO_SPAN
+    correct = has_gold and predicted and prediction.long in answers
+    return Verdict(has_gold, predicted, correct, prediction.long_score)
+
+
+def _short_verdict(annotations, prediction, threshold):
+    """Yes or no counts before spans, in the prediction as in the annotations."""
+    says_yes_no = prediction.yes_no != "NONE"
+    answers = [note for note in annotations if note.short_answers or note.yes_no != "NONE"]
+    has_gold, predicted = len(answers) >= threshold, says_yes_no or bool(prediction.short)
+    if says_yes_no:
+        matches = any(note.yes_no == prediction.yes_no for note in annotations)
+    else:
+        matches = any(frozenset(note.short_answers) == prediction.short for note in annotations)
+    return Verdict(has_gold, predicted, has_gold and predicted and matches, prediction.short_score)
+
+
+def curve(group):
+    """Precision and recall if only predictions with at least some score count.
+
+    Args:
+        group: iterable of `Verdict`.
+
+    Returns:
+        list of (threshold, precision, recall), a distinct score each, from the highest down.
+    """
+    by_score = sorted(group, key=lambda verdict: -verdict.score)
+    num_gold = sum(verdict.gold_has_answer for verdict in by_score)
+    points, num_predicted, num_correct = {}, 0, 0
+    for verdict in by_score:
+        num_predicted += verdict.predicted
+        num_correct += verdict.correct
+        ratios = _ratio(num_correct, num_predicted), _ratio(num_correct, num_gold)
+        points[verdict.score] = ratios  # Of equal scores the last one counts them all.
+    return [(score, *ratios) for score, ratios in points.items()]
+
+
+def best_threshold_metrics(long, short):
+    """Metrics at the threshold with the best F1, and the recall where precision is high enough.
+
+    Args:
+        long, short: lists of `Verdict`.
+
+    Returns:
+        dict of `{long,short}-best-threshold{,-f1,-precision,-recall}` and, for each of
+        `RECALL_TARGETS`, `{long,short}-{recall,precision}-at-precision>=<target>` to float.
+    """
+    named = {}
+    for kind, group in (("long", long), ("short", short)):
+        best = (0.0, 0.0, 0.0, 0.0)
+        for threshold, precision, recall in curve(group):
+            f1 = _f1(precision, recall)
+            if f1 > best[0]:
+                best = (f1, precision, recall, threshold)
+        for suffix, value in zip(("-f1", "-precision", "-recall", ""), best, strict=True):
+            named[f"{kind}-best-threshold{suffix}"] = value
+        for target, recall, precision, _ in recall_at_precision(group):
+            named[f"{kind}-recall-at-precision>={target:g}"] = recall
+            named[f"{kind}-precision-at-precision>={target:g}"] = precision
+    return named
+
+
+def recall_at_precision(group, targets=RECALL_TARGETS):
+    """The best recall with at least some precision.
+
+    Returns:
+        list of (target, recall, precision, threshold), one a target; (target, 0, 0, None) where the
+        precision is never reached.
+    """
+    points = curve(group)
+    rows = []
+    for target in targets:
+        row = (target, 0.0, 0.0, None)
+        for threshold, precision, recall in points:
+            if precision >= target and recall > row[1]:
+                row = (target, recall, precision, threshold)
+        rows.append(row)
+    return rows
+
+
+def metrics_ignoring_scores(long, short):
+    """Metrics of the predictions as they are: `{long,short}-answer-{n,f1,precision,recall}`."""
+    named = {}
+    for kind, group in (("long", long), ("short", short)):
+        correct = sum(verdict.correct for verdict in group)
+        precision = _ratio(correct, sum(verdict.predicted for verdict in group))
+        recall = _ratio(correct, sum(verdict.gold_has_answer for verdict in group))
+        named[f"{kind}-answer-n"] = len(group)
+        named[f"{kind}-answer-f1"] = _f1(precision, recall)
+        named[f"{kind}-answer-precision"] = precision
+        named[f"{kind}-answer-recall"] = recall
+    return named
+
+
+def _f1(precision, recall):
+    return _ratio(2 * precision * recall, precision + recall)
+
+
+def _ratio(count, total):
+    return count / total if total else 0.0

@@ -1,0 +1,110 @@
+"""From Natural Questions' raw lines to typed examples to features, in plain Python.
+
+A page becomes overlapping windows of `long_seq_length` tokens, each with the question before it
+(Ainslie et al. 2020, section 4.2 and appendix C, "Natural Questions").
+
+Differences from the release (`release_compatible=True` repeats it):
+- An answer is labelled with its first and last token in the input. There a long answer has no label
+  where its first or last word is an HTML tag that was left out (`include_html_tokens=False`).
+- A window is an example of a yes, no or long answer where the long answer begins or ends in it.
+  There every window of a page with a yes or no is, also without the text that says so, and a window
+  with an end of the long but none of the short answer counts as one without an answer.
+- `la_global` is also known where only the long answer's end is in the window.
+- The last SEP and the padding are linked to no global token, and the last real global token is the
+  last one that is attended to. There it is the padding token behind it.
+- With `fixed_blocks` the type ids of the global tokens are those of the blocks. There they are
+  those of another layout, and more than there are global tokens.
+- A page without tokens in a candidate is an error.
+"""
+
+import dataclasses
+import random
+
+from . import layout, windows
+from .config import NqInputConfig
+from .pages import make_page, make_word_tokenizer
+from .raw_data import NqExample, parse_example, parse_line, read_lines
+
+__all__ = [
+    "ConvertedPage",
+    "NqExample",
+    "NqInputConfig",
+    "make_page",
+    "make_windows",
+    "make_word_tokenizer",
+    "parse_example",
+    "parse_line",
+    "read_examples",
+    "read_lines",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvertedPage:
+    """What became of a page.
+
+    Attributes:
+        windows: list of dict of str to list of int; see `layout.window_features`.
+        num_page_tokens: int. Of the page, without the question.
+        num_unknown: int. Windows without an answer that were left out.
+        num_left_out: int. Candidates without room for their global token, over all windows.
+    """
+
+    windows: list
+    num_page_tokens: int
+    num_unknown: int
+    num_left_out: int
+
+
+def read_examples(path):
+    """Yields the `NqExample`s of a file, one at a time.
+
+    Raises:
+        ValueError: names the file, and the line or the example's id and field.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            yield parse_line(line)
+        except ValueError as error:
+            raise ValueError(f"{path}: example {number}: {error}") from error
+
+
+def make_windows(example, config, word_ids):
+    """Converts an example.
+
+    Args:
+        example: an `NqExample`.
+        config: an `NqInputConfig`.
+        word_ids: of `make_word_tokenizer`.
+
+    Returns:
+        A `ConvertedPage`.
+
+    Raises:
+        ValueError: if no candidate has a token, or training finds no annotation.
+    """
+    if config.is_training and not example.annotations:
+        raise ValueError(
+            f"example {example.example_id}: field `annotations` is empty, and training needs it"
+        )
+    page = make_page(example, config, word_ids)
+    if not page.token_ids:
+        raise ValueError(
+            f"example {example.example_id}: the page has no token in a top-level candidate of "
+            "`long_answer_candidates`"
+        )
+    rate = 1.0
+    if config.is_training:
+        unanswerable = page.answers[0].answer_type == 0
+        rate = config.unanswerable_rate if unanswerable else config.include_unknown_rate
+    # Of its own for each page, so that a choice does not depend on the other pages.
+    rng = random.Random(f"{config.seed} {page.example_id}")
+    all_windows = windows.cut_windows(page, config)
+    kept = [window for window in all_windows if windows.has_answer(window) or rng.random() < rate]
+    converted = [layout.window_features(page, window, config) for window in kept]
+    return ConvertedPage(
+        windows=[features for features, _ in converted],
+        num_page_tokens=len(page.token_ids),
+        num_unknown=len(all_windows) - len(kept),
+        num_left_out=sum(num_left_out for _, num_left_out in converted),
+    )

@@ -1,0 +1,42 @@
+"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from etcmodel import finetuning
+
+__all__ = ["PADDING", "RecordConfig"]
+
+LONG_FEATURES = ("token_ids", "sentence_ids", "long_breakpoints")
+GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
+LABELS = ("sa_start", "sa_end", "la_start", "la_end", "answer_type")
+# What the model takes, and what fills each feature up to a common length.
+PADDING = {**dict.fromkeys((*LONG_FEATURES, *GLOBAL_FEATURES), 0), "sentence_ids": -1}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.RecordConfig):
+    """What the records must agree with."""
+
+    token_id_features = ("token_ids", "global_token_ids")
+    int64_features = ("unique_ids",)
+    padding = PADDING
+    deciding_flags = ("seq_len", "global_seq_len")
+    length_flags = ("max_seq_length", "max_global_seq_length")
+
+    def model_features(self):
+        return {
+            **{name: _ints(self.long_seq_length) for name in LONG_FEATURES},
+            **{name: _ints(self.global_seq_length) for name in GLOBAL_FEATURES},
+        }
+
+    def label_features(self):
+        return {name: _ints() for name in LABELS}
+
+    def decoding_features(self):
+        return {"unique_ids": _ints(), "token_pos": _ints(self.long_seq_length)}
+
+
+def _ints(length=None):
+    return tf.io.FixedLenFeature([] if length is None else [length], tf.int64)

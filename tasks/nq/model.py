@@ -1,0 +1,146 @@
+"""The Natural Questions model: `EtcModel` with a head for each end of the answers (paper, 4.2)."""
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import helpers
+from etcmodel.models import input_utils, modeling
+
+from .config import ANSWER_TYPES
+
+__all__ = ["POSITIONS", "NqModel", "loss"]
+
+# The ends of the short and the long answer, in the order of the head's outputs.
+POSITIONS = ("sa_start", "sa_end", "la_start", "la_end")
+NUM_TOP_POSITIONS = 50  # Positions of each kind kept for decoding.
+MASKED_LOGIT = -1e9
+
+
+class NqModel(tf_keras.Model):
+    """Scores each long token as an end of the short or long answer, and the type of the answer.
+
+    The type comes from the long CLS token, which also stands for "no answer in this window" among
+    the positions. The heads are float32 under any policy.
+
+    Args:
+        etc_config: `EtcConfig`.
+        mask_long_output: bool. Gives positions outside the page and the CLS token no chance.
+        cls_token_id, sep_token_id: int. For that: the page lies between the first two SEP.
+        **kwargs: of the Keras model.
+    Call args:
+        features: dict of int [batch, long_len] `token_ids`, `sentence_ids`, `long_breakpoints` and
+            int [batch, global_len] `global_token_ids`, `global_breakpoints`; others are ignored.
+        training: bool.
+    Returns:
+        dict of float32 `answer_type_logits` [batch, 5] and for each of `POSITIONS` float32
+        `<name>_logits` [batch, long_len], the k best in `<name>_pred` (int32, positions) and
+        `<name>_logit`, both [batch, k], k = min(50, long_len), and the CLS token's
+        `<name>_logit0` [batch].
+    """
+
+    def __init__(
+        self, etc_config, *, mask_long_output=False, cls_token_id=101, sep_token_id=102, **kwargs
+    ):
+        super().__init__(**{"name": "nq", "dtype": "float32", **kwargs})
+        self.etc_config = etc_config
+        self.mask_long_output = mask_long_output
+        self.cls_token_id = cls_token_id
+        self.sep_token_id = sep_token_id
+        self.etc_model = modeling.EtcModel(etc_config)
+        # Only gives its weights the prefix that they have in the release's checkpoints.
+        self.long_head_scope = tf_keras.layers.Layer(name="cls/nq", dtype="float32")
+
+    def build(self, input_shape=None):
+        helpers.build_sublayer(self.etc_model, None)
+        self.long_head = self._head(self.long_head_scope, "long_output", len(POSITIONS))
+        self.answer_type_head = self._head(self, "answer_type_output", len(ANSWER_TYPES))
+        self.built = True
+
+    def _head(self, owner, name, num_outputs):
+        """Weights and bias of a dense layer, with the names that the release gives them."""
+        weights = owner.add_weight(
+            name=f"{name}_weights",
+            shape=(num_outputs, self.etc_config.hidden_size),
+            initializer=helpers.default_initializer(self.etc_config.initializer_range),
+        )
+        bias = owner.add_weight(name=f"{name}_bias", shape=(num_outputs,), initializer="zeros")
+        return _Head(weights, bias)
+
+    def call(self, features, training=None):
+        long_output, _ = self.etc_model(
+            features["token_ids"],
+            features["global_token_ids"],
+            training=training,
+            **self._side_inputs(features),
+        )
+        logits = self.long_head(long_output)  # [batch, long_len, 4]
+        if self.mask_long_output:
+            allowed = self._page_or_cls(features["token_ids"])
+            logits = tf.where(allowed[:, :, tf.newaxis], logits, MASKED_LOGIT)
+        outputs = {"answer_type_logits": self.answer_type_head(long_output[:, 0])}
+        num_top = tf.minimum(NUM_TOP_POSITIONS, tf.shape(logits)[1])
+        for name, position_logits in zip(POSITIONS, tf.unstack(logits, axis=-1), strict=True):
+            top_logits, top_positions = tf.math.top_k(position_logits, k=num_top)
+            outputs[f"{name}_logits"] = position_logits
+            outputs[f"{name}_pred"] = top_positions
+            outputs[f"{name}_logit"] = top_logits
+            outputs[f"{name}_logit0"] = position_logits[:, 0]
+        return outputs
+
+    def _side_inputs(self, features):
+        config = self.etc_config
+        side_inputs = input_utils.make_global_local_transformer_side_inputs(
+            long_breakpoints=features["long_breakpoints"],
+            global_breakpoints=features["global_breakpoints"],
+            sentence_ids=features["sentence_ids"],
+            local_radius=config.local_radius,
+            relative_pos_max_distance=config.relative_pos_max_distance,
+            use_hard_g2l_mask=config.use_hard_g2l_mask,
+            use_hard_l2g_mask=config.use_hard_l2g_mask,
+        )
+        return side_inputs.to_dict(exclude_none_values=True)
+
+    def _page_or_cls(self, token_ids):
+        """bool [batch, long_len]. True for CLS and for what is between the first two SEP."""
+        is_sep = tf.equal(token_ids, self.sep_token_id)
+        num_sep = tf.cumsum(tf.cast(is_sep, tf.int32), axis=1)
+        is_page = tf.equal(num_sep, 1) & ~is_sep
+        return is_page | tf.equal(token_ids, self.cls_token_id)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Head:
+    """A dense layer: weights [outputs, hidden_size], bias [outputs]."""
+
+    weights: tf.Variable
+    bias: tf.Variable
+
+    def __call__(self, hidden):
+        return tf.tensordot(tf.cast(hidden, tf.float32), self.weights, [[-1], [-1]]) + self.bias
+
+
+def loss(outputs, features):
+    """Mean of the cross entropies of the four positions and the answer type.
+
+    Args:
+        outputs: of `NqModel`.
+        features: dict of int32 [batch] labels: one for each of `POSITIONS`, a long position, and
+            `answer_type`; a negative one adds nothing.
+    Returns:
+        dict of float32 scalars: "loss", and its parts by name.
+    """
+    means = {
+        f"{name}_loss": _mean_cross_entropy(features[name], outputs[f"{name}_logits"])
+        for name in (*POSITIONS, "answer_type")
+    }
+    return {"loss": tf.add_n(list(means.values())) / len(means), **means}
+
+
+def _mean_cross_entropy(labels, logits):
+    """Mean softmax cross entropy over the batch, 0 where the label is negative."""
+    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=tf.maximum(labels, 0), logits=logits
+    )
+    return tf.reduce_mean(tf.where(labels >= 0, cross_entropy, 0.0))

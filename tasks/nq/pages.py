@@ -1,0 +1,123 @@
+"""One page in tokens of the vocabulary, before it is cut into windows.
+
+Only what lies in a top-level candidate is kept: headings and the like between them are never part
+of an answer.
+"""
+
+import dataclasses
+import functools
+
+from .config import ANSWER_TYPES
+from .raw_data import NO_SPAN, Span
+
+__all__ = ["Answer", "Page", "make_page", "make_word_tokenizer"]
+
+_MAX_CACHED_WORDS = 1 << 18
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What an annotation says, in words of the page.
+
+    Attributes:
+        long, short: `Span`. The short one reaches from the first to the last short answer.
+        answer_type: int, of `ANSWER_TYPES`.
+    """
+
+    long: Span
+    short: Span
+    answer_type: int
+
+
+NO_ANSWER = Answer(NO_SPAN, NO_SPAN, ANSWER_TYPES["none"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """The tokens of a question and its page.
+
+    Attributes:
+        example_id: int.
+        question_ids: list of int.
+        token_ids: list of int [num_tokens]. Of the page.
+        token_pos: list of int [num_tokens]. The word of the page that each token comes from.
+        candidate_ids: list of int [num_tokens]. The top-level candidate around each token.
+        candidates: tuple of `Candidate`, also those within others.
+        answers: tuple of `Answer`, one for each annotation.
+    """
+
+    example_id: int
+    question_ids: list
+    token_ids: list
+    token_pos: list
+    candidate_ids: list
+    candidates: tuple
+    answers: tuple
+
+
+def make_word_tokenizer(tokenizer):
+    """A function from a word to the tuple of its token ids, which remembers frequent words."""
+
+    @functools.lru_cache(maxsize=_MAX_CACHED_WORDS)
+    def word_ids(word):
+        return tuple(tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)))
+
+    return word_ids
+
+
+def make_page(example, config, word_ids):
+    """Tokenizes an example, word by word, so that each token knows its word.
+
+    Args:
+        example: an `NqExample`.
+        config: an `NqInputConfig`.
+        word_ids: of `make_word_tokenizer`.
+
+    Returns:
+        A `Page`.
+    """
+    token_ids, token_pos, candidate_ids = [], [], []
+    for index, candidate in enumerate(example.candidates):
+        if not candidate.top_level:
+            continue
+        first = len(token_ids)
+        for position in range(candidate.start, candidate.end):
+            word = example.words[position]
+            if not example.is_html[position]:
+                ids = word_ids(word)
+            elif config.include_html_tokens:
+                ids = (_html_token_id(word, config),)
+            else:
+                continue
+            token_ids += ids
+            token_pos += [position] * len(ids)
+        candidate_ids += [index] * (len(token_ids) - first)
+    return Page(
+        example_id=example.example_id,
+        question_ids=list(word_ids(example.question))[: config.question_len],
+        token_ids=token_ids,
+        token_pos=token_pos,
+        candidate_ids=candidate_ids,
+        candidates=example.candidates,
+        answers=tuple(_answer(annotation, config) for annotation in example.annotations),
+    )
+
+
+def _html_token_id(word, config):
+    return config.html_end_token_id if word.startswith("</") else config.html_start_token_id
+
+
+def _answer(annotation, config):
+    short = NO_SPAN
+    if annotation.short_answers:
+        starts, ends = zip(*annotation.short_answers, strict=True)
+        short = Span(min(starts), max(ends))
+    if short != NO_SPAN:
+        answer_type = "short"
+    elif annotation.yes_no != "NONE":
+        answer_type = annotation.yes_no.lower()
+    else:
+        answer_type = "none" if annotation.long_answer == NO_SPAN else "long"
+    if short == NO_SPAN and config.predict_la_when_no_sa:
+        short = annotation.long_answer
+    return Answer(annotation.long_answer, short, ANSWER_TYPES[answer_type])

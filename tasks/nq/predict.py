@@ -1,0 +1,49 @@
+"""From raw Natural Questions lines to answers, with an exported model."""
+
+from etcmodel import finetuning
+
+from . import examples
+from .task import NqTask
+
+__all__ = ["NqPredictor"]
+
+
+class NqPredictor(finetuning.Predictor):
+    """Answers questions about pages with an exported model.
+
+    `predict` gives the official format: {"predictions": [{"example_id": int, …}, …]}.
+
+    Args:
+        directory: of the export, or a directory of numbered exports (the highest is taken).
+        **options: replace options kept with the model, such as `max_short_answer_len`.
+    Raises:
+        ValueError: if there is no export with the files of this task.
+    """
+
+    task_class = NqTask
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        self._features = self.config.features(self.tokenizer)
+        self._word_ids = examples.make_word_tokenizer(self.tokenizer)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def make_features(self, example):
+        return examples.make_windows(example, self._features, self._word_ids).windows
+
+    def predict(self, examples, batch_size=8):
+        """Predictions in the official format; takes the pages one at a time.
+
+        Args:
+            examples: iterable of `NqExample`s or of dicts in the data set's format.
+            batch_size: int. Windows of one step.
+        Raises:
+            ValueError: naming the example, if one is malformed.
+        """
+        parsed = (
+            self.parse_example(example) if isinstance(example, dict) else example
+            for example in examples
+        )
+        return self.task.decode(self.outputs(parsed, batch_size), None)

@@ -1,0 +1,295 @@
+"""Natural Questions' files: JSON lines, in the original or the simplified layout, possibly .gz."""
+
+import contextlib
+import dataclasses
+import gzip
+import json
+import re
+import zlib
+from typing import NamedTuple
+
+__all__ = [
+    "Annotation",
+    "Candidate",
+    "NqExample",
+    "Span",
+    "annotations_of",
+    "parse_example",
+    "parse_line",
+    "read_lines",
+]
+
+YES_NO_ANSWERS = ("NONE", "YES", "NO")
+
+_HTML_TAG = re.compile(r"</?[A-Za-z!].*>", re.DOTALL)
+
+
+class Span(NamedTuple):
+    """Tokens of a page from `start` to before `end`; both are -1 where there is none."""
+
+    start: int
+    end: int
+
+
+NO_SPAN = Span(-1, -1)
+
+
+class Candidate(NamedTuple):
+    """A box of the page that may be a long answer; those within another are not `top_level`."""
+
+    start: int
+    end: int
+    top_level: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Annotation:
+    """What one annotator said: `yes_no` is 'NONE', 'YES' or 'NO'."""
+
+    long_answer: Span
+    short_answers: tuple
+    yes_no: str
+
+
+@dataclasses.dataclass(frozen=True)
+class NqExample:
+    """A question and a page.
+
+    Attributes:
+        example_id: int.
+        question: str.
+        words: tuple of str. The page's tokens, HTML tags among them.
+        is_html: tuple of bool, one for each token.
+        candidates: tuple of `Candidate`.
+        annotations: tuple of `Annotation`, none where the file has no labels.
+    """
+
+    example_id: int
+    question: str
+    words: tuple
+    is_html: tuple
+    candidates: tuple
+    annotations: tuple = ()
+
+
+def read_lines(path):
+    """Streams the lines of a file, one an example, and holds no more than one of them.
+
+    Args:
+        path: str. JSON lines; compressed where the name ends in `.gz`; local or remote (`gs://…`).
+
+    Yields:
+        str. Not checked yet: see `parse_line`. Bytes that are no UTF-8 are surrogate code points.
+
+    Raises:
+        ValueError: if the file is a broken gzip file; names it and the line.
+    """
+    count = 0
+    try:
+        with contextlib.closing(_open(path)) as file:
+            for line in file:
+                count += 1
+                if not line.isspace():
+                    yield line.decode("utf-8", "surrogateescape")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path}: broken gzip file after line {count}: {error}") from error
+
+
+def _open(path):
+    """The bytes of a file, unpacked; the caller closes it."""
+    if "://" in str(path):
+        import tensorflow as tf  # Slow to import, and local files do not need it.
+
+        file = tf.io.gfile.GFile(path, "rb")
+    else:
+        file = open(path, "rb")  # noqa: SIM115
+    return gzip.open(file) if str(path).endswith(".gz") else file
+
+
+def parse_line(line):
+    """The `NqExample` of a line of `read_lines`.
+
+    Raises:
+        ValueError: if the line is not UTF-8 or not JSON, and as `parse_example`.
+    """
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the line is not valid UTF-8 at character {error.start}") from error
+    try:
+        raw = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
+    return parse_example(raw)
+
+
+def parse_example(raw):
+    """Checks a JSON object and gives it its type.
+
+    Args:
+        raw: dict. Either the original layout (`document_tokens` as [{"token": …, "html_token":
+            …}, …]) or the simplified one (`document_text`, tokens between single spaces). The
+            `annotations` may be left out; what is not listed in `NqExample` is ignored.
+
+    Returns:
+        An `NqExample`.
+
+    Raises:
+        ValueError: names the example's id and the field that is missing or malformed; for a page
+            without tokens, and for a candidate or an answer outside the page.
+    """
+    if not isinstance(raw, dict):
+        raise ValueError(f"an example must be a JSON object. Received: {_shown(raw)}")
+    fields = _Fields(_example_id(raw), raw)
+    words, is_html = fields.page()
+    question = fields.question()
+    candidates = fields.candidates(len(words))
+    annotations = annotations_of(raw)
+    for index, annotation in enumerate(annotations):
+        for span in (annotation.long_answer, *annotation.short_answers):
+            if span != NO_SPAN and not 0 <= span.start < span.end <= len(words):
+                problem = f"lies outside the page, which has {len(words)} tokens"
+                raise fields.error(f"annotations[{index}]", problem, tuple(span))
+        fields.check_candidate_index(index, len(candidates))
+    return NqExample(fields.example_id, question, words, is_html, candidates, annotations)
+
+
+def annotations_of(raw):
+    """The annotations of a raw example, which may lack everything but its id.
+
+    Returns:
+        tuple of `Annotation`.
+
+    Raises:
+        ValueError: names the example's id and the field that is missing or malformed.
+    """
+    fields = _Fields(_example_id(raw), raw)
+    annotations = fields.list_of_dicts("annotations", optional=True)
+    return tuple(fields.annotation(i, annotation) for i, annotation in enumerate(annotations))
+
+
+def _example_id(raw):
+    example_id = raw.get("example_id") if isinstance(raw, dict) else None
+    with contextlib.suppress(TypeError, ValueError):
+        number = int(example_id)
+        if not isinstance(example_id, bool | float) and -(2**63) <= number < 2**63:
+            return number
+    raise ValueError(
+        f"an example must have a field `example_id`, a 64-bit integer. Received: {_shown(raw)}"
+    )
+
+
+class _Fields:
+    """Checked access to the fields of one raw example."""
+
+    def __init__(self, example_id, raw):
+        self.example_id = example_id
+        self.raw = raw
+
+    def error(self, field, problem, value):
+        return ValueError(
+            f"example {self.example_id}: field `{field}` {problem}. Received: {_shown(value)}"
+        )
+
+    def get(self, field):
+        if field not in self.raw:
+            raise ValueError(f"example {self.example_id}: field `{field}` is missing")
+        return self.raw[field]
+
+    def question(self):
+        question = self.get("question_text")
+        if not isinstance(question, str) or not question.strip():
+            raise self.error("question_text", "must be a string, not empty", question)
+        return question
+
+    def page(self):
+        """The tokens of the page, and which of them are HTML tags."""
+        if "document_tokens" in self.raw:
+            tokens = self.list_of_dicts("document_tokens")
+            try:
+                words = tuple([token["token"] for token in tokens])
+                is_html = tuple([bool(token["html_token"]) for token in tokens])
+            except KeyError as error:
+                raise self.error("document_tokens", f"has no {error} in a token", tokens) from error
+            if not _are_all(words, str):
+                raise self.error("document_tokens", "must have strings as tokens", tokens)
+        elif "document_text" in self.raw:
+            text = self.raw["document_text"]
+            if not isinstance(text, str):
+                raise self.error("document_text", "must be a string", text)
+            words = tuple(text.split(" ")) if text else ()
+            is_html = tuple([word[:1] == "<" and _is_tag(word) for word in words])
+        else:
+            raise ValueError(
+                f"example {self.example_id}: neither `document_tokens` nor `document_text` is there"
+            )
+        if not words:
+            raise ValueError(f"example {self.example_id}: the page is empty")
+        return words, is_html
+
+    def candidates(self, num_words):
+        candidates = []
+        for index, raw in enumerate(self.list_of_dicts("long_answer_candidates")):
+            field = f"long_answer_candidates[{index}]"
+            span = self._span(field, raw)
+            if not 0 <= span.start < span.end <= num_words:
+                raise self.error(field, f"lies outside the page of {num_words} tokens", raw)
+            candidates.append(Candidate(*span, bool(raw.get("top_level", True))))
+        return tuple(candidates)
+
+    def annotation(self, index, raw):
+        field = f"annotations[{index}]"
+        long_answer = raw.get("long_answer")
+        if not isinstance(long_answer, dict):
+            raise self.error(f"{field}.long_answer", "must be an object", long_answer)
+        short_answers = raw.get("short_answers")
+        if not _is_list_of(short_answers, dict):
+            raise self.error(f"{field}.short_answers", "must be a list of objects", short_answers)
+        yes_no = raw.get("yes_no_answer")
+        if not isinstance(yes_no, str) or yes_no.upper() not in YES_NO_ANSWERS:
+            raise self.error(f"{field}.yes_no_answer", f"must be in {YES_NO_ANSWERS}", yes_no)
+        spans = [self._span(f"{field}.short_answers", answer) for answer in short_answers]
+        long_span = self._span(f"{field}.long_answer", long_answer)
+        return Annotation(long_span, tuple(spans), yes_no.upper())
+
+    def check_candidate_index(self, index, num_candidates):
+        candidate_index = self.raw["annotations"][index]["long_answer"].get("candidate_index", -1)
+        if not _is_int(candidate_index) or not -1 <= candidate_index < num_candidates:
+            field = f"annotations[{index}].long_answer.candidate_index"
+            problem = f"must be -1 or the index of one of the {num_candidates} candidates"
+            raise self.error(field, problem, candidate_index)
+
+    def list_of_dicts(self, field, optional=False):
+        if optional and self.raw.get(field) is None:
+            return []
+        value = self.get(field)
+        if not _is_list_of(value, dict):
+            raise self.error(field, "must be a list of objects", value)
+        return value
+
+    def _span(self, field, raw):
+        start, end = raw.get("start_token"), raw.get("end_token")
+        if not (_is_int(start) and _is_int(end)):
+            raise self.error(field, "must have integers `start_token` and `end_token`", raw)
+        return Span(start, end)
+
+
+def _is_tag(word):
+    return _HTML_TAG.fullmatch(word) is not None
+
+
+def _is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_list_of(value, item_type):
+    return isinstance(value, list) and _are_all(value, item_type)
+
+
+def _are_all(values, item_type):
+    return set(map(type, values)) <= {item_type}  # JSON gives no subclasses; a page has 10,000.
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,17 @@
+"""Fine-tunes, evaluates, exports and runs ETC on Natural Questions (paper, section 4.2).
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a
+SavedModel; `predict` answers the questions of a raw file with an exported model.
+"""
+
+from etcmodel import finetuning
+
+from . import predict, task
+
+if __name__ == "__main__":
+    finetuning.run_program(
+        task.NqTask,
+        predict.NqPredictor,
+        defaults={"train_batch_size": 64, "save_checkpoints_steps": 5000},
+    )

@@ -1,0 +1,1 @@
+"""OpenKP: the key phrases of web pages, with how the pages look."""

@@ -1,0 +1,157 @@
+"""What OpenKP's features depend on."""
+
+import dataclasses
+
+__all__ = [
+    "DENSE_RANGES",
+    "FLOAT_FEATURES",
+    "FONT_FEATURES",
+    "INDICATOR_FEATURES",
+    "MAX_KEY_PHRASES",
+    "NUM_FONT_IDS",
+    "OpenKpInputConfig",
+    "VisualConfig",
+]
+
+MAX_KEY_PHRASES = 3  # A page of the dataset has at most so many.
+NUM_FONT_IDS = 24
+
+# Visual features of a VDOM element, in the order in which the model takes them.
+FLOAT_FEATURES = (
+    "global_x_coords",
+    "global_y_coords",
+    "global_widths",
+    "global_heights",
+    "global_parent_x_coords",
+    "global_parent_y_coords",
+    "global_parent_widths",
+    "global_parent_heights",
+)
+INDICATOR_FEATURES = (
+    "global_block_indicator",
+    "global_inline_indicator",
+    "global_heading_indicator",
+    "global_leaf_indicator",
+    "global_bold_indicator",
+    "global_parent_heading_indicator",
+    "global_parent_leaf_indicator",
+    "global_parent_bold_indicator",
+)
+FONT_FEATURES = ("global_font_ids", "global_parent_font_ids")
+
+# Lowest and highest value, in pixels, of the float features of an element and of its parent.
+DENSE_RANGES = {
+    "x_coords": (-50.0, 1500.0),
+    "y_coords": (-50.0, 6000.0),
+    "widths": (0.0, 1500.0),
+    "heights": (0.0, 18000.0),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OpenKpInputConfig:
+    """Settings of `examples.make_features`.
+
+    Attributes:
+        long_max_length, global_max_length: int. Tokens in each input, padding included.
+        url_max_code_points: int. Length of the page's URL, which names a record.
+        fixed_block_len: int or None. Give every so many long tokens a global token, and ignore the
+            VDOM; None for a global token an element.
+        kp_max_length: int. Words of the longest phrase that can be found.
+        is_training: bool. Drop pages without a key phrase in the input.
+        release_compatible: bool. Repeat the faults of the authors' release (see the README).
+        global_token_id: int. Token of every global position.
+    """
+
+    long_max_length: int = 4096
+    global_max_length: int = 512
+    url_max_code_points: int = 1000
+    fixed_block_len: int | None = None
+    kp_max_length: int = 5
+    is_training: bool = True
+    release_compatible: bool = False
+    global_token_id: int = 1
+
+    def __post_init__(self):
+        for name in (
+            "long_max_length",
+            "global_max_length",
+            "url_max_code_points",
+            "fixed_block_len",
+            "kp_max_length",
+        ):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
+
+    def check_vocabulary(self, tokenizer):
+        """Checks that the vocabulary of `tokenizer` can be used.
+
+        Raises:
+            ValueError: names the vocabulary's file and what it lacks.
+        """
+        if not tokenizer.sp_model:
+            tokenizer.require_tokens(["[PAD]", "[UNK]"])
+        if self.global_token_id >= len(tokenizer.vocab):
+            raise ValueError(
+                f"`global_token_id` must be an id of the vocabulary {str(tokenizer.source_file)!r},"
+                f" which has {len(tokenizer.vocab)} tokens. Received: {self.global_token_id}"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VisualConfig:
+    """How the visual features are given to the model.
+
+    Attributes:
+        use_in_long, use_in_global: bool. Add them to the embeddings of the long tokens of an
+            element, and to that of its global token.
+        ranges: dict, as `DENSE_RANGES`. What float features are clipped to, and then scaled from to
+            [-1, 1].
+        indicators_to_cross: tuple of `INDICATOR_FEATURES`. Their combination gets an embedding; the
+            others are dense features.
+        num_extra_dense_layers: int. Dense layers after the projection of the dense features.
+    """
+
+    use_in_long: bool = True
+    use_in_global: bool = True
+    ranges: dict = dataclasses.field(default_factory=lambda: dict(DENSE_RANGES))
+    indicators_to_cross: tuple = (
+        "global_block_indicator",
+        "global_heading_indicator",
+        "global_bold_indicator",
+    )
+    num_extra_dense_layers: int = 1
+
+    def __post_init__(self):
+        if set(self.ranges) != set(DENSE_RANGES):
+            raise ValueError(
+                f"`ranges` must have the keys {sorted(DENSE_RANGES)}. Received: {self.ranges}"
+            )
+        for name, (low, high) in self.ranges.items():
+            if not low < high:
+                raise ValueError(
+                    f"The lowest value of `{name}` must be below the highest. "
+                    f"Received: {name}_min={low}, {name}_max={high}"
+                )
+        unknown = [name for name in self.indicators_to_cross if name not in INDICATOR_FEATURES]
+        if unknown or not self.indicators_to_cross:
+            raise ValueError(
+                "`indicators_to_cross` must name one or more of "
+                f"{', '.join(INDICATOR_FEATURES)}. Received: {list(self.indicators_to_cross)}"
+            )
+        if len(set(self.indicators_to_cross)) < len(self.indicators_to_cross):
+            raise ValueError(
+                "`indicators_to_cross` must not name an indicator twice. "
+                f"Received: {list(self.indicators_to_cross)}"
+            )
+        if self.num_extra_dense_layers < 0:
+            raise ValueError(
+                "`num_extra_dense_layers` must not be negative. "
+                f"Received: {self.num_extra_dense_layers}"
+            )
+
+    @property
+    def is_used(self):
+        """Whether the model takes visual features at all."""
+        return self.use_in_long or self.use_in_global

@@ -1,0 +1,125 @@
+"""From model outputs to key phrases and the official submission format.
+
+Differences from the release (`release_compatible=True` repeats it): an n-gram that runs past the
+end of the page is no phrase (there it is what is left of it).
+"""
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+
+from . import phrases
+
+__all__ = [
+    "Position",
+    "decode_page",
+    "key_phrases",
+    "predictions",
+    "submission_line",
+    "top_positions",
+]
+
+
+class Position(NamedTuple):
+    """A candidate: its first word, its number of words and its logit."""
+
+    start_idx: int
+    phrase_len: int
+    logit: float
+
+
+def top_positions(logits, max_positions):
+    """The candidates with the highest logits.
+
+    Args:
+        logits: float [kp_max_length, num_words]. Of the n-grams of 1, 2, … words, by first word.
+        max_positions: int.
+
+    Returns:
+        list of `Position`, the highest logit first.
+    """
+    logits = np.asarray(logits)
+    num_words = logits.shape[1]
+    flat = logits.ravel()
+    best = np.argsort(-flat, kind="stable")[:max_positions]
+    return [
+        Position(int(place % num_words), int(place // num_words) + 1, float(flat[place]))
+        for place in best
+    ]
+
+
+def key_phrases(positions, words, max_predictions, *, release_compatible=False):
+    """The best phrases of a page, each once whatever its case.
+
+    Args:
+        positions: iterable of `Position`.
+        words: sequence of str. The words of the page.
+        max_predictions: int.
+        release_compatible: bool. Repeat the fault of the release.
+
+    Returns:
+        list of str, lower-case, the best first.
+    """
+    found = {}
+    for start, length, _ in sorted(positions, key=lambda position: -position[2]):
+        if length < 1 or start >= len(words):
+            continue
+        if start + length > len(words) and not release_compatible:
+            continue
+        found.setdefault(phrases.normalized(words[start : start + length]))
+        if len(found) >= max_predictions:
+            break
+    return list(found)
+
+
+def submission_line(url, predicted):
+    """A line of the official submission: the page and its phrases, the best first."""
+    return json.dumps({"url": url, "KeyPhrases": [[phrase] for phrase in predicted]})
+
+
+def decode_page(output, words, max_predictions, *, release_compatible=False):
+    """The best phrases of a page from the outputs of `OpenKpModel`.
+
+    Args:
+        output: dict of NumPy arrays [k]: `top_start_idx`, `top_phrase_len` and `top_logits`.
+        words, max_predictions, release_compatible: see `key_phrases`.
+    """
+    positions = zip(
+        output["top_start_idx"].tolist(),
+        output["top_phrase_len"].tolist(),
+        output["top_logits"].tolist(),
+        strict=True,
+    )
+    return key_phrases(positions, words, max_predictions, release_compatible=release_compatible)
+
+
+def predictions(outputs, words_by_url, max_predictions, *, release_compatible=False):
+    """The best phrases of many pages.
+
+    Args:
+        outputs: iterable of dict, as `decode_page` takes them, with int `url_code_points` [U].
+        words_by_url: dict of URL to sequence of str. Outputs of other pages are ignored.
+        max_predictions, release_compatible: see `key_phrases`.
+
+    Returns:
+        dict of URL to list of str; [] for a page without an output.
+
+    Raises:
+        ValueError: if there are outputs, but none of them is of one of the pages.
+    """
+    found = {}
+    url = None
+    for output in outputs:
+        url = _url_of(output["url_code_points"])
+        if url in words_by_url:
+            found[url] = decode_page(
+                output, words_by_url[url], max_predictions, release_compatible=release_compatible
+            )
+    if url is not None and not found:
+        raise ValueError(f"No output is of one of the pages; the last has the URL {url!r}.")
+    return {url: found.get(url, []) for url in words_by_url}
+
+
+def _url_of(code_points):
+    return "".join(chr(code_point) for code_point in code_points if code_point >= 0)

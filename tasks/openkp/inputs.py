@@ -1,0 +1,66 @@
+"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from etcmodel import finetuning
+
+from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES, MAX_KEY_PHRASES
+
+__all__ = ["RecordConfig"]
+
+LONG_FEATURES = (
+    "long_token_ids",
+    "long_input_mask",
+    "long_word_idx",
+    "long_vdom_idx",
+    "long_word_input_mask",
+)
+GLOBAL_FEATURES = ("global_token_ids", "global_input_mask")
+LABEL_FEATURES = ("label_start_idx", "label_phrase_len")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.RecordConfig):
+    """What the records must agree with.
+
+    Attributes:
+        url_max_code_points: int. Length of a URL, padding included.
+        kp_max_length: int. Words of the longest phrase.
+        use_visual_features: bool. Whether the model reads them.
+        label_occurrences: 'first' or 'max', which needs the first occurrence of each phrase.
+    """
+
+    url_max_code_points: int = 1000
+    kp_max_length: int = 5
+    use_visual_features: bool = True
+    label_occurrences: str = "first"
+
+    deciding_flags = ("fixed_block_len",)
+    length_flags = ("long_max_length", "global_max_length", "url_num_code_points", "kp_max_length")
+
+    def model_features(self):
+        features = {name: _ints(self.long_seq_length) for name in LONG_FEATURES}
+        features |= {name: _ints(self.global_seq_length) for name in GLOBAL_FEATURES}
+        if self.use_visual_features:
+            for name in INDICATOR_FEATURES + FONT_FEATURES:
+                features[name] = _ints(self.global_seq_length)
+            for name in FLOAT_FEATURES:
+                features[name] = tf.io.FixedLenFeature([self.global_seq_length], tf.float32)
+        return features
+
+    def label_features(self):
+        features = {name: _ints(MAX_KEY_PHRASES) for name in LABEL_FEATURES}
+        if self.label_occurrences == "max":
+            features["long_word_first_occurrence"] = _ints(
+                self.kp_max_length * self.long_seq_length
+            )
+        return features
+
+    def decoding_features(self):
+        return {"url_code_points": _ints(self.url_max_code_points)}
+
+
+def _ints(length):
+    return tf.io.FixedLenFeature([length], tf.int64)

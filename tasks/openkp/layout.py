@@ -1,0 +1,169 @@
+"""Lays the words of a page out over the long and the global input."""
+
+import dataclasses
+
+from . import phrases, vdom
+from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
+
+__all__ = ["Inputs", "WordTokenizer", "features", "lay_out"]
+
+_MAX_CACHED_WORDS = 1 << 18
+
+
+class WordTokenizer:
+    """From a word to its token ids; remembers the words seen.
+
+    Args:
+        tokenizer: an `etcmodel.models.tokenization.FullTokenizer`.
+    """
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+        self._ids = {}
+
+    def __call__(self, word):
+        ids = self._ids.get(word)
+        if ids is None:
+            ids = self._tokenizer.convert_tokens_to_ids(self._tokenizer.tokenize(word))
+            if len(self._ids) < _MAX_CACHED_WORDS:
+                self._ids[word] = ids
+        return ids
+
+
+@dataclasses.dataclass
+class Inputs:
+    """The two inputs of a page, without padding.
+
+    Attributes:
+        token_ids: list of int.
+        word_ids, global_ids: list of int. The word and the global token of each token.
+        num_words: int. Words up to the last that has a token here.
+        elements: list of `vdom.Element`. Those of the global tokens; empty with fixed blocks.
+        num_globals: int. Global tokens.
+    """
+
+    token_ids: list = dataclasses.field(default_factory=list)
+    word_ids: list = dataclasses.field(default_factory=list)
+    global_ids: list = dataclasses.field(default_factory=list)
+    num_words: int = 0
+    elements: list = dataclasses.field(default_factory=list)
+    num_globals: int = 0
+
+    def add_words(self, words, begin, end, tokenize_word, max_length):
+        """Adds words while they fit; returns the number of the first that did not, or `end`."""
+        for word in range(begin, end):
+            ids = tokenize_word(words[word])
+            if len(self.token_ids) + len(ids) > max_length or word >= max_length:
+                return word
+            self.token_ids += ids
+            self.word_ids += [word] * len(ids)
+            self.num_words = word + 1
+        return end
+
+
+def lay_out(example, config, tokenize_word):
+    """The `Inputs` of a page: see `examples.make_features`.
+
+    Raises:
+        ValueError: if the VDOM is malformed, where it is needed.
+    """
+    if config.fixed_block_len:
+        return _in_blocks(example, config, tokenize_word)
+    return _by_elements(example, config, tokenize_word)
+
+
+def _by_elements(example, config, tokenize_word):
+    """A global token an element, until one of the inputs is full."""
+    inputs = Inputs()
+    for element in _elements(example)[: config.global_max_length]:
+        if config.release_compatible and not _fits(inputs, example, element, config, tokenize_word):
+            break
+        num_tokens = len(inputs.token_ids)
+        end = inputs.add_words(
+            example.words, element.begin, element.end, tokenize_word, config.long_max_length
+        )
+        if end > element.begin:
+            num_tokens = len(inputs.token_ids) - num_tokens
+            inputs.global_ids += [inputs.num_globals] * num_tokens
+            inputs.elements.append(element)
+            inputs.num_globals += 1
+        if end < element.end:
+            break
+    return inputs
+
+
+def _elements(example):
+    try:
+        return vdom.parse(example.vdom, example.words)
+    except ValueError as error:
+        raise ValueError(f"page {example.url!r}: {error}") from error
+
+
+def _fits(inputs, example, element, config, tokenize_word):
+    words = example.words[element.begin : element.end]
+    num_tokens = sum(len(tokenize_word(word)) for word in words)
+    return len(inputs.token_ids) + num_tokens <= config.long_max_length
+
+
+def _in_blocks(example, config, tokenize_word):
+    """A global token for every `fixed_block_len` long tokens."""
+    inputs = Inputs()
+    length = config.fixed_block_len
+    limit = min(config.long_max_length, config.global_max_length * length)
+    inputs.add_words(example.words, 0, len(example.words), tokenize_word, limit)
+    inputs.global_ids = [token // length for token in range(len(inputs.token_ids))]
+    inputs.num_globals = -(-len(inputs.token_ids) // length)
+    return inputs
+
+
+def features(example, config, inputs):
+    """All features but the labels: see `examples.make_features`.
+
+    Raises:
+        ValueError: if the URL is too long.
+    """
+    long_length, global_length = config.long_max_length, config.global_max_length
+    num_tokens = len(inputs.token_ids)
+    made = {
+        "url_code_points": _padded(_url(example, config), config.url_max_code_points, -1),
+        "long_token_ids": _padded(inputs.token_ids, long_length),
+        "long_input_mask": _padded([1] * num_tokens, long_length),
+        "long_word_idx": _padded(inputs.word_ids, long_length),
+        "long_vdom_idx": _padded(inputs.global_ids, long_length),
+        "long_word_input_mask": _padded([1] * inputs.num_words, long_length),
+        "long_word_first_occurrence": _first_occurrences(example, config, inputs),
+        "global_token_ids": [config.global_token_id] * global_length,
+        "global_input_mask": _padded([1] * inputs.num_globals, global_length),
+    }
+    for names, padding in ((FLOAT_FEATURES, 0.0), (INDICATOR_FEATURES + FONT_FEATURES, 0)):
+        for name in names:
+            if not config.fixed_block_len:
+                values = [element.features[name] for element in inputs.elements]
+                made[name] = _padded(values, global_length, padding)
+            elif config.release_compatible:
+                made[name] = []
+    return made
+
+
+def _url(example, config):
+    if len(example.url) > config.url_max_code_points:
+        raise ValueError(
+            f"page {example.url!r}: the URL has {len(example.url)} characters, more than "
+            f"url_max_code_points={config.url_max_code_points}"
+        )
+    return [ord(char) for char in example.url]
+
+
+def _first_occurrences(example, config, inputs):
+    """The lists of `phrases.first_occurrences`, each padded by its own places, in one list."""
+    if config.release_compatible and config.fixed_block_len:
+        return []
+    words = phrases.normalized_words(example.words[: inputs.num_words])
+    breaks = {element.end for element in inputs.elements} if config.release_compatible else ()
+    rows = phrases.first_occurrences(words, config.kp_max_length, breaks)
+    padding = list(range(len(words), config.long_max_length))
+    return [place for row in rows for place in row + padding]
+
+
+def _padded(values, length, padding=0):
+    return values + [padding] * (length - len(values))

@@ -1,0 +1,144 @@
+"""The loss: one softmax over all n-grams of a page (paper, appendix, "OpenKP").
+
+Difference from the release (`release_compatible=True` repeats it): the mass of the smoothing goes
+to the n-grams of the page (there also to those of the padding, whose logits are about -10,000, so
+that it adds up to 1 to the loss and says nothing), and a page without labels adds nothing (there
+all its n-grams are labels).
+"""
+
+import tensorflow as tf
+
+__all__ = [
+    "LABEL_OCCURRENCES",
+    "MASKED_LOGIT",
+    "loss",
+    "make_ngram_labels",
+    "max_over_occurrences",
+    "ngram_mask",
+]
+
+LABEL_OCCURRENCES = ("first", "max")
+MASKED_LOGIT = -10000.0  # Of n-grams that are not on the page.
+
+
+def make_ngram_labels(
+    label_start_idx, label_phrase_len, long_max_length, kp_max_length, additive_smoothing_mass=1e-6
+):
+    """The probabilities to learn, with smoothing over all places, padding too.
+
+    Args:
+        label_start_idx: int [batch, num_labels]. First word of each key phrase; -1 is padding.
+        label_phrase_len: int [batch, num_labels]. Its number of words; -1 is padding.
+        long_max_length: int. Places.
+        kp_max_length: int. The longest n-gram.
+        additive_smoothing_mass: float. What all n-grams share before the sum is scaled to 1; the
+            labels have 1 together.
+    Returns:
+        float32 [batch, kp_max_length * long_max_length], the unigrams first.
+    """
+    hits = _hits(label_start_idx, label_phrase_len, long_max_length, kp_max_length)
+    return _smoothed(hits, tf.ones_like(hits), additive_smoothing_mass)
+
+
+def _hits(label_start_idx, label_phrase_len, num_places, kp_max_length):
+    """float32 [batch, kp_max_length * num_places]: how many labels each n-gram has."""
+    is_label = (label_start_idx >= 0) & (label_phrase_len <= kp_max_length)
+    place = (label_phrase_len - 1) * num_places + label_start_idx
+    one_hot = tf.one_hot(tf.where(is_label, place, -1), kp_max_length * num_places)
+    return tf.reduce_sum(one_hot, axis=1)
+
+
+def _smoothed(hits, allowed, mass):
+    """Scales label counts to sum 1, spreads `mass` over the allowed n-grams, scales again."""
+    total = tf.reduce_sum(hits, axis=-1, keepdims=True)
+    labels = tf.math.divide_no_nan(hits, total)
+    share = mass * allowed / tf.maximum(tf.reduce_sum(allowed, axis=-1, keepdims=True), 1.0)
+    labels += share
+    return tf.math.divide_no_nan(labels, tf.reduce_sum(labels, axis=-1, keepdims=True))
+
+
+def max_over_occurrences(ngram_logits, first_occurrence):
+    """The highest logit of all occurrences of each n-gram, at its first occurrence.
+
+    Args:
+        ngram_logits: float [batch, kp_max_length, long_len].
+        first_occurrence: int [batch, kp_max_length, long_len]: see `phrases.first_occurrences`.
+    Returns:
+        (logits, is_first): float and bool [batch, kp_max_length, long_len]. The logits of places
+        that are not the first are those of padding.
+    """
+    shape = tf.shape(ngram_logits)
+    num_places = shape[2]
+    rows = tf.range(shape[0] * shape[1]) * num_places
+    segments = tf.reshape(rows, [shape[0], shape[1], 1]) + first_occurrence
+    best = tf.math.unsorted_segment_max(ngram_logits, segments, tf.size(ngram_logits))
+    is_first = tf.equal(first_occurrence, tf.range(num_places))
+    best = tf.where(is_first, tf.reshape(best, shape), MASKED_LOGIT)
+    return best, is_first
+
+
+def loss(
+    outputs,
+    features,
+    *,
+    label_occurrences="first",
+    additive_smoothing_mass=1e-4,
+    release_compatible=False,
+):
+    """Mean over the batch of the cross entropy between n-grams and labels.
+
+    Args:
+        outputs: of `OpenKpModel`.
+        features: dict of int32 `label_start_idx`, `label_phrase_len` [batch, num_labels],
+            `long_word_input_mask` [batch, long_len]; for 'max', `long_word_first_occurrence`
+            [batch, kp_max_length * long_len].
+        label_occurrences: 'first' (a key phrase is its first occurrence), or 'max' (a phrase has
+            the highest logit of all its occurrences, and the softmax is over distinct phrases).
+        additive_smoothing_mass: float. See `make_ngram_labels`.
+        release_compatible: bool. Repeat the faults of the release; only with 'first'.
+    Returns:
+        dict of a float32 scalar: "loss".
+    Raises:
+        ValueError: if `label_occurrences` is unknown, or 'max' is asked of the release.
+    """
+    if label_occurrences not in LABEL_OCCURRENCES:
+        raise ValueError(
+            f"`label_occurrences` must be one of {LABEL_OCCURRENCES}. "
+            f"Received: {label_occurrences!r}"
+        )
+    logits = outputs["ngram_logits"]  # [batch, kp_max_length, long_len]
+    kp_max_length, num_places = logits.shape[1], tf.shape(logits)[2]
+    hits = _hits(
+        features["label_start_idx"], features["label_phrase_len"], num_places, kp_max_length
+    )
+    allowed = ngram_mask(features["long_word_input_mask"], kp_max_length)
+    if label_occurrences == "max":
+        if release_compatible:
+            raise ValueError("The release has no max loss: `release_compatible` must be False.")
+        first = tf.reshape(features["long_word_first_occurrence"], tf.shape(logits))
+        logits, is_first = max_over_occurrences(logits, first)
+        allowed &= is_first
+    if release_compatible:
+        allowed = tf.ones_like(allowed)
+    allowed = tf.cast(tf.reshape(allowed, tf.shape(hits)), tf.float32)
+    losses = tf.nn.softmax_cross_entropy_with_logits(
+        labels=_smoothed(hits, allowed, additive_smoothing_mass),
+        logits=tf.reshape(logits, tf.shape(hits)),
+    )
+    if not release_compatible:
+        losses = tf.where(tf.reduce_sum(hits, axis=-1) > 0, losses, 0.0)
+    return {"loss": tf.reduce_mean(losses)}
+
+
+def ngram_mask(word_mask, kp_max_length):
+    """Which n-grams lie within the page.
+
+    Args:
+        word_mask: int or bool [batch, long_len]. 1 for words, which come first.
+        kp_max_length: int.
+    Returns:
+        bool [batch, kp_max_length, long_len].
+    """
+    num_words = tf.reduce_sum(tf.cast(word_mask, tf.int32), axis=-1)[:, tf.newaxis, tf.newaxis]
+    ends = tf.range(tf.shape(word_mask)[1]) + tf.range(1, kp_max_length + 1)[:, tf.newaxis]
+    return ends <= num_words

@@ -1,0 +1,60 @@
+"""From raw OpenKP pages to key phrases, with an exported model."""
+
+import dataclasses
+
+from etcmodel import finetuning
+
+from . import decode, examples, layout
+from .task import OpenKpTask
+
+__all__ = ["OpenKpPredictor"]
+
+
+class OpenKpPredictor(finetuning.Predictor):
+    """Finds key phrases with an exported model.
+
+    Args:
+        directory: of the export, or a directory of numbered exports (the highest is taken).
+        **options: replace options kept with the model, such as `max_kp_predictions`.
+    Raises:
+        ValueError: if there is no export with the files of this task.
+    """
+
+    task_class = OpenKpTask
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        self._features = self.config.features()
+        self._tokenize_word = layout.WordTokenizer(self.tokenizer)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def make_features(self, example):
+        unlabelled = dataclasses.replace(example, key_phrases=None)
+        converted = examples.make_features(unlabelled, self._features, self._tokenize_word)
+        # The words go on to `predict`, which does not hold the pages.
+        return [{**converted.features, "url": example.url, "words": example.words}]
+
+    def predict(self, pages, batch_size=8):
+        """Key phrases by page.
+
+        Args:
+            pages: iterable of `OpenKpExample`s (`examples.read_examples`), or of dicts in the
+                dataset's format; key phrases are not needed. They are taken one at a time.
+            batch_size: int.
+        Returns:
+            dict of URL to list of str, lower-case, the best first.
+        Raises:
+            ValueError: naming the page, if one is malformed.
+        """
+        parsed = (self.parse_example(page) if isinstance(page, dict) else page for page in pages)
+        return {
+            output["url"]: decode.decode_page(
+                output,
+                output["words"],
+                self.config.max_kp_predictions,
+                release_compatible=self.config.release_compatible,
+            )
+            for output in self.outputs(parsed, batch_size)
+        }

@@ -1,0 +1,166 @@
+"""OpenKP's files: a page a line, as JSON, with its rendered elements (the VDOM) as JSON within."""
+
+import contextlib
+import dataclasses
+import gzip
+import json
+import zlib
+
+__all__ = ["OpenKpExample", "parse_example", "parse_line", "read_examples", "read_lines"]
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenKpExample:
+    """A page.
+
+    Attributes:
+        url: str. Names the page.
+        text: str. Everything there is to read on it.
+        words: tuple of str. The words of the text: what phrases consist of.
+        vdom: what the line holds as `VDOM`, not checked yet: see `vdom.parse`. None for nothing.
+        key_phrases: tuple of tuple of str (its words), or None where the line has no labels.
+    """
+
+    url: str
+    text: str
+    words: tuple
+    vdom: object = None
+    key_phrases: tuple | None = None
+
+
+def read_lines(path):
+    """Streams the lines of a file that are not blank.
+
+    Args:
+        path: str. Compressed where the name ends in `.gz`; local or remote (`gs://…`).
+
+    Yields:
+        dict: `line_number`, an int from 1, and `line`, a str that may hold escaped malformed UTF-8;
+        see `parse_line`.
+
+    Raises:
+        ValueError: if a compressed file is broken; names the file and the place.
+    """
+    line_number = 0
+    try:
+        with contextlib.closing(_open(path)) as file:
+            for line in file:
+                line_number += 1
+                if not line.isspace():
+                    text = line.decode("utf-8", "surrogateescape")
+                    yield {"line_number": line_number, "line": text}
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path}: broken gzip file after line {line_number}: {error}") from error
+
+
+def _open(path):
+    """The bytes of a file, unpacked; the caller closes it."""
+    if "://" in str(path):
+        import tensorflow as tf  # Slow to import, and local files do not need it.
+
+        file = tf.io.gfile.GFile(path, "rb")
+    else:
+        file = open(path, "rb")  # noqa: SIM115
+    return gzip.open(file) if str(path).endswith(".gz") else file
+
+
+def parse_line(raw):
+    """The `OpenKpExample` of a line.
+
+    Args:
+        raw: dict of `read_lines`.
+
+    Raises:
+        ValueError: names the line, and the page and the field where they are known.
+    """
+    try:
+        return parse_example(load_json(raw["line"]))
+    except ValueError as error:
+        raise ValueError(f"line {raw['line_number']}: {error}") from error
+
+
+def load_json(line):
+    """The JSON value of a line of `read_lines`.
+
+    Raises:
+        ValueError: if it is not UTF-8 or not JSON.
+    """
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
+
+
+def read_examples(path):
+    """Yields the `OpenKpExample`s of a file, one at a time.
+
+    Raises:
+        ValueError: names the file, the line, and what is wrong with it.
+    """
+    for raw in read_lines(path):
+        try:
+            yield parse_line(raw)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+def parse_example(raw):
+    """Checks a JSON object and gives it its type.
+
+    Args:
+        raw: dict. `url` and `text`, both str; `VDOM`, a JSON list as str (or the list itself);
+            `KeyPhrases`, a list of phrases, each a list of words or of one string of all words.
+            Empty phrases, which the dataset has, are dropped; labels may be left out.
+
+    Returns:
+        An `OpenKpExample`.
+
+    Raises:
+        ValueError: names the page's URL and the field that is missing or malformed.
+    """
+    if not isinstance(raw, dict):
+        raise ValueError(f"a page must be a JSON object. Received: {_shown(raw)}")
+    url = raw.get("url")
+    if not isinstance(url, str) or not url:
+        raise ValueError(f"a page has no field `url`. Its fields: {sorted(raw)}")
+    try:
+        text = raw.get("text")
+        if not isinstance(text, str):
+            raise ValueError(f"field `text` must be a string. Received: {_shown(text)}")
+        words = tuple(text.split())
+        if not words:
+            raise ValueError("the page is empty: `text` has no words")
+        return OpenKpExample(
+            url=url,
+            text=text,
+            words=words,
+            vdom=raw.get("VDOM"),
+            key_phrases=_key_phrases(raw.get("KeyPhrases")),
+        )
+    except ValueError as error:
+        raise ValueError(f"page {url!r}: {error}") from error
+
+
+def _key_phrases(value):
+    """The words of each phrase that has any; None for no labels."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(map(_is_phrase, value)):
+        raise ValueError(
+            f"field `KeyPhrases` must be a list of lists of words. Received: {_shown(value)}"
+        )
+    phrases = (tuple(" ".join(phrase).split()) for phrase in value)
+    return tuple(phrase for phrase in phrases if phrase)
+
+
+def _is_phrase(value):
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

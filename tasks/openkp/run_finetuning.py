@@ -1,0 +1,23 @@
+"""Fine-tunes, evaluates, exports and runs ETC on OpenKP (paper, section 4 and appendix, "OpenKP").
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a
+SavedModel; `predict` finds the key phrases of the pages of a raw JSONL file with an exported model.
+"""
+
+from etcmodel import finetuning
+
+from . import predict, task
+
+if __name__ == "__main__":
+    finetuning.run_program(
+        task.OpenKpTask,
+        predict.OpenKpPredictor,
+        defaults={
+            "train_batch_size": 64,
+            "eval_batch_size": 32,
+            "num_train_epochs": 2.0,
+            "save_checkpoints_steps": 1000,
+        },
+        aliases={"batch_size": "train_batch_size"},
+    )

@@ -1,0 +1,185 @@
+"""Cleans OpenKP's raw file: key phrases that are in the text, and each URL once."""
+
+import dataclasses
+import json
+import os
+import re
+
+from .config import MAX_KEY_PHRASES
+from .raw_data import load_json, read_lines
+
+__all__ = ["Deduplicator", "ValidationReport", "clean_file", "is_whole_words", "validated"]
+
+_MAX_BAD_LISTED = 1000
+
+
+@dataclasses.dataclass
+class ValidationReport:
+    """Counts of what was done to a file.
+
+    Attributes:
+        num_lines: int. Lines that were read.
+        num_written: int. Pages kept.
+        num_duplicates: int. Lines of a page seen in another line.
+        num_bad: int. Malformed lines, and lines without a valid key phrase.
+        num_phrases_dropped: int. Key phrases that are not in the text, or beyond the third.
+        bad: list of str. What is wrong with the first of the bad lines.
+    """
+
+    num_lines: int = 0
+    num_written: int = 0
+    num_duplicates: int = 0
+    num_bad: int = 0
+    num_phrases_dropped: int = 0
+    bad: list = dataclasses.field(default_factory=list)
+
+
+def is_whole_words(text, phrase):
+    """Whether a phrase occurs in a text as whole words, whatever its case.
+
+    Args:
+        text: str.
+        phrase: list of str: words, or parts with several.
+
+    Returns:
+        (bool, list of one str): also the phrase as the dataset is to have it.
+    """
+    joined = " ".join(" ".join(phrase).split())
+    pattern = rf"(?<!\S){re.escape(joined.lower())}(?!\S)"
+    return bool(joined and re.search(pattern, text.lower())), [joined]
+
+
+def validated(page, is_eval=False):
+    """A page with its first three key phrases that occur in the text.
+
+    Args:
+        page: JSON-like dict of a line.
+        is_eval: bool. There are no key phrases: the page is kept as it is.
+
+    Returns:
+        (dict, int): the page, and how many phrases were dropped.
+
+    Raises:
+        ValueError: names the page and the field that is malformed, or says that no phrase is left.
+    """
+    if not isinstance(page, dict) or not isinstance(page.get("url"), str) or not page["url"]:
+        raise ValueError("a page must be a JSON object with a field `url`")
+    text = page.get("text")
+    if not isinstance(text, str):
+        raise ValueError(f"page {page['url']!r}: field `text` must be a string")
+    if is_eval:
+        return page, 0
+    raw_phrases = page.get("KeyPhrases")
+    if not isinstance(raw_phrases, list) or not all(map(_is_words, raw_phrases)):
+        raise ValueError(f"page {page['url']!r}: field `KeyPhrases` must be lists of words")
+    checked = (is_whole_words(text, phrase) for phrase in raw_phrases)
+    kept = [phrase for is_valid, phrase in checked if is_valid][:MAX_KEY_PHRASES]
+    if not kept:
+        raise ValueError(f"page {page['url']!r}: no key phrase occurs in the text")
+    return {**page, "KeyPhrases": kept}, len(raw_phrases) - len(kept)
+
+
+def _is_words(value):
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+class Deduplicator:
+    """Keeps one line a URL: the first of those with the most valid key phrases.
+
+    Reads twice, first with `see`, then with `kept`, and remembers no line but the better one of a
+    page that came again.
+
+    Args:
+        is_eval: bool. There are no key phrases: the first line of a URL is kept.
+        strict: bool. Raise the first error instead of counting it.
+    """
+
+    def __init__(self, is_eval=False, strict=False):
+        self.report = ValidationReport()
+        self._is_eval = is_eval
+        self._strict = strict
+        self._first = {}  # Line number by URL.
+        self._num_phrases = {}
+        self._better = {}  # Line that replaces the first one, by URL.
+
+    def see(self, raw):
+        """Takes notice of a line, a dict of `raw_data.read_lines`.
+
+        Raises:
+            ValueError: in strict mode, names the line and what is wrong with it.
+        """
+        self.report.num_lines += 1
+        try:
+            page, num_dropped = validated(load_json(raw["line"]), self._is_eval)
+        except ValueError as error:
+            message = f"line {raw['line_number']}: {error}"
+            if self._strict:
+                raise ValueError(message) from error
+            self.report.num_bad += 1
+            if len(self.report.bad) < _MAX_BAD_LISTED:
+                self.report.bad.append(message)
+            return
+        url = page["url"]
+        num_phrases = 0 if self._is_eval else len(page["KeyPhrases"])
+        self.report.num_phrases_dropped += num_dropped
+        if url not in self._first:
+            self._first[url] = raw["line_number"]
+            self._num_phrases[url] = num_phrases
+            return
+        self.report.num_duplicates += 1
+        if num_phrases > self._num_phrases[url]:
+            self._num_phrases[url] = num_phrases
+            self._better[url] = raw["line"]
+
+    def kept(self, raws):
+        """The pages to keep, in the order of their first lines.
+
+        Args:
+            raws: iterable of the same dicts as `see` got.
+
+        Yields:
+            str: a line of JSON, without its end.
+        """
+        first_lines = {number: url for url, number in self._first.items()}
+        for raw in raws:
+            url = first_lines.get(raw["line_number"])
+            if url is not None:
+                page, _ = validated(load_json(self._better.get(url, raw["line"])), self._is_eval)
+                self.report.num_written += 1
+                yield json.dumps(page)
+
+
+def clean_file(input_file, output_file, *, is_eval=False, strict=False):
+    """Writes the lines of a file that `Deduplicator` keeps; memory does not grow with the pages.
+
+    Args:
+        input_file: str. See `raw_data.read_lines`.
+        output_file: str. Appears when it is complete.
+        is_eval, strict: see `Deduplicator`.
+
+    Returns:
+        `ValidationReport`.
+
+    Raises:
+        OSError: if a file cannot be read or written.
+        ValueError: if the file is broken, nothing is left, or a line is bad in strict mode.
+    """
+    deduplicator = Deduplicator(is_eval, strict)
+    for raw in read_lines(input_file):
+        try:
+            deduplicator.see(raw)
+        except ValueError as error:
+            raise ValueError(f"{input_file}: {error}") from error
+    report = deduplicator.report
+    if report.num_lines == report.num_bad:
+        first = f", the first: {report.bad[0]}" if report.bad else ""
+        raise ValueError(f"{input_file}: no line of {report.num_lines} can be kept{first}")
+    temporary = f"{output_file}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in deduplicator.kept(read_lines(input_file)))
+        os.replace(temporary, output_file)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return report

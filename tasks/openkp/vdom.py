@@ -1,0 +1,147 @@
+"""The VDOM of a page: its rendered elements, where their words stand in the text, how they look."""
+
+import bisect
+import dataclasses
+import json
+import math
+
+from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
+
+__all__ = ["Element", "font_size_to_font_id", "parse"]
+
+# Where the 20 numbers of an element hold what; those of its parent come 10 later.
+_NUM_NUMBERS = 20
+_PARENT = 10
+_PLACES = {
+    "x_coords": 0,
+    "widths": 1,
+    "y_coords": 2,
+    "heights": 3,
+    "block_indicator": 4,
+    "inline_indicator": 5,
+    "heading_indicator": 6,
+    "leaf_indicator": 7,
+    "font_ids": 8,
+    "bold_indicator": 9,
+}
+
+
+def _places(names):
+    """(feature, place of its number) for each of the features."""
+    for name in names:
+        kind = name.removeprefix("global_")
+        offset = _PARENT if kind.startswith("parent_") else 0
+        yield name, _PLACES[kind.removeprefix("parent_")] + offset
+
+
+_FLOAT_PLACES = tuple(_places(FLOAT_FEATURES))
+_INDICATOR_PLACES = tuple(_places(INDICATOR_FEATURES))
+_FONT_PLACES = tuple(_places(FONT_FEATURES))
+_NUMBER_TYPES = {int, float}  # Not bool, which JSON tells apart too.
+# Font sizes, in pixels, at which the next bucket begins.
+_FONT_BOUNDARIES = (1, *range(9, 26), 30, 35, 40, 45, 50)
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """A text element of a page.
+
+    Attributes:
+        begin, end: int. Its words are `words[begin:end]` of the page.
+        features: dict of visual feature (`config`) to float, or int for ids and indicators.
+    """
+
+    begin: int
+    end: int
+    features: dict
+
+
+def font_size_to_font_id(font_size):
+    """The bucket of a font size in pixels: 0 for none, 23 for 50 and above."""
+    return bisect.bisect_right(_FONT_BOUNDARIES, font_size)
+
+
+def parse(value, words):
+    """The elements of a page.
+
+    Args:
+        value: str, a JSON list of elements, or such a list. An element has a `text`, its first word
+            `start_idx` and the word after its last `end_idx` in the page's text, and 20 numbers in
+            `feature`: x, width, y, height, whether it is a block, inline, a heading, a leaf of the
+            tree; font size, whether it is bold; the same of its parent.
+        words: tuple of str. The words of the page.
+
+    Returns:
+        tuple of `Element`, without the elements that have no words.
+
+    Raises:
+        ValueError: if it is not such a list, or an element does not agree with the text.
+    """
+    if value is None:
+        raise ValueError("field `VDOM` is missing")
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"field `VDOM` is malformed JSON at character {error.pos + 1}: {error.msg}"
+            ) from error
+    if not isinstance(value, list):
+        raise ValueError(f"field `VDOM` must be a list, not {type(value).__name__}")
+    elements, end = [], 0
+    for index, raw in enumerate(value):
+        try:
+            element = _parse_element(raw, words, end)
+        except ValueError as error:
+            raise ValueError(f"VDOM element {index}: {error}") from error
+        end = element.end
+        if element.begin < end:
+            elements.append(element)
+    if not elements:
+        raise ValueError("field `VDOM` has no element with text")
+    return tuple(elements)
+
+
+def _parse_element(raw, words, previous_end):
+    if not isinstance(raw, dict):
+        raise ValueError(f"must be an object, not {type(raw).__name__}")
+    begin, end = raw.get("start_idx"), raw.get("end_idx")
+    if not (_is_int(begin) and _is_int(end) and previous_end <= begin <= end <= len(words)):
+        raise ValueError(
+            f"`start_idx` and `end_idx` must lie in order between {previous_end} (the element "
+            f"before) and {len(words)} (the text). Received: {begin!r}, {end!r}"
+        )
+    text = raw.get("text")
+    if not isinstance(text, str) or tuple(text.split()) != words[begin:end]:
+        raise ValueError(
+            f"`text` must be the words {begin} to {end} of the page, "
+            f"{' '.join(words[begin:end])!r}. Received: {text!r}"
+        )
+    return Element(begin, end, _features(raw.get("feature")))
+
+
+def _is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _features(numbers):
+    """Visual features by name."""
+    if not isinstance(numbers, list) or len(numbers) != _NUM_NUMBERS:
+        raise ValueError(f"`feature` must be a list of {_NUM_NUMBERS} numbers")
+    if not _NUMBER_TYPES.issuperset(map(type, numbers)) or not _are_finite(numbers):
+        raise ValueError(f"`feature` must hold finite numbers only. Received: {numbers}")
+    features = {name: float(numbers[place]) for name, place in _FLOAT_PLACES}
+    for name, place in _INDICATOR_PLACES:
+        if numbers[place] not in (0, 1):
+            raise ValueError(f"`{name}` must be 0 or 1. Received: {numbers[place]}")
+        features[name] = int(numbers[place])
+    for name, place in _FONT_PLACES:
+        features[name] = font_size_to_font_id(numbers[place])
+    return features
+
+
+def _are_finite(numbers):
+    try:
+        return all(map(math.isfinite, numbers))
+    except OverflowError:  # An integer beyond all floats.
+        return False

@@ -1,0 +1,1 @@
+"""WikiHop: questions over several documents, answered by one of the given candidates."""

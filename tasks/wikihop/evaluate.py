@@ -1,0 +1,88 @@
+"""From logits to answers, and their accuracy (the metric of Welbl et al. 2018, WikiHop)."""
+
+import numpy as np
+
+from .raw_data import normalized
+
+__all__ = ["metrics", "predict", "predicted_answer"]
+
+
+def predicted_answer(candidates, logits):
+    """The candidate with the highest logit; the first of equal ones.
+
+    Args:
+        candidates: list of str, in the order of the global input.
+        logits: float [global_len]. Scores of the global tokens, which start with the candidates.
+
+    Returns:
+        str. As spelled in `candidates`.
+
+    Raises:
+        ValueError: if there are no candidates, or more than logits.
+    """
+    if not 0 < len(candidates) <= len(logits):
+        raise ValueError(
+            f"`candidates` must be as many as there are logits, {len(logits)}, or fewer. "
+            f"Received: {len(candidates)} candidates"
+        )
+    return candidates[int(np.argmax(logits[: len(candidates)]))]
+
+
+def predict(outputs, examples, *, release_compatible=False):
+    """The answers of examples.
+
+    Args:
+        outputs: iterable of dicts, one an example: `example_id` (str or bytes, scalar or [1]) and
+            `logits` (float [global_len]).
+        examples: iterable of `WikiHopExample`s, in any order; there may be more of them.
+        release_compatible: bool. Give answers stripped and in lower case.
+
+    Returns:
+        dict of example id to answer: the official prediction format.
+
+    Raises:
+        ValueError: if an output is of none of the examples, or has too few logits.
+    """
+    candidates = {
+        example.example_id: (
+            example.normalized_candidates if release_compatible else example.candidates
+        )
+        for example in examples
+    }
+    answers = {}
+    for output in outputs:
+        example_id = _text(output["example_id"])
+        if example_id not in candidates:
+            raise ValueError(f"Example {example_id!r} of the records is not in the raw file.")
+        answers[example_id] = predicted_answer(candidates[example_id], output["logits"])
+    return answers
+
+
+def _text(value):
+    value = np.ravel(value)[0]
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def metrics(examples, predictions):
+    """Accuracy: how many answers are right, whatever their case and the white space around them.
+
+    Args:
+        examples: iterable of `WikiHopExample`s; those without an answer are left out.
+        predictions: dict of example id to answer. An example without one counts as wrong.
+
+    Returns:
+        dict with "accuracy", in [0, 1].
+
+    Raises:
+        ValueError: if no example has an answer.
+    """
+    answers = {
+        example.example_id: example.answer for example in examples if example.answer is not None
+    }
+    if not answers:
+        raise ValueError("No example of the gold file has an answer to compare with.")
+    num_right = sum(
+        example_id in predictions and normalized(predictions[example_id]) == normalized(answer)
+        for example_id, answer in answers.items()
+    )
+    return {"accuracy": num_right / len(answers)}

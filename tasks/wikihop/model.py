@@ -1,0 +1,174 @@
+"""The WikiHop model: `EtcModel` with a score for each candidate (paper, appendix C)."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import layers, tensor_utils
+from etcmodel.layers import helpers
+from etcmodel.models import modeling, multihop_utils
+
+from .config import WikiHopInputConfig
+
+__all__ = ["WikiHopModel", "loss", "per_example_loss"]
+
+MASKED_LOGIT = -10000.0  # As the release has it.
+_IDS = WikiHopInputConfig()
+
+
+class WikiHopModel(tf_keras.Model):
+    """Scores the global token of each candidate.
+
+    The head is a feed-forward block (if `add_final_layer`) and a linear layer, in float32 under any
+    policy.
+
+    Args:
+        etc_config: `EtcConfig`.
+        add_final_layer: bool. Put a feed-forward block, like that of an encoder layer, between the
+            encoder and the linear layer.
+        enable_l2g_linking: bool. Label each mention of a candidate as linked to the candidate's
+            global token.
+        candidate_ignore_hard_g2l, query_ignore_hard_g2l: bool. Let the global tokens of candidates,
+            of the query see all long tokens, whatever `use_hard_g2l_mask` of the config.
+        **kwargs: of the Keras model.
+    Call args:
+        features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
+            `long_sentence_ids`, `long_paragraph_ids`, `long_paragraph_breakpoints`,
+            `l2g_linked_ids`, and int [batch, global_len] `global_token_ids`,
+            `global_token_type_ids`, `global_paragraph_breakpoints`; others are ignored.
+        training: bool.
+    Returns:
+        dict of float32 `logits` and `probs` [batch, global_len], -10000 and 0 for what is no
+        candidate, and int32 `answer_ids` [batch], the best candidate's position.
+    """
+
+    def __init__(
+        self,
+        etc_config,
+        *,
+        add_final_layer=True,
+        enable_l2g_linking=True,
+        candidate_ignore_hard_g2l=False,
+        query_ignore_hard_g2l=False,
+        **kwargs,
+    ):
+        super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
+        self.etc_config = etc_config
+        self.add_final_layer = add_final_layer
+        self.enable_l2g_linking = enable_l2g_linking
+        self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l
+        self.query_ignore_hard_g2l = query_ignore_hard_g2l
+        self.etc_model = modeling.EtcModel(etc_config)
+
+    def build(self, input_shape=None):
+        config = self.etc_config
+        helpers.build_sublayer(self.etc_model, None)
+        self.final_layer = self._final_layer() if self.add_final_layer else None
+        self.output_weights = self.add_weight(
+            name="output_weights",
+            shape=(1, config.hidden_size),
+            initializer=helpers.default_initializer(config.initializer_range),
+        )
+        self.output_bias = self.add_weight(name="output_bias", shape=(1,), initializer="zeros")
+        self.built = True
+
+    def _final_layer(self):
+        config = self.etc_config
+        layer = layers.ResidualBlock(
+            dropout_probability=config.hidden_dropout_prob,
+            use_pre_activation_order=config.use_pre_activation_order,
+            inner_intermediate_size=config.intermediate_size,
+            inner_activation=tensor_utils.get_activation(config.hidden_act),
+            inner_kernel_initializer=helpers.default_initializer(config.initializer_range),
+            name="global_output_layer/transform/residual_block",  # As in the release's checkpoints.
+            dtype="float32",
+        )
+        helpers.build_sublayer(layer, [None, None, config.hidden_size])
+        return layer
+
+    def call(self, features, training=None):
+        _, hidden = self.etc_model(
+            features["long_token_ids"],
+            features["global_token_ids"],
+            segment_ids=features["long_token_type_ids"],
+            global_segment_ids=features["global_token_type_ids"],
+            training=training,
+            structure=self._structure(features),
+        )
+        hidden = tf.cast(hidden, tf.float32)  # [batch, global_len, hidden_size]
+        if self.final_layer is not None:
+            hidden = self.final_layer(hidden, training=training)
+        logits = tf.tensordot(hidden, self.output_weights[0], [[-1], [0]]) + self.output_bias
+        is_candidate = tf.equal(features["global_token_ids"], _IDS.candidate_global_token_id)
+        logits = tf.where(is_candidate, logits, MASKED_LOGIT)
+        return {
+            "logits": logits,
+            "probs": tf.nn.softmax(logits),
+            "answer_ids": tf.argmax(logits, -1, tf.int32),
+        }
+
+    def _structure(self, features):
+        config = self.etc_config
+        return multihop_utils.make_structure(
+            long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
+            long_paragraph_ids=features["long_paragraph_ids"],
+            long_sentence_ids=features["long_sentence_ids"],
+            global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
+            relative_pos_max_distance=config.relative_pos_max_distance,
+            use_hard_g2l_mask=config.use_hard_g2l_mask,
+            ignore_hard_g2l_mask=self._ignore_hard_g2l_mask(features["global_token_ids"]),
+            use_hard_l2g_mask=config.use_hard_l2g_mask,
+            l2g_linked_ids=features["l2g_linked_ids"] if self.enable_l2g_linking else None,
+        )
+
+    def _ignore_hard_g2l_mask(self, global_token_ids):
+        """bool [batch, global_len]."""
+        mask = tf.zeros_like(global_token_ids, tf.bool)
+        if self.candidate_ignore_hard_g2l:
+            mask |= tf.equal(global_token_ids, _IDS.candidate_global_token_id)
+        if self.query_ignore_hard_g2l:
+            mask |= tf.equal(global_token_ids, _IDS.query_global_token_id)
+        return mask
+
+
+def per_example_loss(outputs, features, *, label_smoothing=0.0):
+    """Softmax cross entropy over the candidates.
+
+    With smoothing, the label has the probability 1 - s, and all candidates (the label too) share s.
+
+    Args:
+        outputs: of `WikiHopModel`.
+        features: dict with int `global_token_ids` [batch, global_len] and float or int `label_id`
+            [batch], the position of the answer's global token.
+        label_smoothing: float in [0, 1): s.
+    Returns:
+        float32 [batch]. Finite also for a padding example, which has no candidates.
+    """
+    log_probs = tf.nn.log_softmax(outputs["logits"])
+    labels = tf.one_hot(tf.cast(features["label_id"], tf.int32), tf.shape(log_probs)[1])
+    if label_smoothing:
+        is_candidate = tf.equal(features["global_token_ids"], _IDS.candidate_global_token_id)
+        is_candidate = tf.cast(is_candidate, tf.float32)
+        num_candidates = tf.reduce_sum(is_candidate, axis=-1, keepdims=True)
+        uniform = tf.math.divide_no_nan(is_candidate, num_candidates)
+        labels = (1.0 - label_smoothing) * labels + label_smoothing * uniform
+    return -tf.reduce_sum(labels * log_probs, axis=-1)
+
+
+def loss(outputs, features, *, label_smoothing=0.0):
+    """Means over the batch, without its padding examples (`is_real_example` [batch] is 0).
+
+    Args: as for `per_example_loss`.
+    Returns:
+        dict of float32 scalars: "loss", and "train_accuracy" in [0, 1].
+    """
+    is_real = tf.cast(features["is_real_example"], tf.float32)
+    is_right = tf.equal(outputs["answer_ids"], tf.cast(features["label_id"], tf.int32))
+    parts = {
+        "loss": per_example_loss(outputs, features, label_smoothing=label_smoothing),
+        "train_accuracy": tf.cast(is_right, tf.float32),
+    }
+    num_real = tf.reduce_sum(is_real)
+    return {
+        name: tf.math.divide_no_nan(tf.reduce_sum(part * is_real), num_real)
+        for name, part in parts.items()
+    }

@@ -1,0 +1,37 @@
+"""From raw WikiHop JSON to answers, with an exported model."""
+
+from etcmodel import finetuning
+
+from . import examples
+from .task import WikiHopTask
+
+__all__ = ["WikiHopPredictor"]
+
+
+class WikiHopPredictor(finetuning.Predictor):
+    """Answers questions with an exported model; `predict` gives {example id: answer}.
+
+    Args:
+        directory: of the export, or a directory of numbered exports (the highest is taken).
+        **options: replace options kept with the model, such as `sentence_splitter`.
+    Raises:
+        ValueError: if there is no export with the files of this task.
+    """
+
+    task_class = WikiHopTask
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        self._features = self.config.features()
+        self._features.check_tokenizer(self.tokenizer)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def make_features(self, example):
+        return [examples.make_features(example, self._features, self.tokenizer).features]
+
+    def predict_one(self, question):
+        """The answer of one question, as in `predict`."""
+        (answer,) = self.predict([question]).values()
+        return answer

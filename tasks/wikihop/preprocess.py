@@ -1,0 +1,163 @@
+"""Converts WikiHop's JSON into sharded TFRecords: the training set, the development set, or both.
+
+In --output_dir_path it writes `train-…` and `dev-…` and, for each, the settings they were made with
+(`train.config.json`) and the statistics (`train.stats.json`). Any flag of Apache Beam may be given
+too, such as `--runner=DataflowRunner`.
+
+  python -m etcmodel.tasks.wikihop.preprocess --input_train_json_filepath=train.json \
+    --input_dev_json_filepath=dev.json --output_dir_path=/data/wikihop --vocab_file=vocab.txt
+"""
+
+import dataclasses
+import logging
+import os
+import sys
+
+from absl import app, flags
+from absl import logging as absl_logging
+
+from etcmodel.models import sentence_splitting
+from etcmodel.preprocessing import options as options_lib
+from etcmodel.preprocessing import program
+from etcmodel.preprocessing.options import option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(program.PreprocessOptions):
+    """WikiHop's options; those of role "features" are arguments of `WikiHopInputConfig`."""
+
+    input_pattern: str = option(
+        "",
+        "WikiHop's JSON file to train on (a pattern for several), possibly .gz.",
+        flag="input_train_json_filepath",
+    )
+    dev_input_pattern: str = option("", "Likewise, to evaluate on.", flag="input_dev_json_filepath")
+    output_prefix: str = option(
+        "", "Directory of the TFRecord files, train-… and dev-….", flag="output_dir_path"
+    )
+    num_shards: int = option(
+        100, "Number of training files.", flag="num_train_shards", lower_bound=1
+    )
+    num_dev_shards: int = option(1, "Number of dev files.", lower_bound=1)
+    statistics_file: str = ""  # No flag: there is one for each set.
+    tokenizer_type: str | None = option(
+        None,
+        "Which vocabulary to use: that of --vocab_file (BERT) or --spm_model_path (ALBERT). None: "
+        "the one that is given.",
+        choices=("BERT", "ALBERT"),
+    )
+    spm_model_file: str = option(
+        "",
+        "SentencePiece model. If it is given, --vocab_file is ignored.",
+        flag="spm_model_path",
+        is_file=True,
+    )
+    global_seq_length: int = option(
+        430,
+        "Length of the global input in tokens.",
+        role="features",
+        flag="global_seq_len",
+        lower_bound=2,
+    )
+    long_seq_length: int = option(
+        4096,
+        "Length of the long input in tokens.",
+        role="features",
+        flag="long_seq_len",
+        lower_bound=2,
+    )
+    max_num_sentences: int = option(
+        200, "Sentences to keep of an example's documents.", role="features", lower_bound=0
+    )
+    shuffle_docs_within_example: bool = option(
+        False, "Put each example's documents in a random order.", role="features"
+    )
+    random_seed: int = option(0, "Decides that order.", role="features")
+    sentence_splitter: str = option(
+        "punkt",
+        "How documents become sentences: as with NLTK, or at white space after . ! or ?",
+        role="features",
+        choices=sentence_splitting.SENTENCE_SPLITTERS,
+    )
+
+    def __post_init__(self):
+        if not (self.input_pattern or self.dev_input_pattern):
+            train, dev = map(self.flag_name, ("input_pattern", "dev_input_pattern"))
+            raise ValueError(f"--{train} or --{dev} must be given.")
+        if not self.output_prefix:
+            raise ValueError(f"--{self.flag_name('output_prefix')} must be given.")
+        needed = {"BERT": "vocab_file", "ALBERT": "spm_model_file"}.get(self.tokenizer_type)
+        if needed and not getattr(self, needed):
+            raise ValueError(
+                f"--tokenizer_type={self.tokenizer_type} also needs --{self.flag_name(needed)}."
+            )
+        if not (self.vocab_file or self.spm_model_file):
+            raise ValueError("Either --vocab_file or --spm_model_path must be given.")
+
+    def sets(self):
+        """The options of each set that is to be made: its input, its prefix, its shards."""
+        sets = {
+            "train": (self.input_pattern, self.num_shards),
+            "dev": (self.dev_input_pattern, self.num_dev_shards),
+        }
+        return [
+            dataclasses.replace(
+                self,
+                input_pattern=pattern,
+                dev_input_pattern="",
+                output_prefix=os.path.join(self.output_prefix, name),
+                num_shards=num_shards,
+                spm_model_file="" if self.tokenizer_type == "BERT" else self.spm_model_file,
+            )
+            for name, (pattern, num_shards) in sets.items()
+            if pattern
+        ]
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+
+    return conversion.ConverterFactory, examples.read_raw_examples
+
+
+def main(argv):
+    absl_logging.set_verbosity(absl_logging.INFO)
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    try:
+        options = PreprocessOptions(**options_lib.values_from_flags(PreprocessOptions))
+        from etcmodel import preprocessing
+
+        options_lib.check_files(options)
+        for set_options in options.sets():
+            job = program.make_job(set_options, *load_parts(), argv[1:])
+            report(job.output_prefix, preprocessing.run(job))
+    except (ValueError, OSError) as error:
+        fail(error)
+
+
+def report(output_prefix, statistics):
+    """Says what was made, and what was skipped."""
+    for message in statistics["bad_examples"]:
+        logging.warning("skipped %s", message)
+    summary = {name: value for name, value in statistics.items() if name != "bad_examples"}
+    print(f"{output_prefix}: " + ", ".join(f"{name}: {value}" for name, value in summary.items()))
+
+
+def fail(error):
+    """Ends the program with a line."""
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(1)
+
+
+def parse_known_flags(argv):
+    """Parses this program's flags and leaves Beam's."""
+    try:
+        return flags.FLAGS(argv, known_only=True)
+    except flags.Error as error:
+        return fail(error)
+
+
+if __name__ == "__main__":
+    options_lib.define_flags(PreprocessOptions)
+    app.run(main, flags_parser=parse_known_flags)

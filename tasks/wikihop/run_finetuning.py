@@ -1,0 +1,24 @@
+"""Fine-tunes, evaluates, exports and runs ETC on WikiHop (paper, section 4.1, appendix C).
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+given); `evaluate` prints the accuracy of the best checkpoint; `export` writes it as a SavedModel;
+`predict` answers the questions of a raw JSON file with an exported model.
+"""
+
+from etcmodel import finetuning
+
+from . import predict, task
+
+DEFAULTS = {
+    "learning_rate": 3e-5,
+    "num_train_epochs": 15.0,
+    "weight_decay_rate": 0.1,
+    "save_checkpoints_steps": 1000,
+    "keep_checkpoint_max": 100,
+}
+ALIASES = {"source_model_config_file": "etc_config_file", "predict_ckpt": "export_ckpts"}
+
+if __name__ == "__main__":
+    finetuning.run_program(
+        task.WikiHopTask, predict.WikiHopPredictor, defaults=DEFAULTS, aliases=ALIASES
+    )

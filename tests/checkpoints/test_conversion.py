@@ -1,0 +1,200 @@
+"""Converting checkpoints between the formats, without losing a bit."""
+
+import dataclasses
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel import checkpoints
+from etcmodel.checkpoints import sources
+from etcmodel.models import modeling
+from tests.checkpoints import berts
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=berts.VOCAB,
+    segment_vocab_size=berts.TYPES,
+    hidden_size=berts.HIDDEN,
+    num_hidden_layers=berts.LAYERS,
+    num_attention_heads=berts.HEADS,
+    local_radius=2,
+    relative_pos_max_distance=1,
+    relative_vocab_size=6,
+    max_absolute_position_embeddings=berts.POSITIONS,
+    intermediate_size=berts.INTERMEDIATE,
+)
+FORMATS = ("released", "tf2", "safetensors")
+HEADS = {"answer_type_output_weights": (3, 8), "answer_type_output_bias": (3,)}
+
+
+def encoder_values(config=CONFIG):
+    model = modeling.EtcModel(config)
+    model(np.array([[1, 2]]), np.array([[3]]))
+    rng = np.random.default_rng(0)
+    names = checkpoints.release_names(model)
+    return {name: rng.normal(size=v.shape).astype(np.float32) for name, v in names.items()}
+
+
+@pytest.fixture(scope="module")
+def values():
+    """A task's weights: some special numbers among them, which must survive bit by bit."""
+    rng = np.random.default_rng(1)
+    heads = {name: rng.normal(size=shape).astype(np.float32) for name, shape in HEADS.items()}
+    heads["answer_type_output_bias"][:] = [np.nan, -0.0, 1e-42]
+    return {**encoder_values(), **heads}
+
+
+@pytest.fixture
+def released(tmp_path, values):
+    """Path of a checkpoint as the authors' programs write it, with training state."""
+    folder = tmp_path / "released"
+    folder.mkdir()
+    (folder / "etc_config.json").write_text(CONFIG.to_json_string(), encoding="utf-8")
+    state = {"global_step": np.int64(7), "answer_type_output_bias/adam_m": np.zeros(3, np.float32)}
+    return berts.write_released(str(folder), {**values, **state})
+
+
+def arrays_of(path):
+    source = sources.open_source(path)
+    return {name: source.read(name) for name in source.shapes}
+
+
+def assert_same_bits(got, expected):
+    assert set(got) == set(expected)
+    for name, value in expected.items():
+        assert got[name].dtype == value.dtype
+        assert got[name].shape == value.shape
+        assert got[name].tobytes() == value.tobytes(), name
+
+
+@pytest.mark.parametrize("first", FORMATS)
+@pytest.mark.parametrize("second", FORMATS)
+def test_every_way_round_keeps_every_bit(tmp_path, released, values, first, second):
+    there, _ = checkpoints.convert(released, str(tmp_path / "a"), first)
+    assert_same_bits(arrays_of(there), values)
+    and_on, _ = checkpoints.convert(there, str(tmp_path / "b"), second)
+    assert_same_bits(arrays_of(and_on), values)
+    back, report = checkpoints.convert(str(tmp_path / "b"), str(tmp_path / "c"), "released")
+    assert_same_bits(arrays_of(back), values)
+    assert set(report.loaded) == set(values)
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == [
+        "etc_config.json",
+        "model.ckpt.data-00000-of-00001",
+        "model.ckpt.index",
+    ]
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_what_is_written_is_a_pretrained_model(tmp_path, released, values, output_format):
+    checkpoints.convert(released, str(tmp_path / "new"), output_format)
+    model = checkpoints.load_pretrained(str(tmp_path / "new"))
+    assert model.config == CONFIG
+    for name, variable in checkpoints.release_names(model).items():
+        np.testing.assert_array_equal(variable, values[name], err_msg=name)
+
+
+def test_an_object_checkpoint_is_read_by_tensorflow(tmp_path, released, values):
+    path, _ = checkpoints.convert(released, str(tmp_path / "new"), "tf2")
+    model = modeling.EtcModel(CONFIG)
+    model.build(None)
+    status = tf.train.Checkpoint(model=model).read(path)
+    status.assert_existing_objects_matched()
+    for name, variable in checkpoints.release_names(model).items():
+        np.testing.assert_array_equal(variable, values[name], err_msg=name)
+
+
+def test_other_types_and_scalars_survive(tmp_path):
+    values = {
+        "half": np.array([1.5, -2.25], np.float16),
+        "brain": np.array([[1.5]], ml_dtypes.bfloat16),
+        "count": np.array(3, np.int64),
+        "flags": np.array([True, False]),
+    }
+    path = berts.write_released(str(tmp_path), values)
+    there, _ = checkpoints.convert(path, str(tmp_path / "a"), "safetensors")
+    back, _ = checkpoints.convert(there, str(tmp_path / "b"), "released")
+    assert_same_bits(arrays_of(back), values)
+
+
+def test_training_state_is_told_and_left_out(tmp_path, released):
+    path, report = checkpoints.convert(released, str(tmp_path / "new"), "safetensors")
+    assert report.training_state == ("answer_type_output_bias/adam_m", "global_step")
+    assert "global_step" not in sources.open_source(path).training_state
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_bert_becomes_etc(tmp_path, output_format):
+    weights = berts.hugging_face_weights()
+    path = berts.write_safetensors(tmp_path, weights)
+    new, report = checkpoints.convert(path, str(tmp_path / "new"), output_format, config=CONFIG)
+    tables = arrays_of(new)
+    np.testing.assert_array_equal(
+        tables["etc_document_bert/token_emb_lookup/embedding_table"],
+        weights["bert.embeddings.word_embeddings.weight"],
+    )
+    assert set(tables) == set(encoder_values())
+    assert "bert.pooler.dense.bias" in report.unused
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_nothing_is_replaced_unless_allowed(tmp_path, released, values, output_format):
+    folder = tmp_path / "new"
+    path, _ = checkpoints.convert(released, str(folder), output_format)
+    changed = {name: value + 1 for name, value in values.items()}
+    other = berts.write_released(str(tmp_path), changed, "other")
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(ValueError, match=f"'{path}.*' exists already.*--overwrite"):
+        checkpoints.convert(other, str(folder), output_format, config=CONFIG)
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+    checkpoints.convert(other, str(folder), output_format, config=CONFIG, overwrite=True)
+    assert_same_bits(arrays_of(path), changed)
+    assert set(folder.iterdir()) == set(before)
+
+
+def test_another_config_is_not_replaced(tmp_path, released):
+    checkpoints.convert(released, str(tmp_path / "new"), "released")
+    other = dataclasses.replace(CONFIG, local_radius=3)
+    with pytest.raises(ValueError, match="etc_config.json' exists already"):
+        checkpoints.convert(released, str(tmp_path / "new"), "tf2", config=other)
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_a_failure_leaves_nothing(tmp_path, released, output_format, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(tf.io.gfile, "rename", fail)
+    with pytest.raises(OSError, match="disk full"):
+        checkpoints.convert(released, str(tmp_path / "new"), output_format)
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+class TestRefusals:
+    def test_objects_need_a_config(self, tmp_path, values):
+        path = berts.write_released(str(tmp_path), values)
+        with pytest.raises(ValueError, match="An object checkpoint needs the model's config"):
+            checkpoints.convert(path, str(tmp_path / "new"), "tf2")
+
+    def test_bert_needs_a_config(self, tmp_path):
+        path = berts.write_safetensors(tmp_path, berts.hugging_face_weights())
+        with pytest.raises(ValueError, match="Lifting BERT needs the config"):
+            checkpoints.convert(path, str(tmp_path / "new"), "released")
+
+    def test_objects_must_fit_the_config(self, tmp_path, values):
+        table = "etc_document_bert/token_emb_lookup/embedding_table"
+        bias = "etc_document_bert/long_emb_layer_norm/beta"
+        kept = {name: value for name, value in values.items() if name != bias}
+        path = berts.write_released(str(tmp_path), {**kept, table: np.zeros([9, 8], np.float32)})
+        with pytest.raises(ValueError) as error:
+            checkpoints.convert(path, str(tmp_path / "new"), "tf2", config=CONFIG)
+        assert f"{table}: [11, 8] by the config, [9, 8] in the checkpoint" in str(error.value)
+        assert f"{bias}: [8] by the config, not there" in str(error.value)
+
+    def test_vocabularies_are_mapped_for_bert_only(self, tmp_path, released):
+        with pytest.raises(ValueError, match="mapped for BERT only, and .* is of ETC"):
+            checkpoints.convert(released, str(tmp_path / "new"), "tf2", token_rows=[0])
+
+    def test_safetensors_are_written_to_disks(self, released):
+        with pytest.raises(ValueError, match="written to local disks only"):
+            checkpoints.convert(released, "ram://new", "safetensors")

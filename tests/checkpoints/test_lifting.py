@@ -1,0 +1,347 @@
+"""Lifting BERT and RoBERTa weights into ETC: what goes where, what does not, what is refused."""
+
+import dataclasses
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+from official.nlp.modeling import networks
+
+from etcmodel import checkpoints
+from etcmodel.models import modeling
+from tests.checkpoints import berts
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=berts.VOCAB,
+    segment_vocab_size=berts.TYPES,
+    hidden_size=berts.HIDDEN,
+    num_hidden_layers=berts.LAYERS,
+    num_attention_heads=berts.HEADS,
+    local_radius=2,
+    relative_pos_max_distance=1,
+    relative_vocab_size=6,
+    max_absolute_position_embeddings=berts.POSITIONS,
+    intermediate_size=berts.INTERMEDIATE,
+)
+STACK = "etc_document_bert/global_local_transformer_layers"
+ATTENTION = f"{STACK}/fused_att_layer_1/fused_global_local_att"
+TOKENS = "etc_document_bert/token_emb_lookup/embedding_table"
+SEGMENTS = "etc_document_bert/segment_emb_lookup/embedding_table"
+LONG_POSITIONS = "position_emb_lookup_long/embedding_table"
+
+
+def make_model(**changes):
+    model = modeling.EtcModel(dataclasses.replace(CONFIG, **changes))
+    model(np.array([[1, 2]]), np.array([[3]]))
+    return model
+
+
+def values_of(model):
+    return {name: v.numpy() for name, v in checkpoints.release_names(model).items()}
+
+
+def lift(directory, weights, model=None, **options):
+    """(values by name, report) of a model after lifting Hugging Face weights."""
+    model = model or make_model()
+    report = checkpoints.lift_bert(model, berts.write_safetensors(directory, weights), **options)
+    return values_of(model), report
+
+
+@pytest.fixture
+def weights():
+    return berts.hugging_face_weights()
+
+
+def layer_1(weights, name):
+    return weights[f"bert.encoder.layer.1.{name}"]
+
+
+def test_every_weight_goes_to_its_place(tmp_path, weights):
+    values, report = lift(tmp_path, weights)
+    expected = {
+        TOKENS: weights["bert.embeddings.word_embeddings.weight"],
+        SEGMENTS: weights["bert.embeddings.token_type_embeddings.weight"],
+        LONG_POSITIONS: weights["bert.embeddings.position_embeddings.weight"],
+        "position_emb_lookup_global/embedding_table": weights[
+            "bert.embeddings.position_embeddings.weight"
+        ],
+        "etc_document_bert/long_emb_layer_norm/gamma": weights["bert.embeddings.LayerNorm.weight"],
+        "etc_document_bert/global_emb_layer_norm/beta": weights["bert.embeddings.LayerNorm.bias"],
+        f"{ATTENTION}/long_query_projection/linear/kernel": layer_1(
+            weights, "attention.self.query.weight"
+        ).T,
+        f"{ATTENTION}/l2l_key_projection/linear/bias": layer_1(weights, "attention.self.key.bias"),
+        f"{ATTENTION}/l2l_value_projection/linear/kernel": layer_1(
+            weights, "attention.self.value.weight"
+        ).T,
+        f"{ATTENTION}/long_output_projection/kernel": layer_1(
+            weights, "attention.output.dense.weight"
+        ).T,
+        f"{ATTENTION}/global_output_projection/bias": layer_1(
+            weights, "attention.output.dense.bias"
+        ),
+        f"{STACK}/fused_att_layer_1/layer_norm_0/gamma": layer_1(
+            weights, "attention.output.LayerNorm.weight"
+        ),
+        f"{STACK}/fused_att_layer_1/layer_norm_1/beta": layer_1(
+            weights, "attention.output.LayerNorm.bias"
+        ),
+        f"{STACK}/feed_forward_layer_1/dense_layers/layer_0/kernel": layer_1(
+            weights, "intermediate.dense.weight"
+        ).T,
+        f"{STACK}/feed_forward_layer_1/dense_layers/layer_1/kernel": layer_1(
+            weights, "output.dense.weight"
+        ).T,
+        f"{STACK}/feed_forward_layer_1/layer_norm/gamma": layer_1(
+            weights, "output.LayerNorm.weight"
+        ),
+    }
+    for name, value in expected.items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)
+    assert report.origins[TOKENS] == "bert.embeddings.word_embeddings.weight"
+
+
+def test_relative_labels_stay_fresh_and_the_pooler_is_not_used(tmp_path, weights):
+    model = make_model()
+    before = values_of(model)
+    values, report = lift(tmp_path, weights, model)
+    assert report.unused == ("bert.pooler.dense.bias", "bert.pooler.dense.weight")
+    assert len(report.not_in_checkpoint) == 4 * berts.LAYERS
+    for name in report.not_in_checkpoint:
+        assert "relative_" in name
+        np.testing.assert_array_equal(values[name], before[name])
+    assert set(report.loaded) | set(report.not_in_checkpoint) == set(values)
+
+
+@pytest.mark.parametrize(
+    "changes, num_queries, num_keys",
+    [
+        ({"share_qkv_projections": True}, 1, 1),
+        ({"share_qkv_projections": False, "share_kv_projections": True}, 2, 2),
+        ({"share_qkv_projections": False, "share_feed_forward_params": False}, 2, 4),
+        ({"share_att_output_projection": True}, 1, 1),
+    ],
+)
+def test_separate_projections_all_get_berts(tmp_path, weights, changes, num_queries, num_keys):
+    model = make_model(**changes)
+    values, report = lift(tmp_path, weights, model)
+    assert all("relative_" in name for name in report.not_in_checkpoint)
+    for what, count in (("query", num_queries), ("key", num_keys), ("value", num_keys)):
+        kernel = layer_1(weights, f"attention.self.{what}.weight").T
+        copies = [v for n, v in values.items() if ATTENTION in n and f"_{what}_pro" in n]
+        kernels = [copy for copy in copies if copy.ndim == 2]
+        assert len(kernels) == count
+        assert all(np.array_equal(copy, kernel) for copy in kernels)
+    intermediate = layer_1(weights, "intermediate.dense.weight").T
+    copies = [v for n, v in values.items() if "feed_forward_layer_1/dense_layers/layer_0/k" in n]
+    assert len(copies) == 2 - model.config.share_feed_forward_params
+    assert all(np.array_equal(copy, intermediate) for copy in copies)
+
+
+def test_the_original_bert_gives_the_same_as_hugging_faces(tmp_path, weights):
+    expected, _ = lift(tmp_path, weights)
+    extra = {
+        "cls/seq_relationship/output_weights": np.zeros([2, 8], np.float32),
+        "bert/embeddings/word_embeddings/adam_m": np.zeros([11, 8], np.float32),
+        "global_step": np.int64(3),
+    }
+    prefix = berts.write_released(tmp_path, {**berts.original_weights(weights), **extra})
+    model = make_model()
+    report = checkpoints.lift_bert(model, prefix)
+    assert_same_but_labels(values_of(model), expected)
+    assert report.unused == (
+        "bert/pooler/dense/bias",
+        "bert/pooler/dense/kernel",
+        "cls/seq_relationship/output_weights",
+    )
+    assert report.training_state == ("bert/embeddings/word_embeddings/adam_m", "global_step")
+    assert "does not tell its number of attention heads" in str(report)
+
+
+def assert_same_but_labels(values, expected):
+    for name in expected:
+        if "relative_" not in name:
+            np.testing.assert_array_equal(values[name], expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize("encoder_class", [networks.BertEncoder, networks.BertEncoderV2])
+@pytest.mark.parametrize("attribute", ["encoder", "model"])
+def test_model_gardens_encoder_gives_the_same(tmp_path, weights, encoder_class, attribute):
+    expected, _ = lift(tmp_path, weights)
+    encoder = berts.model_garden_encoder(weights, encoder_class)
+    prefix = tf.train.Checkpoint(**{attribute: encoder}).save(str(tmp_path / "ckpt"))
+    model = make_model()
+    report = checkpoints.lift_bert(model, prefix)
+    assert_same_but_labels(values_of(model), expected)
+    assert len(report.unused) == 2
+    assert all("pooler" in name for name in report.unused)
+    assert report.training_state == ("save_counter",)
+
+
+def test_half_precision_weights_are_widened(tmp_path, weights):
+    halves = {name: value.astype(ml_dtypes.bfloat16) for name, value in weights.items()}
+    values, _ = lift(tmp_path, halves)
+    table = halves["bert.embeddings.word_embeddings.weight"]
+    assert values[TOKENS].dtype == np.float32
+    np.testing.assert_array_equal(values[TOKENS], table.astype(np.float32))
+
+
+def test_the_old_names_of_layer_normalization_are_known(tmp_path, weights):
+    new, old = ("LayerNorm.weight", "LayerNorm.bias"), ("LayerNorm.gamma", "LayerNorm.beta")
+    renamed = {
+        name.replace(new[0], old[0]).replace(new[1], old[1]): value
+        for name, value in weights.items()
+    }
+    values, _ = lift(tmp_path, renamed)
+    np.testing.assert_array_equal(
+        values["etc_document_bert/long_emb_layer_norm/beta"],
+        weights["bert.embeddings.LayerNorm.bias"],
+    )
+
+
+class TestPositions:
+    def test_are_dropped_without_tables(self, tmp_path, weights):
+        _, report = lift(tmp_path, weights, make_model(max_absolute_position_embeddings=0))
+        assert "bert.embeddings.position_embeddings.weight" in report.unused
+
+    def test_of_a_longer_table_only_the_first_rows_are_lifted(self, tmp_path, weights):
+        model = make_model(max_absolute_position_embeddings=berts.POSITIONS + 3)
+        before = values_of(model)[LONG_POSITIONS]
+        values, report = lift(tmp_path, weights, model)
+        table = weights["bert.embeddings.position_embeddings.weight"]
+        np.testing.assert_array_equal(values[LONG_POSITIONS][: len(table)], table)
+        np.testing.assert_array_equal(values[LONG_POSITIONS][len(table) :], before[len(table) :])
+        assert f"{LONG_POSITIONS}: rows 0 to 5 of 9 lifted (6 in the checkpoint)" in report.notes
+
+    def test_of_a_shorter_table_the_first_rows_are_lifted(self, tmp_path, weights):
+        values, _ = lift(tmp_path, weights, make_model(max_absolute_position_embeddings=4))
+        table = weights["bert.embeddings.position_embeddings.weight"]
+        np.testing.assert_array_equal(values[LONG_POSITIONS], table[:4])
+
+    @pytest.mark.parametrize("prefix, config", [("roberta.", None), ("", "roberta")])
+    def test_of_roberta_begin_in_the_third_row(self, tmp_path, prefix, config):
+        if config:
+            berts.write_config(tmp_path, model_type=config)
+        weights = berts.hugging_face_weights(prefix=prefix, positions=berts.POSITIONS + 2, types=1)
+        values, report = lift(tmp_path, weights)
+        table = weights[f"{prefix}embeddings.position_embeddings.weight"]
+        np.testing.assert_array_equal(values[LONG_POSITIONS], table[2:])
+        assert any("token ids must be RoBERTa's own" in note for note in report.notes)
+
+    def test_of_a_nameless_roberta_too(self, tmp_path):
+        weights = berts.hugging_face_weights(prefix="", positions=berts.POSITIONS + 2, types=1)
+        values, _ = lift(tmp_path, weights)
+        table = weights["embeddings.position_embeddings.weight"]
+        np.testing.assert_array_equal(values[LONG_POSITIONS], table[2:])
+
+
+class TestTokenTypes:
+    def test_beyond_berts_keep_their_initial_values(self, tmp_path, weights):
+        model = make_model(segment_vocab_size=5)
+        before = values_of(model)[SEGMENTS]
+        values, report = lift(tmp_path, weights, model)
+        table = weights["bert.embeddings.token_type_embeddings.weight"]
+        np.testing.assert_array_equal(values[SEGMENTS], [*table, *before[2:]])
+        assert f"{SEGMENTS}: rows 0 to 1 of 5 lifted (2 in the checkpoint)" in report.notes
+
+    def test_all_get_robertas_only_row(self, tmp_path):
+        weights = berts.hugging_face_weights(prefix="roberta.", types=1)
+        values, report = lift(tmp_path, weights, make_model(segment_vocab_size=3))
+        table = weights["roberta.embeddings.token_type_embeddings.weight"]
+        np.testing.assert_array_equal(values[SEGMENTS], [*table] * 3)
+        assert f"{SEGMENTS}: the checkpoint's only row in every row" in report.notes
+
+
+class TestTokenRows:
+    def test_follow_the_vocabulary(self, tmp_path, weights):
+        model = make_model(vocab_size=4)
+        before = values_of(model)[TOKENS]
+        values, report = lift(tmp_path, weights, model, token_rows=[7, -1, 0, 10])
+        table = weights["bert.embeddings.word_embeddings.weight"]
+        np.testing.assert_array_equal(values[TOKENS], [table[7], before[1], table[0], table[10]])
+        assert f"{TOKENS}: 3 of 4 rows lifted, by vocabulary" in report.notes
+
+    @pytest.mark.parametrize("rows", [[0, 1], [0, 1, 2, 11], [-2, 0, 1, 2]])
+    def test_outside_the_table_are_refused(self, tmp_path, weights, rows):
+        with pytest.raises(ValueError, match="`token_rows` must hold, for each of the model's 4"):
+            lift(tmp_path, weights, make_model(vocab_size=4), token_rows=rows)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "changes, messages",
+        [
+            (
+                {"vocab_size": 13, "intermediate_size": 16},
+                [
+                    rf"{TOKENS}: \[13, 8\] in the model, \[11, 8\] in the checkpoint's "
+                    "bert.embeddings.word_embeddings.weight; map one vocabulary",
+                    r"feed_forward_layer_0/dense_layers/layer_0/kernel: \[8, 16\] in the model, "
+                    r"\[8, 12\] in the checkpoint's bert.encoder.layer.0.intermediate.dense.weight",
+                ],
+            ),
+            ({"hidden_size": 16}, [rf"{TOKENS}: \[11, 16\] in the model, \[11, 8\]"]),
+            ({"embedding_size": 4}, [rf"{TOKENS}: \[11, 4\] in the model, \[11, 8\]"]),
+            ({"num_hidden_layers": 3}, ["`num_hidden_layers`: 3 in the model, 2 in the check"]),
+            ({"num_attention_heads": 4}, ["`num_attention_heads`: 4 in the model, 2 in the c"]),
+            ({"use_pre_activation_order": True}, ["`use_pre_activation_order` is on"]),
+        ],
+    )
+    def test_name_what_does_not_fit_and_change_nothing(self, tmp_path, weights, changes, messages):
+        berts.write_config(tmp_path)
+        model = make_model(**changes)
+        before = values_of(model)
+        for message in messages:
+            with pytest.raises(ValueError, match=message):
+                lift(tmp_path, weights, model)
+        for name, value in values_of(model).items():
+            np.testing.assert_array_equal(value, before[name])
+
+    def test_heads_are_known_from_model_gardens_kernels(self, tmp_path, weights):
+        encoder = berts.model_garden_encoder(weights, networks.BertEncoderV2)
+        prefix = tf.train.Checkpoint(encoder=encoder).write(str(tmp_path / "bert"))
+        with pytest.raises(ValueError, match="`num_attention_heads`: 4 in the model, 2 in the"):
+            checkpoints.lift_bert(make_model(num_attention_heads=4), prefix)
+
+    def test_no_bert(self, tmp_path):
+        path = berts.write_safetensors(tmp_path, {"other.weight": np.zeros(2, np.float32)})
+        with pytest.raises(ValueError, match="holds no BERT or RoBERTa encoder.*other.weight"):
+            checkpoints.lift_bert(make_model(), path)
+
+    def test_two_berts(self, tmp_path, weights):
+        second = {f"context.{name}": value for name, value in weights.items()}
+        path = berts.write_safetensors(tmp_path, {**weights, **second})
+        with pytest.raises(ValueError, match="holds several BERT encoders"):
+            checkpoints.lift_bert(make_model(), path)
+
+    @pytest.mark.parametrize("text, message", [("{", "is not valid JSON"), ("[]", "must hold a")])
+    def test_a_config_that_is_none(self, tmp_path, weights, text, message):
+        (tmp_path / "config.json").write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match=f"config.json.* {message}"):
+            lift(tmp_path, weights)
+
+
+@pytest.mark.parametrize(
+    "entries, note",
+    [
+        ({"hidden_act": "gelu"}, "the checkpoint's GELU is exact, ETC's the tanh approximation"),
+        ({"hidden_act": "relu"}, "the checkpoint's activation is 'relu', the model's 'gelu'"),
+        ({"layer_norm_eps": 1e-5}, "layer normalization adds 1e-05 to the variance, ETC's 1e-12"),
+    ],
+)
+def test_the_report_tells_what_shapes_do_not(tmp_path, weights, entries, note):
+    berts.write_config(tmp_path, **entries)
+    _, report = lift(tmp_path, weights)
+    assert note in str(report)
+
+
+def test_initialize_and_load_pretrained_lift_what_is_bert(tmp_path, weights):
+    expected, _ = lift(tmp_path, weights)
+    model = make_model()
+    report = checkpoints.initialize(model, str(tmp_path))
+    assert TOKENS in report.loaded
+    assert_same_but_labels(values_of(model), expected)
+    (tmp_path / "etc_config.json").write_text(json.dumps(CONFIG.to_dict()), encoding="utf-8")
+    assert_same_but_labels(values_of(checkpoints.load_pretrained(str(tmp_path))), expected)

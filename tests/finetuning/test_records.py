@@ -1,0 +1,104 @@
+"""Features of any shape and type come out of the records as they went in, or are refused."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel import finetuning, preprocessing, training
+from tests.finetuning import toy
+
+GOOD = {
+    "long_token_ids": [2, 3],
+    "sizes": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    "label": [21.0],
+    "document": [toy.BIG_ID],
+    "name": ["document 0"],
+}
+
+
+def record_config(**fields):
+    return toy.RecordConfig(
+        **{"long_seq_length": 2, "global_seq_length": 4, "vocab_size": len(toy.VOCAB), **fields}
+    )
+
+
+def write(path, *records):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for features in records:
+            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+    return str(path)
+
+
+def test_evaluation_has_every_record_in_order_with_what_decoding_needs(toy_data):
+    documents = json.loads(toy_data.dev_json.read_text())
+    expected = [
+        features
+        for document in documents
+        for features in toy.make_features(document, toy_data.tokenizer)
+    ]
+    dataset = finetuning.make_eval_dataset(str(toy_data.dev), record_config(), batch_size=4)
+    batches = list(dataset.as_numpy_iterator())
+    assert [len(batch["name"]) for batch in batches] == [4, 4, 4, 1]
+    rows = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    assert set(rows) == {"long_token_ids", "sizes", "document", "name"}
+    assert rows["long_token_ids"].dtype == np.int32 and rows["document"].dtype == np.int64
+    for row, features in enumerate(expected):
+        assert rows["long_token_ids"][row].tolist() == features["long_token_ids"]
+        np.testing.assert_allclose(rows["sizes"][row], np.reshape(features["sizes"], [2, 3]))
+        assert rows["document"][row] == features["document"][0]
+        assert rows["name"][row].decode() == features["name"][0]
+
+
+def test_training_has_labels_and_endless_batches(tmp_path):
+    path = write(tmp_path / "a", GOOD, {**GOOD, "label": [-1.0]})
+    request = training.TrainDataRequest(global_batch_size=2, seed=3)
+    batches = finetuning.make_train_dataset(path, record_config(), request)
+    for batch in batches.take(3):
+        assert set(batch) == {"long_token_ids", "sizes", "label"}
+        assert sorted(batch["label"].numpy()) == [-1, 21]
+        assert batch["sizes"].shape == [2, 2, 3]
+
+
+def test_a_later_record_of_another_vocabulary_stops_the_reading(tmp_path):
+    path = write(tmp_path / "a", GOOD, {**GOOD, "long_token_ids": [2, 6]})
+    finetuning.check_records(path, record_config(), need_labels=True)
+    dataset = finetuning.make_eval_dataset(path, record_config(), batch_size=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`long_token_ids` .* has 6 entries"):
+        list(dataset)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"long_token_ids": [2]}, r"`long_token_ids` has 1 values, the model's length is 2\. .*"),
+        ({"sizes": [1.0] * 4}, r"`sizes` has 4 values, the model's length is 6\."),
+        ({"sizes": [1] * 6}, r"`sizes` is a int64_list, the model needs a float_list\."),
+        ({"label": None}, r"no feature `label`\. .* see --is_training and --debug of preprocess"),
+        ({"long_token_ids": [2, 6]}, r"`long_token_ids` of a record are outside the vocabulary"),
+    ],
+)
+def test_records_that_do_not_fit_are_refused_with_file_and_feature(tmp_path, changes, message):
+    features = {name: values for name, values in {**GOOD, **changes}.items() if values}
+    path = write(tmp_path / "bad", features)
+    with pytest.raises(ValueError, match=f"{path}: .*{message}"):
+        finetuning.check_records(path, record_config(), need_labels=True)
+
+
+def test_only_what_the_mode_needs_is_checked(tmp_path):
+    no_label = {name: values for name, values in GOOD.items() if name != "label"}
+    finetuning.check_records(write(tmp_path / "a", no_label), record_config(), need_labels=False)
+    no_name = {name: values for name, values in GOOD.items() if name != "name"}
+    path = write(tmp_path / "b", no_name)
+    finetuning.check_records(path, record_config(), need_labels=True)
+    with pytest.raises(ValueError, match="no feature `name`"):
+        finetuning.check_records(path, record_config(), need_labels=False)
+
+
+def test_empty_files_are_passed_over_and_nothing_but_empty_files_is_an_error(tmp_path):
+    write(tmp_path / "a-0")
+    with pytest.raises(ValueError, match="hold no records"):
+        finetuning.check_records(str(tmp_path / "a-*"), record_config(), need_labels=True)
+    write(tmp_path / "a-1", GOOD)
+    finetuning.check_records(str(tmp_path / "a-*"), record_config(), need_labels=True)

@@ -1,0 +1,92 @@
+"""An exported model takes features of any shape and type, and gives the model's own outputs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel import preprocessing
+from etcmodel.finetuning import saved_model
+from tests.finetuning import toy
+
+FEATURES = toy.RecordConfig(
+    long_seq_length=2, global_seq_length=4, vocab_size=len(toy.VOCAB)
+).model_features()
+EMBEDDING = np.array([0.0, 10, 20, 30, 40, 50], np.float32)
+KERNEL = np.array([1.0, 0.1, 0.01], np.float32)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    model = toy.ToyModel(len(toy.VOCAB))
+    model.build()
+    model.set_weights([EMBEDDING, KERNEL])
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "any.txt").write_text("words")
+    return saved_model.save(
+        model,
+        str(folder / "3"),
+        features=FEATURES,
+        padding={"long_token_ids": 1, "sizes": 2.0},
+        assets={"vocab.txt": str(folder / "any.txt")},
+    )
+
+
+def record(*rows):
+    """A record of (token id, sizes) rows."""
+    return {
+        "long_token_ids": [token_id for token_id, _ in rows],
+        "sizes": [size for _, sizes in rows for size in sizes],
+    }
+
+
+def test_outputs_are_the_models_for_flat_lists_of_any_length(exported):
+    runner = saved_model.FeatureRunner(exported)
+    two = record((2, [1.0, 2.0, 3.0]), (3, [0.0, 0.0, 1.0]))
+    (output,) = runner([two])
+    np.testing.assert_allclose(output["score"], 20 + 30 + 1.23 + 0.01, rtol=1e-6)
+    (longer,) = runner([record((2, [1.0, 0.0, 0.0])) | {"note": "kept"}])
+    np.testing.assert_allclose(longer["score"], 21, rtol=1e-6)
+    assert longer["note"] == "kept" and longer["sizes"].shape == (1, 3)
+
+
+def test_reads_no_more_than_a_batch_ahead(exported):
+    taken = []
+
+    def records():
+        for token_id in (2, 3, 4, 5, 2):
+            taken.append(token_id)
+            yield record((token_id, [0.0, 0.0, 0.0]))
+
+    outputs = saved_model.FeatureRunner(exported)(records(), batch_size=2)
+    assert next(outputs)["score"] == 20 and taken == [2, 3]
+    assert [float(output["score"]) for output in outputs] == [30, 40, 50, 20]
+
+
+def test_serialized_examples_are_padded_to_the_longest_of_the_batch(exported):
+    short, long = record((2, [1.0, 0.0, 0.0])), record((3, [0.0] * 3), (4, [0.0] * 3))
+    serialized = [
+        preprocessing.to_tf_example(features).SerializeToString() for features in (short, long)
+    ]
+    serve = tf.saved_model.load(exported).signatures["serving_default"]
+    scores = serve(examples=tf.constant(serialized))["score"].numpy()
+    padding = 10 + 2 * 1.11  # A token of id 1, of sizes 2.
+    np.testing.assert_allclose(scores, [21 + padding, 70], rtol=1e-6)
+
+
+def test_keeps_files_under_their_names_and_takes_the_highest_version(exported):
+    runner = saved_model.FeatureRunner(exported.rpartition("/")[0])
+    with open(runner.asset("vocab.txt"), encoding="utf-8") as file:
+        assert file.read() == "words"
+    assert runner.asset("any.txt") is None
+
+
+def test_refuses_to_overwrite_and_names_missing_files(exported, tmp_path):
+    model = toy.ToyModel(len(toy.VOCAB))
+    model.build()
+    arguments = {"features": FEATURES, "padding": {}}
+    with pytest.raises(ValueError, match="already something at"):
+        saved_model.save(model, exported, assets={}, **arguments)
+    gone = {"vocab.txt": str(tmp_path / "gone.txt")}
+    with pytest.raises(ValueError, match="gone.txt"):
+        saved_model.save(model, str(tmp_path / "4"), assets=gone, **arguments)
+    assert not (tmp_path / "4").exists()

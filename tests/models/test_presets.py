@@ -1,0 +1,69 @@
+"""The models of the paper have the paper's sizes (section 4.1; tables 2 and 8)."""
+
+import pytest
+
+from etcmodel.models import modeling, presets
+
+MILLION = 1_000_000
+SMALL = {"num_hidden_layers": 2, "vocab_size": 100, "hidden_size": 48, "intermediate_size": 80}
+
+
+def num_parameters(config):
+    """Trainable parameters, by the shapes in the paper."""
+    hidden, heads = config.hidden_size, config.num_attention_heads
+    norm, dense = 2 * hidden, hidden * hidden + hidden
+    embeddings = hidden * (config.vocab_size + config.segment_vocab_size) + 2 * norm
+    queries, keys_and_values = (1, 2) if config.share_qkv_projections else (2, 8)
+    outputs = 1 if config.share_att_output_projection else 2
+    labels = 2 * config.relative_vocab_size * (hidden + heads)
+    intermediate = config.intermediate_size
+    feed_forward = 2 * hidden * intermediate + intermediate + hidden + norm
+    attention = (queries + keys_and_values + outputs) * dense + labels + 2 * norm
+    return embeddings + config.num_hidden_layers * (attention + feed_forward)
+
+
+@pytest.mark.parametrize("name", sorted(presets.PRESETS))
+def test_a_built_model_has_the_number_of_parameters_counted_here(name):
+    config = presets.preset(name, **SMALL)
+    model = modeling.EtcModel(config)
+    model.build(None)
+    assert model.count_params() == num_parameters(config)
+
+
+@pytest.mark.parametrize(
+    "name, millions",
+    [("etc_base_shared", 109), ("etc_base", 166), ("etc_base_2x_relative_vocab", 166)],
+)
+def test_base_models_have_the_papers_number_of_parameters(name, millions):
+    assert round(num_parameters(presets.preset(name)) / MILLION) == millions
+
+
+def test_the_large_model_has_the_papers_number_of_parameters():
+    """558.57 million; the paper says 558."""
+    assert num_parameters(presets.preset("etc_large")) // MILLION == 558
+
+
+def test_a_doubled_relative_vocabulary_adds_600_thousand():
+    """Table 2, note."""
+    base, doubled = (
+        num_parameters(presets.preset(name)) for name in ("etc_base", "etc_base_2x_relative_vocab")
+    )
+    assert round((doubled - base) / 100_000) == 6
+
+
+@pytest.mark.parametrize("name", sorted(presets.PRESETS))
+def test_every_preset_is_a_config_that_can_be(name):
+    presets.preset(name).check()
+
+
+def test_changes_reach_the_config_and_not_the_preset():
+    config = presets.preset("etc_base", use_hard_g2l_mask=True)
+    config.hidden_size = 4
+    assert config.use_hard_g2l_mask
+    assert not presets.PRESETS["etc_base"].use_hard_g2l_mask
+    assert presets.preset("etc_base").hidden_size == 768
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"must be one of \['etc_base', .*Received: 'etc_huge'"):
+        presets.preset("etc_huge")

@@ -1,0 +1,370 @@
+"""Every OpenKP case of the reference values."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel import checkpoints, preprocessing
+from etcmodel.models import modeling, side_inputs, tokenization
+from etcmodel.tasks.openkp import config as task_config
+from etcmodel.tasks.openkp import (
+    decode,
+    evaluate,
+    examples,
+    inputs,
+    layout,
+    loss,
+    model,
+    raw_data,
+    validation,
+    vdom,
+    visual,
+)
+from tests.reference import cases, openkp_model
+
+TOPIC = "openkp"
+RAW_FILE = "raw_examples.jsonl"
+
+
+@functools.lru_cache
+def load_word_tokenizer(vocab_file, spm_model_file, do_lower_case):
+    paths = [str(cases.resolve(TOPIC, f)) if f else None for f in (vocab_file, spm_model_file)]
+    return layout.WordTokenizer(
+        tokenization.FullTokenizer(paths[0], do_lower_case, spm_model_file=paths[1])
+    )
+
+
+def raw_lines(name=RAW_FILE):
+    return list(raw_data.read_lines(cases.resolve(TOPIC, name)))
+
+
+def close_to(expected):
+    return pytest.approx(expected, abs=1e-6, rel=0)
+
+
+def convert(case_init):
+    """The converter of a case: function of a raw line to (example, converted)."""
+    init = dict(case_init)
+    tokenize_word = load_word_tokenizer(
+        init.pop("bert_vocab_path"), init.pop("spm_model_path", None), init.pop("do_lower_case")
+    )
+    config = examples.OpenKpInputConfig(**init, release_compatible=True)
+
+    def convert_line(raw):
+        example = examples.parse_line(raw)
+        return example, examples.make_features(example, config, tokenize_word)
+
+    return convert_line
+
+
+def check_convert(case):
+    convert_line = convert(case["init"])
+    lines = {json.loads(raw["line"])["url"]: raw for raw in raw_lines()}
+    entries = cases.load_json(TOPIC, case["file"])
+    assert len(entries) == case["documents"]
+    for entry in entries:
+        example, converted = convert_line(lines[entry["url"]])
+        assert (converted.features is not None) == (entry["status"] == "ok"), entry["url"]
+        if converted.features is not None:
+            assert converted.features == entry["features"], entry["url"]
+            text_example = evaluate.TextExample.of(example).to_json()
+            assert text_example == entry["text_example"]
+
+
+def check_program(case):
+    """What the program counts; what it writes is tested with the program."""
+    expected = cases.load_json(TOPIC, case["file"])
+    flags = dict(case["init"]["flags"], do_lower_case=True)
+    del flags["output_num_shards"]
+    urls = {True: [], False: []}
+    convert_line = convert(flags)
+    for raw in raw_lines():
+        example, converted = convert_line(raw)
+        if example.url not in expected["left_out_urls"]:
+            urls[converted.features is not None].append(example.url)
+    assert sorted(urls[True]) == expected["success_urls"]
+    assert sorted(urls[False]) == expected["parse_failure_urls"]
+    (counts,) = expected["statistics"].values()
+    assert counts == {"parse_success_count": len(urls[True]), "parse_fail_count": len(urls[False])}
+
+
+def check_dedup(case):
+    content = cases.load_json(TOPIC, case["file"])
+    lines = [
+        {"line_number": number, "line": json.dumps(page)}
+        for number, page in enumerate(content["input"], 1)
+    ]
+    deduplicator = validation.Deduplicator(content["is_eval"], strict=True)
+    if "raises" in content:
+        with pytest.raises(ValueError, match="no key phrase occurs in the text"):
+            [deduplicator.see(raw) for raw in lines]
+        return
+    for raw in lines:
+        deduplicator.see(raw)
+    assert [json.loads(line) for line in deduplicator.kept(lines)] == content["output"]
+
+
+def check_whole_words(case):
+    entries = cases.load_json(TOPIC, case["file"])
+    assert len(entries) == case["checks"]
+    for entry in entries:
+        found = validation.is_whole_words(entry["text"], entry["keyphrase_list"])
+        assert found == (entry["is_valid"], entry["keyphrase"]), entry
+
+
+def check_font_ids(case):
+    content = cases.load_json(TOPIC, case["file"])
+    assert [vdom.font_size_to_font_id(size) for size in content["font_size"]] == content["font_id"]
+    assert content["vocab_size"] == task_config.NUM_FONT_IDS
+
+
+def text_example(page):
+    return evaluate.TextExample.of(raw_data.parse_example(page))
+
+
+def check_text_examples(case):
+    entries = cases.load_json(TOPIC, case["file"])
+    assert len(entries) == case["examples"]
+    for entry in entries:
+        example = text_example(entry["json"])
+        if "raises" in entry:
+            # More than three phrases: here the limit is in the conversion and the validation.
+            assert len(example.key_phrases) == 4
+            continue
+        assert example.words == entry["words"]
+        gold = None if example.key_phrases is None else sorted(example.key_phrases)
+        assert gold == entry["key_phrases"]
+        assert example.to_json() == entry["to_json_string"]
+        if "round_trip_equal" in entry:
+            assert (text_example(example.to_json()) == example) == entry["round_trip_equal"]
+
+
+def check_key_phrases(case, positions_of):
+    content = cases.load_json(TOPIC, case["file"])
+    examples_of_case = [text_example(page) for page in content["texts"]]
+    assert len(content["cases"]) == case["cases"]
+    for entry in content["cases"]:
+        positions = positions_of(entry)
+        for example in examples_of_case:
+            for limit, expected in entry["key_phrases"][example.url].items():
+                found = decode.key_phrases(
+                    positions, example.words, int(limit), release_compatible=True
+                )
+                assert found == expected
+
+
+def check_decode(case):
+    def positions_of(entry):
+        positions = decode.top_positions(entry["logits"], entry["max_predictions"])
+        assert [list(position) for position in positions] == entry["positions_sorted"]
+        return positions
+
+    check_key_phrases(case, positions_of)
+
+
+def check_positions(case):
+    check_key_phrases(case, lambda entry: entry["positions"])
+
+
+def check_scores(case):
+    content = cases.load_json(TOPIC, case["file"])
+    gold = {page["url"]: text_example(page).key_phrases for page in content["texts"]}
+    assert len(content["cases"]) == case["cases"]
+    for entry in content["cases"]:
+        for url, expected in entry["scores"].items():
+            found = evaluate.scores(gold[url], entry["candidates"], entry["max_depth"])._asdict()
+            assert set(found) == set(expected)
+            for name, values in expected.items():
+                assert found[name] == close_to(values), (entry["candidates"], url, name)
+
+
+def check_score_sets(case):
+    content = cases.load_json(TOPIC, case["file"])
+    assert len(content["cases"]) == case["cases"]
+    for entry in content["cases"]:
+        gold = [text_example(page) for page in entry["references"]]
+        predictions = {
+            example.url: decode.key_phrases(positions, example.words, 5, release_compatible=True)
+            for example, positions in zip(gold, entry["predictions"], strict=True)
+        }
+        found = evaluate.metrics(gold, predictions)
+        assert [found[name] for name in content["score_columns"]] == close_to(entry["scores"])
+
+
+def check_predict(case):
+    content = cases.load_json(TOPIC, case["file"])
+    gold = {page["url"]: text_example(page) for page in content["texts"]}
+    assert len(content["predictions"]) == case["predictions"]
+    predictions = {}
+    for entry in content["predictions"]:
+        record = entry["record"]
+        positions = decode.top_positions(
+            entry["ngram_logits"], case["init"]["max_position_predictions"]
+        )
+        for name, column in zip(positions[0]._fields, zip(*positions, strict=True), strict=True):
+            assert list(column) == record[f"top_pos_{name.removeprefix('top_pos_')}"]
+        example = gold.get(entry["url"])
+        if example is None:
+            assert not entry["jsonl"]
+            continue
+        predicted = decode.key_phrases(
+            positions, example.words, case["init"]["max_kp_predictions"], release_compatible=True
+        )
+        predictions[example.url] = predicted
+        assert predicted == record["kp_predictions"]
+        assert json.loads(decode.submission_line(example.url, predicted)) in entry["jsonl"]
+        scores = evaluate.metrics([example], {example.url: predicted})
+        for short, name in (("p", "precision"), ("r", "recall"), ("f1", "f1")):
+            for depth in evaluate.DEPTHS:
+                assert [scores[f"{name}@{depth}"]] == close_to(record[f"{short}_at_{depth}"])
+    averages = evaluate.metrics(gold.values(), predictions)
+    for depth, expected in content["averages"].items():
+        for name, value in expected.items():
+            assert averages[f"{name}@{depth}"] == close_to(value)
+
+
+def unit_loss(labels, logits):
+    logits = tf.reshape(logits, tf.shape(labels))
+    losses = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return losses, tf.reduce_mean(losses)
+
+
+def unit_indicators(indicators):
+    return visual.crossed_indicators(*tf.unstack(indicators))
+
+
+UNITS = {
+    "make_ngram_labels": loss.make_ngram_labels,
+    "loss": unit_loss,
+    "batch_segment_sum_embeddings": model.sum_words,
+    "gather_global_embeddings_to_long": model.to_long,
+    "indicators_to_id": unit_indicators,
+    "transform": visual.scaled,
+}
+
+
+def load_arrays(case):
+    with np.load(cases.resolve(TOPIC, case["file"]), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def assert_close(actual, expected, atol, what):
+    actual = np.asarray(actual)
+    assert actual.shape == expected.shape and actual.dtype == expected.dtype, what
+    np.testing.assert_allclose(actual, expected, atol=atol, rtol=atol, err_msg=what)
+
+
+def check_unit(case):
+    arrays = load_arrays(case)
+    call = {
+        name: tf.constant(arrays[value.split(",")[0]]) if isinstance(value, str) else value
+        for name, value in case["call"].items()
+    }
+    # The release has no function for the loss, but a description.
+    function = UNITS["loss" if "cross entropy" in case["api"] else case["api"].rpartition(".")[2]]
+    results = function(**renamed(call), **case["init"])
+    results = results if isinstance(results, tuple) else (results,)
+    for key, result in zip(case["outputs"], results, strict=True):
+        assert_close(result, arrays[key], 1e-5, key)
+
+
+def renamed(arguments):
+    """The arguments by the names that they have here."""
+    names = {"tensor": "values", "*indicators": "indicators"}
+    return {names.get(name, name): value for name, value in arguments.items()}
+
+
+def check_unit_errors(case):
+    content = cases.load_json(TOPIC, case["file"])
+    for entry in content["dense_feature_scaler"]:
+        with pytest.raises(ValueError, match="must be below `max_value`"):
+            visual.scaled(tf.zeros([1]), entry["min_value"], entry["max_value"])
+    with pytest.raises(ValueError, match="one indicator at least"):
+        visual.crossed_indicators()
+
+
+def check_pipeline(case):
+    """Records to one batch of features; what the release adds to them is made in the model."""
+    flags, arrays = case["init"]["flags"], load_arrays(case)
+    config = modeling.EtcConfig(vocab_size=30522, **case["init"]["model_config"])
+    visual_config = openkp_model.make_visual_config(flags)
+    features = records_of(case, flags, visual_config)
+    structure = model.make_structure(features, config)
+    made = {
+        **features,
+        **visual.derived_features(features, visual_config),
+        **side_inputs.side_inputs_of(structure, config.local_radius).to_dict(),
+    }
+    for name in case["outputs"]:
+        assert_close(tf.convert_to_tensor(made[name]), arrays[name], 1e-5, name)
+
+
+def records_of(case, flags, visual_config):
+    """The records, written and read again."""
+    content = cases.load_json(TOPIC, case["records"])
+    record_config = inputs.RecordConfig(
+        long_seq_length=flags["long_max_length"],
+        global_seq_length=flags["global_max_length"],
+        url_max_code_points=flags["url_num_code_points"],
+        vocab_size=30522,
+        use_visual_features=visual_config.is_used,
+    )
+    spec = {
+        **record_config.model_features(),
+        **record_config.label_features(),
+        **record_config.decoding_features(),
+    }
+    serialized = [preprocessing.to_tf_example(r).SerializeToString() for r in content]
+    parsed = tf.io.parse_example(serialized, spec)
+    return {
+        name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
+        for name, value in parsed.items()
+    }
+
+
+def check_model(case):
+    flags, arrays = case["init"]["flags"], load_arrays(case)
+    config = modeling.EtcConfig(**case["init"]["model_config"])
+    task_model = openkp_model.make_model(config, flags)
+    variables = checkpoints.release_names(task_model)
+    assert set(variables) == set(case["weights"])
+    for name, key in case["weights"].items():
+        variables[name].assign(arrays[key])
+    features = {name: tf.constant(arrays[key]) for name, key in case["call"]["features"].items()}
+    outputs, gradients = openkp_model.run(task_model, features, flags, variables)
+    for key in case["outputs"]:
+        assert_close(outputs[key.removeprefix("outputs/")], arrays[key], case["tolerance"], key)
+    for name, gradient in gradients.items():
+        assert (gradient is None) == (name not in case["grads"]), name
+        if gradient is not None:
+            expected = arrays[case["grads"][name]]
+            assert_close(tf.convert_to_tensor(gradient), expected, case["tolerance"], name)
+
+
+CHECKS = {
+    "unit": check_unit,
+    "unit_errors": check_unit_errors,
+    "pipeline": check_pipeline,
+    "model": check_model,
+    "convert": check_convert,
+    "program": check_program,
+    "dedup": check_dedup,
+    "dedup_whole_words": check_whole_words,
+    "font_ids": check_font_ids,
+    "text_examples": check_text_examples,
+    "decode": check_decode,
+    "positions": check_positions,
+    "scores": check_scores,
+    "score_sets": check_score_sets,
+    "predict": check_predict,
+}
+
+
+@pytest.mark.reference(TOPIC)
+@pytest.mark.parametrize("case", cases.load_cases(TOPIC), ids=cases.case_id)
+def test_case(case):
+    assert case["kind"] in CHECKS, f"no way to run the kind {case['kind']!r}"
+    CHECKS[case["kind"]](case)

@@ -1,0 +1,121 @@
+"""Reading and checking Natural Questions' files."""
+
+import gzip
+import json
+
+import pytest
+
+from etcmodel.tasks.nq import examples, raw_data
+from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, original_layout, raw_example
+
+
+def write_lines(path, *raws):
+    path.write_text("".join(f"{json.dumps(raw)}\n" for raw in raws), encoding="utf-8")
+    return str(path)
+
+
+class TestParseExample:
+    def test_both_layouts_give_the_same_example(self):
+        simplified = raw_data.parse_example(raw_example())
+        assert raw_data.parse_example(original_layout(raw_example())) == simplified
+        assert simplified.words[3:6] == ("<P>", "it", "opened")
+        assert [word for word, tag in zip(simplified.words, simplified.is_html, strict=True) if tag]
+        assert simplified.is_html[:4] == (True, False, True, True)
+
+    def test_only_tags_are_html_in_the_simplified_layout(self):
+        text = '<Th_colspan="2"> < 3 <- a<b </Th>'
+        page = raw_example(document_text=text, long_answer_candidates=[], annotations=[])
+        assert raw_data.parse_example(page).is_html == (True, *[False] * 4, True)
+
+    def test_labels_may_be_missing_and_ids_may_be_negative_or_text(self):
+        raw = raw_example(example_id="-7738110294")
+        del raw["annotations"]
+        example = raw_data.parse_example(raw)
+        assert (example.example_id, example.annotations) == (-7738110294, ())
+
+    def test_several_annotations_are_kept_in_order(self):
+        raw = raw_example(annotations=[annotation(), NO_ANSWER, annotation((10, 19), (), "yes", 1)])
+        example = raw_data.parse_example(raw)
+        assert [note.yes_no for note in example.annotations] == ["NONE", "NONE", "YES"]
+        assert example.annotations[1].long_answer == raw_data.NO_SPAN
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"example_id": None}, "example_id"),
+            ({"example_id": 2**63}, "64-bit"),
+            ({"question_text": "  "}, "example 17: field `question_text`.*not empty"),
+            ({"document_text": ""}, "example 17: the page is empty"),
+            ({"document_text": 3}, "field `document_text` must be a string"),
+            ({"document_tokens": [{"token": "a"}]}, "`document_tokens` has no 'html_token'"),
+            ({"document_tokens": [{"token": 1, "html_token": True}]}, "strings as tokens"),
+            ({"long_answer_candidates": None}, "long_answer_candidates` must be a list"),
+            (
+                {"long_answer_candidates": [{"start_token": 20, "end_token": 23}]},
+                r"long_answer_candidates\[0\]` lies outside the page of 22 tokens",
+            ),
+            ({"annotations": [annotation((3, 30))]}, r"annotations\[0\]` lies outside the page"),
+            (
+                {"annotations": [annotation(short_answers=((7, 7),))]},
+                r"annotations\[0\]` lies outside the page",
+            ),
+            (
+                {"annotations": [annotation(candidate_index=5)]},
+                "candidate_index` must be -1 or the index of one of the 5 candidates",
+            ),
+            ({"annotations": [annotation(yes_no="MAYBE")]}, "yes_no_answer` must be in"),
+            ({"annotations": [{"short_answers": []}]}, "long_answer` must be an object"),
+        ],
+    )
+    def test_names_what_is_malformed(self, changes, message):
+        with pytest.raises(ValueError, match=message):
+            raw_data.parse_example(raw_example(**changes))
+
+    def test_names_a_missing_field(self):
+        raw = raw_example()
+        del raw["document_text"]
+        with pytest.raises(ValueError, match="neither `document_tokens` nor `document_text`"):
+            raw_data.parse_example(raw)
+        with pytest.raises(ValueError, match="must be a JSON object"):
+            raw_data.parse_example([1])
+
+
+class TestReadLines:
+    def test_plain_and_compressed_files_give_the_same_examples(self, tmp_path):
+        plain = write_lines(tmp_path / "a.jsonl", raw_example(), raw_example(example_id=18))
+        packed = tmp_path / "a.jsonl.gz"
+        packed.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes() + b"\n"))
+        read = list(examples.read_examples(plain))
+        assert [example.example_id for example in read] == [17, 18]
+        assert list(examples.read_examples(str(packed))) == read
+
+    def test_is_lazy(self, tmp_path):
+        path = tmp_path / "a.jsonl"
+        path.write_bytes(b"first\n" + b"second\n" * 100_000)
+        lines = raw_data.read_lines(str(path))
+        assert next(lines) == "first\n"
+        lines.close()
+
+    def test_a_truncated_gzip_file_is_named(self, tmp_path):
+        path = tmp_path / "cut.jsonl.gz"
+        whole = gzip.compress(json.dumps(raw_example()).encode() * 50 + b"\n")
+        path.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ValueError, match=r"cut.jsonl.gz: broken gzip file"):
+            list(raw_data.read_lines(str(path)))
+
+    def test_a_file_that_is_no_gzip_is_named(self, tmp_path):
+        path = tmp_path / "plain.jsonl.gz"
+        path.write_text("{}")
+        with pytest.raises(ValueError, match=r"plain.jsonl.gz: broken gzip file"):
+            list(raw_data.read_lines(str(path)))
+
+    def test_invalid_utf8_and_malformed_json_are_told_by_line(self, tmp_path):
+        path = tmp_path / "a.jsonl"
+        path.write_bytes(b'{"example_id": "\xff"}\n{"example_id"\n')
+        first, second = raw_data.read_lines(str(path))
+        with pytest.raises(ValueError, match="not valid UTF-8 at character 16"):
+            raw_data.parse_line(first)
+        with pytest.raises(ValueError, match="malformed JSON at column"):
+            raw_data.parse_line(second)
+        with pytest.raises(ValueError, match=r"a.jsonl: example 1: the line is not valid UTF-8"):
+            list(examples.read_examples(str(path)))

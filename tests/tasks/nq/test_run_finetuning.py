@@ -1,0 +1,258 @@
+"""The programs of the task, run as a user runs them on generated data and on a true example."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from absl import flags
+
+from etcmodel.finetuning import program as finetuning_program
+from etcmodel.tasks.nq import evaluate, examples, gold, predict, preprocess, task
+from etcmodel.tools import make_demo_data
+
+SHARED = pathlib.Path(__file__).parents[4] / "shared"
+REAL_EXAMPLE = SHARED / "real" / "nq_simplified_1.jsonl"
+NUM_TRAIN, NUM_DEV = 480, 80
+LENGTHS = {"seq_len": 128, "global_seq_len": 32, "question_len": 16, "stride": 64}
+ETC_CONFIG = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "local_radius": 16,
+    "relative_pos_max_distance": 12,
+    "relative_vocab_size": 32,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+# What a server that has nothing but TensorFlow does.
+SERVE = """
+import json, sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+records = list(tf.data.TFRecordDataset(sys.argv[2]).take(3))
+outputs = model.signatures["serving_default"](examples=tf.stack(records))
+assert not any(name.startswith("etcmodel") for name in sys.modules)
+print(json.dumps({name: outputs[name].numpy().tolist() for name in sys.argv[3:]}))
+"""
+
+
+def start(*command):
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    return subprocess.Popen(
+        [sys.executable, *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def start_program(module, **arguments):
+    """Starts a program of the task."""
+    given = [f"--{name}={value}" for name, value in arguments.items()]
+    return start("-m", f"etcmodel.tasks.nq.{module}", *given)
+
+
+def finish(process, returncode=0):
+    """Waits for a program: what it printed, and what it logged."""
+    stdout, stderr = process.communicate()
+    assert process.returncode == returncode, stderr[-3000:]
+    return stdout, stderr
+
+
+@pytest.fixture(scope="module")
+def preprocessed(tmp_path_factory):
+    """Generated data, its records and a model's configuration."""
+    folder = tmp_path_factory.mktemp("generated")
+    paths = make_demo_data.make_demo_data(
+        dataset="nq", output_dir=str(folder), num_train=NUM_TRAIN, num_dev=NUM_DEV, seed=3
+    )
+    running = [
+        start_program(
+            "preprocess",
+            input_pattern=paths[split],
+            output_prefix=folder / split,
+            vocab_file=paths["vocab"],
+            is_training=split == "train",
+            direct_num_workers=2 if split == "train" else 1,
+            num_shards=2,
+            **LENGTHS,
+        )
+        for split in ("train", "dev")
+    ]
+    running.append(
+        start_program(
+            "make_gold_cache", gold_path=paths["dev"], gold_cache_path=folder / "gold.jsonl.gz"
+        )
+    )
+    for process in running:
+        finish(process)
+    vocab_size = len(pathlib.Path(paths["vocab"]).read_text(encoding="utf-8").splitlines())
+    config = folder / "etc_config.json"
+    config.write_text(json.dumps({**ETC_CONFIG, "vocab_size": vocab_size}))
+    return {"folder": folder, **paths}
+
+
+@pytest.fixture(scope="module")
+def trained(preprocessed):
+    """The same with a trained, evaluated and exported model, and the printed metrics."""
+    folder = preprocessed["folder"]
+    model = {
+        "etc_config_file": folder / "etc_config.json",
+        "vocab_file": preprocessed["vocab"],
+        "max_seq_length": LENGTHS["seq_len"],
+        "max_global_seq_length": LENGTHS["global_seq_len"],
+        "question_len": LENGTHS["question_len"],
+        "stride": LENGTHS["stride"],
+        "mask_long_output": True,
+        "initialization": "mimetic",
+        "output_dir": folder / "model",
+    }
+    finish(
+        start_program(
+            "run_finetuning",
+            run_mode="train",
+            train_precomputed_file=folder / "train-*.tfrecord",
+            train_batch_size=16,
+            learning_rate=4e-3,
+            num_train_epochs=3,
+            **model,
+        )
+    )
+    evaluating = start_program(
+        "run_finetuning",
+        run_mode="evaluate",
+        predict_precomputed_file=folder / "dev-*.tfrecord",
+        gold_cache_path=folder / "gold.jsonl.gz",
+        curve_plot_file=folder / "curves.png",
+        **model,
+    )
+    exporting = start_program("run_finetuning", run_mode="export", **model)
+    printed, _ = finish(evaluating)
+    finish(exporting)
+    return {**preprocessed, "metrics": json.loads(printed.splitlines()[-1])}
+
+
+def baseline_metrics(dev):
+    """The best that one gets without reading: some fixed candidate, always yes or always no."""
+    annotations = gold.read_gold(dev)
+    pages = list(examples.read_examples(dev))
+    scores = {"long": [], "short": []}
+    for index in range(4):
+        predictions = []
+        for page in pages:
+            candidate = page.candidates[min(index, len(page.candidates) - 1)]
+            predictions.append(
+                {
+                    "example_id": page.example_id,
+                    "long_answer": {"start_token": candidate.start, "end_token": candidate.end},
+                    "long_answer_score": 1.0,
+                    "short_answers": [],
+                    "short_answers_score": 1.0,
+                    "yes_no_answer": ("yes", "no")[index % 2],
+                }
+            )
+        metrics = evaluate.metrics(annotations, {"predictions": predictions})
+        for kind, values in scores.items():
+            values.append(metrics[f"{kind}-best-threshold-f1"])
+    return {kind: max(values) for kind, values in scores.items()}
+
+
+def test_a_small_model_learns_long_and_short_answers(trained):
+    baseline = baseline_metrics(trained["dev"])  # About 0.2 and 0.15.
+    metrics = trained["metrics"]
+    assert metrics["long-best-threshold-f1"] > 2 * baseline["long"]
+    assert metrics["short-best-threshold-f1"] > 2 * baseline["short"]
+    assert metrics["long-answer-n"] == NUM_DEV
+    assert (trained["folder"] / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained):
+    folder = trained["folder"]
+    questions = folder / "questions.jsonl"
+    with open(trained["dev"], encoding="utf-8") as file, questions.open("w") as unlabelled:
+        for line in file:
+            raw = json.loads(line)
+            del raw["annotations"]
+            unlabelled.write(json.dumps(raw) + "\n")
+    predicting = start_program(
+        "run_finetuning",
+        run_mode="predict",
+        export_dir=folder / "model" / "export",
+        input_file=questions,
+        predictions_file=folder / "answers.json",
+    )
+    wanted = ("answer_type_logits", "sa_start_pred")
+    (export,) = (folder / "model" / "export").iterdir()
+    record_file = folder / "dev-00000-of-00002.tfrecord"
+    serving = start("-c", SERVE, export, record_file, *wanted)
+    printed, _ = finish(predicting)
+    assert printed.splitlines()[-1] == f"{NUM_DEV} predictions: {folder / 'answers.json'}"
+    answers = by_id(json.loads((folder / "answers.json").read_text()))
+    expected = by_id(json.loads((folder / "model" / "predictions.json").read_text()))
+    assert set(answers) == set(expected)
+    for example_id, answer in answers.items():
+        scores = ("long_answer_score", "short_answers_score")
+        for name in scores:
+            assert answer[name] == pytest.approx(expected[example_id][name], abs=1e-3)
+    served = json.loads(finish(serving)[0].splitlines()[-1])
+    assert [len(served[name]) for name in wanted] == [3, 3]
+    assert len(served["answer_type_logits"][0]) == 5
+
+    predictor = predict.NqPredictor(str(folder / "model" / "export"), max_short_answer_len=1)
+    one = next(examples.read_examples(str(questions)))
+    (prediction,) = predictor.predict([one])["predictions"]
+    lengths = [s["end_token"] - s["start_token"] for s in prediction["short_answers"]]
+    assert prediction["example_id"] == one.example_id and set(lengths) <= {1}
+
+
+def by_id(predictions):
+    return {prediction["example_id"]: prediction for prediction in predictions["predictions"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"run_mode": "train"}, "--run_mode=train also needs --output_dir"),
+        (
+            {"run_mode": "predict", "export_dir": "/none", "input_file": "/none"},
+            "--input_file: no such file",
+        ),
+        (
+            {"run_mode": "evaluate", "output_dir": "x", "etc_config_file": "y"},
+            "--run_mode=evaluate also needs --predict_precomputed_file, --gold_cache_path",
+        ),
+    ],
+)
+def test_wrong_flags_are_named_in_one_line(arguments, message, capsys):
+    program = finetuning_program.Program(task.NqTask, predict.NqPredictor, flags.FlagValues())
+    program.define_flags({}, {})
+    program.flag_values(["run_finetuning", *(f"--{n}={v}" for n, v in arguments.items())])
+    with pytest.raises(SystemExit):
+        program.main([])
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+@pytest.mark.skipif(not REAL_EXAMPLE.exists(), reason="the true example is not beside the checkout")
+def test_a_true_page_goes_through_preprocessing_and_prediction(trained, tmp_path):
+    (statistics,) = preprocess.run(
+        preprocess.PreprocessOptions(
+            input_pattern=str(REAL_EXAMPLE),
+            output_prefix=str(tmp_path / "real"),
+            vocab_file=str(SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"),
+            num_shards=1,
+            strict=True,
+        )
+    )
+    assert statistics["examples_written"] == 1 and statistics["mean_page_tokens"] > 2500
+    assert statistics["candidates_without_global_token"] == 0
+    predictor = predict.NqPredictor(str(trained["folder"] / "model" / "export"))
+    (example,) = examples.read_examples(str(REAL_EXAMPLE))
+    (prediction,) = predictor.predict([example], batch_size=16)["predictions"]
+    assert prediction["example_id"] == 5328212470870865242
+    span = prediction["long_answer"]
+    assert 0 <= span["start_token"] < span["end_token"] <= len(example.words)

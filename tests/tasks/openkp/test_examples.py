@@ -1,0 +1,194 @@
+"""From pages to features: the layout, the fixed faults, the errors, a true page."""
+
+import pathlib
+
+import pytest
+
+from etcmodel.models import tokenization
+from etcmodel.tasks.openkp import examples, layout, raw_data
+from etcmodel.tasks.openkp.config import FLOAT_FEATURES
+from tests.tasks.openkp.pages import page
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+REAL_FILE = ROOT.parent / "shared" / "real" / "openkp_1.jsonl"
+BERT_VOCAB = ROOT.parent / "shared" / "reference" / "vocab" / "bert_uncased_vocab.txt"
+
+PIECES = "[PAD] [g] [UNK] a red rose green bush ##es in the garden con ##cat cat"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_text(PIECES.replace(" ", "\n"), encoding="utf-8")
+    return tokenization.FullTokenizer(str(path))
+
+
+@pytest.fixture(scope="module")
+def tokenize_word(tokenizer):
+    return layout.WordTokenizer(tokenizer)
+
+
+def convert(tokenize_word, raw, **fields):
+    fields = {"long_max_length": 12, "global_max_length": 4, "url_max_code_points": 24, **fields}
+    config = examples.OpenKpInputConfig(**fields)
+    return examples.make_features(examples.parse_example(raw), config, tokenize_word)
+
+
+def labels(converted):
+    features = converted.features
+    columns = zip(features["label_start_idx"], features["label_phrase_len"], strict=True)
+    return [label for label in columns if label != (-1, -1)]
+
+
+class TestFeatures:
+    def test_layout_of_a_page(self, tokenizer, tokenize_word):
+        raw = page("A Red rose", "garden bushes", key_phrases=[["red", "rose"], ["bushes"]])
+        converted = convert(tokenize_word, raw, long_max_length=8)
+        features = converted.features
+        assert tokenizer.convert_ids_to_tokens(features["long_token_ids"]) == (
+            ["a", "red", "rose", "garden", "bush", "##es", "[PAD]", "[PAD]"]
+        )
+        assert features["long_input_mask"] == [1, 1, 1, 1, 1, 1, 0, 0]
+        assert features["long_word_idx"] == [0, 1, 2, 3, 4, 4, 0, 0]
+        assert features["long_vdom_idx"] == [0, 0, 0, 1, 1, 1, 0, 0]
+        assert features["long_word_input_mask"] == [1, 1, 1, 1, 1, 0, 0, 0]
+        assert features["global_token_ids"] == [1, 1, 1, 1]
+        assert features["global_input_mask"] == [1, 1, 0, 0]
+        assert features["global_font_ids"] == [13, 13, 0, 0]
+        assert labels(converted) == [(1, 2), (4, 1)]
+        assert "".join(map(chr, features["url_code_points"][:20])) == raw["url"]
+        assert features["url_code_points"][20:] == [-1] * 4
+        assert (converted.num_long_tokens, converted.num_global_tokens) == (6, 2)
+
+    def test_first_occurrences_ignore_case_and_go_on_in_the_padding(self, tokenize_word):
+        raw = page("red rose", "Red Rose red")
+        features = convert(tokenize_word, raw, long_max_length=7, kp_max_length=2).features
+        assert features["long_word_first_occurrence"] == (
+            [0, 1, 0, 1, 0, 5, 6] + [0, 1, 0, 1, 4, 5, 6]
+        )
+
+    def test_fixed_blocks_need_no_vdom_and_have_no_visual_features(self, tokenize_word):
+        raw = page("a red rose in the garden", VDOM="nonsense")
+        features = convert(tokenize_word, raw, fixed_block_len=4).features
+        assert features["long_vdom_idx"][:6] == [0, 0, 0, 0, 1, 1]
+        assert features["global_input_mask"] == [1, 1, 0, 0]
+        assert not set(FLOAT_FEATURES) & set(features)
+
+    def test_a_page_is_cut_where_the_global_input_is_full(self, tokenize_word):
+        raw = page("red rose", "in", "the", "garden", "bush")
+        converted = convert(tokenize_word, raw, global_max_length=3)
+        assert sum(converted.features["long_word_input_mask"]) == 4
+        assert converted.num_words_left_out == 2
+
+    def test_counts_phrases_that_are_not_in_the_input(self, tokenize_word):
+        raw = page("red rose in the garden", key_phrases=[["garden"], ["red"], ["moon"]])
+        converted = convert(tokenize_word, raw, long_max_length=3)
+        assert labels(converted) == [(0, 1)]
+        assert converted.num_phrases_not_found == 2
+
+    def test_inference_drops_nothing(self, tokenize_word):
+        for key_phrases in ([["moon"]], []):
+            raw = page("a red rose", key_phrases=key_phrases)
+            assert labels(convert(tokenize_word, raw, is_training=False)) == []
+
+    def test_training_drops_a_page_without_a_phrase_in_the_input(self, tokenize_word):
+        converted = convert(tokenize_word, page("a red rose", key_phrases=[["moon"]]))
+        assert converted.features is None
+        assert converted.drop_reason == "no_key_phrase_in_input"
+
+
+class TestFixedFaults:
+    """Each with the release's behaviour beside it."""
+
+    @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 2)]), (True, None)])
+    def test_a_phrase_may_cross_elements(self, tokenize_word, compatible, found):
+        converted = convert(tokenize_word, page("a red", "rose"), release_compatible=compatible)
+        assert (converted.features and labels(converted)) == found
+
+    @pytest.mark.parametrize(("compatible", "place"), [(False, 0), (True, 3)])
+    def test_occurrences_may_cross_elements(self, tokenize_word, compatible, place):
+        raw = page("red", "rose in red rose", key_phrases=[["rose"]])
+        features = convert(
+            tokenize_word, raw, kp_max_length=2, release_compatible=compatible
+        ).features
+        assert features["long_word_first_occurrence"][12 + 3] == place
+
+    @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 1)]), (True, [(0, 1)])])
+    def test_fixed_blocks_find_whole_words(self, tokenize_word, compatible, found):
+        raw = page("concat cat", key_phrases=[["cat"]])
+        converted = convert(tokenize_word, raw, fixed_block_len=4, release_compatible=compatible)
+        assert labels(converted) == found
+
+    @pytest.mark.parametrize(("compatible", "num_places"), [(False, 60), (True, 0)])
+    def test_fixed_blocks_have_first_occurrences(self, tokenize_word, compatible, num_places):
+        raw = page("a red rose")
+        features = convert(
+            tokenize_word, raw, fixed_block_len=4, release_compatible=compatible
+        ).features
+        assert len(features["long_word_first_occurrence"]) == num_places
+
+    @pytest.mark.parametrize(("compatible", "num_words"), [(False, 5), (True, 2)])
+    def test_an_element_is_cut_where_the_long_input_is_full(
+        self, tokenize_word, compatible, num_words
+    ):
+        raw = page("red rose", "in the garden a bush")
+        converted = convert(tokenize_word, raw, long_max_length=5, release_compatible=compatible)
+        assert sum(converted.features["long_word_input_mask"]) == num_words
+
+    @pytest.mark.parametrize("compatible", [False, True])
+    def test_of_many_key_phrases_three_are_kept(self, tokenize_word, compatible):
+        key_phrases = [["moon"], ["garden"], ["red"], ["rose"], ["a"]]
+        raw = page("a red rose garden", key_phrases=key_phrases)
+        converted = convert(tokenize_word, raw, release_compatible=compatible)
+        if compatible:
+            assert converted.drop_reason == "too_many_key_phrases"
+        else:
+            assert labels(converted) == [(3, 1), (1, 1), (2, 1)]
+
+    @pytest.mark.parametrize(("compatible", "found"), [(False, [(0, 1)]), (True, [(0, 1), (0, 3)])])
+    def test_no_label_is_too_long_for_the_model(self, tokenize_word, compatible, found):
+        raw = page("a red rose", key_phrases=[["a", "red", "rose"], ["a"]])
+        converted = convert(tokenize_word, raw, kp_max_length=2, release_compatible=compatible)
+        assert labels(converted) == found
+
+    @pytest.mark.parametrize("compatible", [False, True])
+    def test_training_needs_labels(self, tokenize_word, compatible):
+        raw = page("a red rose", KeyPhrases=None)
+        if compatible:
+            assert labels(convert(tokenize_word, raw, release_compatible=True)) == []
+        else:
+            with pytest.raises(ValueError, match="has no key phrases .*--is_training=false"):
+                convert(tokenize_word, raw)
+
+
+class TestErrors:
+    def test_a_malformed_vdom_names_the_page(self, tokenize_word):
+        with pytest.raises(ValueError, match="page 'http://example.org/1': field `VDOM` is malfo"):
+            convert(tokenize_word, page("a red rose", VDOM="[{"))
+
+    def test_a_url_that_does_not_fit(self, tokenize_word):
+        with pytest.raises(ValueError, match="has 20 characters, more than url_max_code_points=9"):
+            convert(tokenize_word, page("a red rose"), url_max_code_points=9)
+
+    def test_lengths_below_one(self):
+        with pytest.raises(ValueError, match="`fixed_block_len` must be at least 1"):
+            examples.OpenKpInputConfig(fixed_block_len=0)
+
+    def test_a_vocabulary_without_its_special_tokens(self, tmp_path):
+        path = tmp_path / "vocab.txt"
+        path.write_text("[PAD]\na\n")
+        config = examples.OpenKpInputConfig()
+        with pytest.raises(ValueError, match=r"lacks the tokens \[UNK\]"):
+            config.check_vocabulary(tokenization.FullTokenizer(str(path)))
+
+
+@pytest.mark.skipif(not REAL_FILE.exists(), reason="the true page is not here")
+def test_a_true_page():
+    (example,) = raw_data.read_examples(REAL_FILE)
+    tokenize_word = layout.WordTokenizer(tokenization.FullTokenizer(str(BERT_VOCAB)))
+    config = examples.OpenKpInputConfig()
+    converted = examples.make_features(example, config, tokenize_word)
+    found = [" ".join(example.words[start : start + length]) for start, length in labels(converted)]
+    assert found == ["Doctor Appointment", "Web Application"]
+    assert converted.num_words_left_out == 0
+    assert converted.num_global_tokens == 69

@@ -1,0 +1,172 @@
+"""The loss over n-grams, against references in NumPy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.tasks.openkp import loss, phrases
+
+KP_MAX_LENGTH = 3
+
+
+def softmax_cross_entropy(logits, probs):
+    """-sum(probs * log_softmax(logits)) of dicts by phrase."""
+    values = np.array(list(logits.values()), np.float64)
+    log_sum = np.log(np.sum(np.exp(values - values.max()))) + values.max()
+    return -sum(probs[phrase] * (logits[phrase] - log_sum) for phrase in logits)
+
+
+def numpy_loss(words, logits, labels, mass, occurrences):
+    """The loss of one page, from its words: slow and obvious.
+
+    Args:
+        words: list of str.
+        logits: float [KP_MAX_LENGTH, length].
+        labels: list of tuples of str.
+        occurrences: 'first' or 'max'.
+    """
+    by_phrase = {}
+    for size in range(1, KP_MAX_LENGTH + 1):
+        for start in range(len(words) - size + 1):
+            phrase = tuple(words[start : start + size])
+            key = phrase if occurrences == "max" or phrase not in by_phrase else (start, phrase)
+            value = float(logits[size - 1, start])
+            by_phrase[key] = max(value, by_phrase.get(key, -np.inf))
+    share = mass / len(by_phrase)
+    probs = dict.fromkeys(by_phrase, share / (1 + mass))
+    for label in labels:
+        probs[label] += 1 / len(labels) / (1 + mass)
+    return softmax_cross_entropy(by_phrase, probs)
+
+
+def batch_of(pages, length):
+    """Features of pages, (words, labels) each."""
+    features = {
+        name: []
+        for name in (
+            "label_start_idx",
+            "label_phrase_len",
+            "long_word_input_mask",
+            "long_word_first_occurrence",
+        )
+    }
+    for words, labels in pages:
+        starts = [phrases.find(list(label), words) for label in labels]
+        padding = [-1] * (3 - len(labels))
+        features["label_start_idx"].append(starts + padding)
+        features["label_phrase_len"].append([len(label) for label in labels] + padding)
+        rest = length - len(words)
+        features["long_word_input_mask"].append([1] * len(words) + [0] * rest)
+        rows = phrases.first_occurrences(words, KP_MAX_LENGTH)
+        rest = list(range(len(words), length))
+        features["long_word_first_occurrence"].append([i for row in rows for i in row + rest])
+    return {name: tf.constant(values, tf.int32) for name, values in features.items()}
+
+
+def masked(logits, pages):
+    """Logits as the model gives them."""
+    logits = logits.copy()
+    for row, (words, _) in enumerate(pages):
+        for size in range(1, KP_MAX_LENGTH + 1):
+            logits[row, size - 1, max(0, len(words) - size + 1) :] = loss.MASKED_LOGIT
+    return logits
+
+
+@st.composite
+def labelled_page(draw):
+    words = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=8))
+    labels = set()
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(words) - 1))
+        size = draw(st.integers(1, min(KP_MAX_LENGTH, len(words) - start)))
+        labels.add(tuple(words[start : start + size]))
+    return words, sorted(labels)
+
+
+@pytest.mark.parametrize("occurrences", ["first", "max"])
+@given(
+    pages=st.lists(labelled_page(), min_size=1, max_size=3),
+    seed=st.integers(0, 99),
+    mass=st.sampled_from([0.0, 1e-4, 0.5]),
+)
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_matches_slow_reference(occurrences, pages, seed, mass):
+    length = 8
+    shape = (len(pages), KP_MAX_LENGTH, length)
+    logits = np.random.default_rng(seed).normal(scale=3, size=shape).astype(np.float32)
+    logits = masked(logits, pages)
+    actual = loss.loss(
+        {"ngram_logits": tf.constant(logits)},
+        batch_of(pages, length),
+        label_occurrences=occurrences,
+        additive_smoothing_mass=mass,
+    )["loss"]
+    expected = [
+        numpy_loss(words, logits[row], labels, mass, occurrences)
+        for row, (words, labels) in enumerate(pages)
+    ]
+    np.testing.assert_allclose(actual, np.mean(expected), rtol=1e-4, atol=1e-4)
+
+
+def one_page(words, labels, length=6):
+    pages = [(words.split(), labels)]
+    shape = (1, KP_MAX_LENGTH, length)
+    logits = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+    return tf.Variable(masked(logits, pages)), batch_of(pages, length)
+
+
+def gradient(logits, features, **options):
+    with tf.GradientTape() as tape:
+        value = loss.loss({"ngram_logits": tf.convert_to_tensor(logits)}, features, **options)
+    return tape.gradient(value["loss"], logits).numpy()
+
+
+def test_max_loss_raises_the_best_occurrence_and_first_loss_the_first():
+    logits, features = one_page("a b a b", [("a",)])
+    logits[0, 0, 2].assign(5.0)
+    by_max = gradient(logits, features, label_occurrences="max")
+    assert by_max[0, 0, 2] < 0 == by_max[0, 0, 0]
+    by_first = gradient(logits, features, label_occurrences="first")
+    assert by_first[0, 0, 0] < 0 < by_first[0, 0, 2]
+
+
+def test_smoothing_ignores_padding_unless_as_in_the_release():
+    logits, features = one_page("a b", [("a",)])
+    plain = loss.loss({"ngram_logits": logits}, features, additive_smoothing_mass=0.0)["loss"]
+    smoothed = loss.loss({"ngram_logits": logits}, features)["loss"]
+    released = loss.loss({"ngram_logits": logits}, features, release_compatible=True)["loss"]
+    assert abs(smoothed - plain) < 1e-3
+    # 15 of the 18 n-grams lie in the padding: 15 / 18 of the mass of 1e-4 meets about -10,000.
+    assert 0.7 < released - plain < 0.9
+
+
+def test_a_page_without_labels_adds_nothing_unless_as_in_the_release():
+    logits, features = one_page("a b", [])
+    assert loss.loss({"ngram_logits": logits}, features)["loss"] == 0
+    assert not np.any(gradient(logits, features))
+    assert loss.loss({"ngram_logits": logits}, features, release_compatible=True)["loss"] > 0
+
+
+def test_graph_and_xla_agree_with_eager():
+    logits, features = one_page("a b a b", [("a", "b")])
+    for occurrences in loss.LABEL_OCCURRENCES:
+
+        def value(logits, features, occurrences=occurrences):
+            outputs = {"ngram_logits": logits}
+            return loss.loss(outputs, features, label_occurrences=occurrences)["loss"]
+
+        eager = value(logits, features)
+        compiled = tf.function(value, jit_compile=True)(logits, features)
+        np.testing.assert_allclose(compiled, eager, rtol=1e-5)
+
+
+def test_unknown_choices_are_refused():
+    logits, features = one_page("a b", [("a",)])
+    with pytest.raises(ValueError, match="`label_occurrences` must be one of .*'best'"):
+        loss.loss({"ngram_logits": logits}, features, label_occurrences="best")
+    with pytest.raises(ValueError, match="The release has no max loss"):
+        loss.loss(
+            {"ngram_logits": logits}, features, label_occurrences="max", release_compatible=True
+        )

@@ -1,0 +1,190 @@
+"""The programs of the task, run as a user runs them."""
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from etcmodel import preprocessing
+from etcmodel.preprocessing import program
+from etcmodel.tasks.openkp import evaluate, examples, predict, preprocess
+from etcmodel.tools import make_demo_data
+
+REAL_FILE = pathlib.Path(__file__).parents[4] / "shared" / "real" / "openkp_1.jsonl"
+LENGTHS = {"long_max_length": 104, "global_max_length": 16}
+CONFIG = {
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "local_radius": 8,
+    "relative_pos_max_distance": 4,
+    "relative_vocab_size": 12,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+# Nothing but TensorFlow: from a record to the words of the best phrase.
+TENSORFLOW_ONLY = """
+import json, sys
+import tensorflow as tf
+
+records, pages, export = sys.argv[1:]
+assert "etcmodel" not in sys.modules
+serve = tf.saved_model.load(export).signatures["serving_default"]
+batch = list(tf.data.TFRecordDataset(records).take(3).as_numpy_iterator())
+outputs = serve(examples=tf.constant(batch))
+with open(pages) as file:
+    texts = [json.loads(line)["text"].lower().split() for line, _ in zip(file, batch)]
+for words, starts, lengths in zip(texts, outputs["top_start_idx"], outputs["top_phrase_len"]):
+    print(" ".join(words[starts[0] : starts[0] + lengths[0]]))
+"""
+
+
+def run(module, **arguments):
+    """Runs a program of the task: the finished process."""
+    flags = [f"--{name}={value}" for name, value in arguments.items()]
+    command = [sys.executable, "-m", f"etcmodel.tasks.openkp.{module}", *flags]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def succeed(module, **arguments):
+    done = run(module, **arguments)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+def most_frequent_phrases(page):
+    """The baseline: the pairs of words that a page repeats most often, the earliest first."""
+    words = page.text.lower().split()
+    counts = collections.Counter(zip(words, words[1:], strict=False))
+    return [" ".join(pair) for pair, _ in counts.most_common(5)]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with raw data, config, records, a trained model and its evaluation."""
+    folder = tmp_path_factory.mktemp("openkp")
+    paths = make_demo_data.make_demo_data(
+        dataset="openkp", output_dir=folder, num_train=800, num_dev=60, seed=3
+    )
+    vocab = pathlib.Path(paths["vocab"])
+    config = {**CONFIG, "vocab_size": len(vocab.read_text(encoding="utf-8").splitlines())}
+    (folder / "etc_config.json").write_text(json.dumps(config))
+    succeed(
+        "preprocess",
+        input_patterns=paths["train"],
+        output_dir=folder / "records",
+        bert_vocab_path=vocab,
+        output_num_shards=1,
+        strict=True,
+        **LENGTHS,
+    )
+    preprocess_dev(folder, paths)
+    flags = {
+        "etc_config_file": folder / "etc_config.json",
+        "bert_vocab_path": vocab,
+        "output_dir": folder / "model",
+        **LENGTHS,
+    }
+    trained = succeed(
+        "run_finetuning",
+        run_mode="train",
+        input_tfrecord=folder / "records" / "openkp_train-*",
+        batch_size=8,
+        num_train_epochs=1,
+        learning_rate=4e-3,
+        label_occurrences="max",
+        **flags,
+    )
+    assert "step 100/100" in trained.stderr
+    evaluated = succeed(
+        "run_finetuning",
+        run_mode="evaluate",
+        eval_input_tfrecord=folder / "records" / "openkp_dev-*",
+        eval_text_example_path=paths["dev"],
+        predictions_file=folder / "evaluated.jsonl",
+        **flags,
+    )
+    metrics = json.loads(evaluated.stdout.splitlines()[-1])
+    succeed("run_finetuning", run_mode="export", **flags)
+    return {"folder": folder, "flags": flags, "dev": paths["dev"], "metrics": metrics}
+
+
+def preprocess_dev(folder, paths):
+    """The same without a process of its own, which takes seconds to start."""
+    options = preprocess.PreprocessOptions(
+        input_pattern=paths["dev"],
+        output_dir=str(folder / "records"),
+        vocab_file=paths["vocab"],
+        num_shards=1,
+        is_training=False,
+        strict=True,
+        long_seq_length=LENGTHS["long_max_length"],
+        global_seq_length=LENGTHS["global_max_length"],
+    )
+    preprocessing.run(program.make_job(options, *preprocess.load_parts()))
+
+
+def read_predictions(path):
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {line["url"]: [phrase for (phrase,) in line["KeyPhrases"]] for line in lines}
+
+
+def test_learns_to_find_key_phrases_far_better_than_by_counting(made):
+    gold = list(map(evaluate.TextExample.of, examples.read_examples(made["dev"])))
+    counted = {page.url: most_frequent_phrases(page) for page in gold}
+    baseline = evaluate.metrics(gold, counted)["f1@3"]
+    assert baseline < 0.4
+    assert made["metrics"]["f1@3"] > baseline + 0.25
+    by_hand = evaluate.metrics(gold, read_predictions(made["folder"] / "evaluated.jsonl"))
+    assert by_hand == made["metrics"]
+
+
+def test_an_export_predicts_raw_pages_as_the_evaluation_did(made):
+    folder = made["folder"]
+    unlabelled = folder / "unlabelled.jsonl"
+    with open(made["dev"], encoding="utf-8") as file, open(unlabelled, "w") as out:
+        for page in map(json.loads, file):
+            del page["KeyPhrases"]
+            out.write(f"{json.dumps(page)}\n")
+        if REAL_FILE.exists():
+            out.write(REAL_FILE.read_text(encoding="utf-8").strip() + "\n")
+    succeed(
+        "run_finetuning",
+        run_mode="predict",
+        export_dir=folder / "model" / "export",
+        predict_input_file=unlabelled,
+        predictions_file=folder / "predictions.jsonl",
+    )
+    predicted = read_predictions(folder / "predictions.jsonl")
+    evaluated = read_predictions(folder / "evaluated.jsonl")
+    assert {url: predicted[url] for url in evaluated} == evaluated
+    if REAL_FILE.exists():
+        (real,) = examples.read_examples(REAL_FILE)
+        text = real.text.lower()
+        assert len(predicted[real.url]) == 5
+        assert all(phrase in text for phrase in predicted[real.url])
+
+    predictor = predict.OpenKpPredictor(str(folder / "model" / "export"), max_kp_predictions=2)
+    with open(unlabelled, encoding="utf-8") as file:
+        page = json.loads(file.readline())
+    assert predictor.predict([page]) == {page["url"]: evaluated[page["url"]][:2]}
+    with pytest.raises(ValueError, match="page 'u': field `VDOM` is missing"):
+        predictor.predict([{"url": "u", "text": "a rose"}])
+
+
+def test_an_export_needs_nothing_but_tensorflow(made):
+    folder = made["folder"]
+    (records,) = (folder / "records").glob("openkp_dev-*.tfrecord")
+    (export,) = (folder / "model" / "export").iterdir()
+    arguments = [str(records), made["dev"], str(export)]
+    done = subprocess.run(
+        [sys.executable, "-c", TENSORFLOW_ONLY, *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    evaluated = read_predictions(folder / "evaluated.jsonl")
+    best = [phrases[0] for phrases in evaluated.values()]
+    assert done.stdout.splitlines() == best[:3]

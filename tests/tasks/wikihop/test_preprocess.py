@@ -1,0 +1,156 @@
+"""The preprocessing of WikiHop's files: sets, skips, errors. The pipeline has tests of its own."""
+
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from etcmodel import finetuning, preprocessing
+from etcmodel.preprocessing import program
+from etcmodel.tasks.wikihop import conversion, examples, inputs, preprocess
+from etcmodel.tools import demo_wikihop
+from tests.tasks.wikihop import tokenizers
+from tests.tasks.wikihop.raw_examples import raw_example
+
+REAL_EXAMPLE = pathlib.Path(__file__).parents[4] / "shared" / "real" / "wikihop_1.json"
+BAD = {
+    "no answer": raw_example(id="no answer", answer="ossel"),
+    "no candidates": raw_example(id="no candidates", candidates=[]),
+    "blank candidate": raw_example(id="blank candidate", candidates=["avaria", " "]),
+    "long query": raw_example(id="long query", query="is far " * 40),
+    "no list": raw_example(id="no list", supports="Ember Mill is old."),
+}
+GOOD = [
+    raw_example(id="good"),
+    raw_example(id="no documents", supports=[]),
+    raw_example(id="empty documents", supports=["", " "]),
+]
+
+
+@pytest.fixture(scope="module")
+def vocab_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocab")
+    return tokenizers.wordpiece(folder).source_file
+
+
+def write(path, raws):
+    path.write_text(json.dumps(raws), encoding="utf-8")
+    return str(path)
+
+
+def run(tmp_path, vocab_file, raws, **fields):
+    """Preprocesses a development set; returns the statistics and the records."""
+    lengths = {"long_seq_length": 64, "global_seq_length": 32}
+    options = preprocess.PreprocessOptions(
+        **{
+            **lengths,
+            "dev_input_pattern": write(tmp_path / "dev.json", raws),
+            "output_prefix": str(tmp_path / "out"),
+            "vocab_file": vocab_file,
+            "direct_num_workers": 1,
+            **fields,
+        }
+    )
+    (set_options,) = options.sets()
+    job = program.make_job(set_options, conversion.ConverterFactory, examples.read_raw_examples)
+    statistics = preprocessing.run(job)
+    names = preprocessing.shard_names(job.output_prefix, job.num_shards)
+    records = [record.numpy() for record in tf.data.TFRecordDataset(names)]
+    return statistics, [tf.train.Example.FromString(record) for record in records]
+
+
+def test_bad_examples_are_counted_and_named_and_the_others_written(tmp_path, vocab_file):
+    raws = [GOOD[0], *BAD.values(), *GOOD[1:]]
+    statistics, records = run(tmp_path, vocab_file, raws)
+    assert (statistics["examples_written"], statistics["examples_bad"]) == (3, len(BAD))
+    for name in BAD:
+        assert sum(f"example {name!r}: " in text for text in statistics["bad_examples"]) == 1
+    ids = [record.features.feature["example_id"].bytes_list.value[0] for record in records]
+    assert ids == [b"good", b"no documents", b"empty documents"]
+    assert statistics["examples_without_mention"] == 2
+
+
+def test_the_first_bad_example_fails_a_strict_run_which_leaves_nothing(tmp_path, vocab_file):
+    with pytest.raises(ValueError, match=r"dev\.json: element 1: example 'no answer': field"):
+        run(tmp_path, vocab_file, [GOOD[0], *BAD.values()], strict=True)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_records_have_what_training_and_evaluation_read(tmp_path, vocab_file):
+    run(tmp_path, vocab_file, GOOD)
+    pattern = str(tmp_path / "out" / "dev-*.tfrecord")
+    config = inputs.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
+    for need_labels in (True, False):
+        finetuning.check_records(pattern, config, need_labels=need_labels)
+    (batch,) = finetuning.make_eval_dataset(pattern, config, batch_size=3)
+    assert batch["example_id"].numpy().tolist() == [b"good", b"no documents", b"empty documents"]
+    longer = inputs.RecordConfig(long_seq_length=65, global_seq_length=32, vocab_size=1000)
+    with pytest.raises(ValueError, match="has 64 values.*--long_seq_len, --global_seq_len"):
+        finetuning.check_records(pattern, longer, need_labels=True)
+
+
+def test_unlabelled_records_are_no_training_records(tmp_path, vocab_file):
+    raw = raw_example()
+    del raw["answer"]
+    run(tmp_path, vocab_file, [raw])
+    config = inputs.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
+    pattern = str(tmp_path / "out" / "dev-*.tfrecord")
+    finetuning.check_records(pattern, config, need_labels=False)
+    with pytest.raises(ValueError, match="the records have no feature `label_id`"):
+        finetuning.check_records(pattern, config, need_labels=True)
+
+
+def raw_sets():
+    """Generated examples, and a true one where it is, by name."""
+    sets = {"generated": demo_wikihop.make_examples(split="dev", num_examples=3, seed=2)}
+    if REAL_EXAMPLE.exists():
+        sets["real"] = json.loads(REAL_EXAMPLE.read_text("utf-8"))
+    return sets
+
+
+@pytest.mark.parametrize("name", raw_sets())
+def test_examples_fit_the_usual_lengths_and_their_candidates_are_found(name, tmp_path, vocab_file):
+    lengths = {"long_seq_length": 8192, "global_seq_length": 430}  # In characters, mostly.
+    statistics, records = run(tmp_path, vocab_file, raw_sets()[name], **lengths)
+    assert statistics["examples_truncated"] == statistics["examples_bad"] == 0
+    for record in records:
+        features = record.features.feature
+        candidates = features["candidates"].bytes_list.value
+        (label,) = features["label_id"].float_list.value
+        assert [candidates[int(label)]] == features["ground_truth_answer"].bytes_list.value
+        linked = {link for link in features["l2g_linked_ids"].int64_list.value if link >= 0}
+        assert linked == set(range(len(candidates)))
+    assert statistics["mean_mentions"] >= 4
+
+
+class TestOptions:
+    def options(self, **fields):
+        given = {"input_pattern": "t.json", "output_prefix": "out", "vocab_file": "v.txt"}
+        return preprocess.PreprocessOptions(**{**given, **fields})
+
+    def test_each_set_has_its_own_prefix_and_shards(self):
+        sets = self.options(dev_input_pattern="d.json", num_shards=7).sets()
+        found = [(s.input_pattern, s.output_prefix, s.num_shards) for s in sets]
+        assert found == [("t.json", "out/train", 7), ("d.json", "out/dev", 1)]
+        (only,) = self.options(input_pattern="", dev_input_pattern="d.json").sets()
+        assert only.output_prefix == "out/dev"
+
+    def test_the_tokenizer_type_chooses_among_vocabularies(self):
+        both = {"vocab_file": "v.txt", "spm_model_file": "s.model"}
+        for kind, spm_model in (("BERT", ""), ("ALBERT", "s.model"), (None, "s.model")):
+            (only,) = self.options(**both, tokenizer_type=kind).sets()
+            assert only.spm_model_file == spm_model
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"input_pattern": ""}, "--input_train_json_filepath or --input_dev_json_filepath"),
+            ({"output_prefix": ""}, "--output_dir_path must be given"),
+            ({"vocab_file": ""}, "Either --vocab_file or --spm_model_path must be given"),
+            ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_path"),
+        ],
+    )
+    def test_missing_flags_are_named(self, fields, message):
+        with pytest.raises(ValueError, match=message):
+            self.options(**fields)

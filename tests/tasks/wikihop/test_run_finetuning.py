@@ -1,0 +1,156 @@
+"""The programs of the task, run as a user runs them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from etcmodel.tasks.wikihop import evaluate, examples, predict
+from etcmodel.tools import make_demo_data
+
+SHARED = pathlib.Path(__file__).parents[4] / "shared"
+REAL_EXAMPLE = SHARED / "real" / "wikihop_1.json"
+LENGTHS = {"long_seq_len": 160, "global_seq_len": 56}
+
+# A program that knows nothing of this package: from records to the positions of the answers.
+TENSORFLOW_ALONE = """
+import json, sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+records = [record.numpy() for record in tf.data.TFRecordDataset(sys.argv[2])]
+outputs = model.signatures["serving_default"](examples=tf.constant(records))
+assert not any(name.startswith(("etcmodel", "tf_keras", "official")) for name in sys.modules)
+print(json.dumps(outputs["answer_ids"].numpy().tolist()))
+"""
+
+
+def run(*command):
+    """Runs a Python program: the finished process."""
+    return subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True)
+
+
+def run_program(module, **arguments):
+    flags = [f"--{name}={value}" for name, value in arguments.items()]
+    return run("-m", f"etcmodel.tasks.wikihop.{module}", *flags)
+
+
+def succeed(done):
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with raw data, vocabulary, config and records, by name."""
+    folder = tmp_path_factory.mktemp("wikihop")
+    paths = make_demo_data.make_demo_data(
+        dataset="wikihop", output_dir=folder, num_train=1000, num_dev=200, seed=1
+    )
+    succeed(
+        run_program(
+            "preprocess",
+            input_train_json_filepath=paths["train"],
+            input_dev_json_filepath=paths["dev"],
+            output_dir_path=folder / "records",
+            vocab_file=paths["vocab"],
+            tokenizer_type="BERT",
+            num_train_shards=2,
+            strict=True,
+            **LENGTHS,
+        )
+    )
+    config = {
+        "vocab_size": len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines()),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        "local_radius": 8,
+        "relative_pos_max_distance": 8,
+        "relative_vocab_size": 24,
+    }
+    (folder / "etc_config.json").write_text(json.dumps(config))
+    return {"folder": folder, **paths}
+
+
+def model_flags(made):
+    return {
+        "source_model_config_file": made["folder"] / "etc_config.json",
+        "vocab_file": made["vocab"],
+        "output_dir": made["folder"] / "model",
+        "hidden_dropout_prob": 0,
+        "attention_probs_dropout_prob": 0,
+        "local_radius": 12,
+        **LENGTHS,
+    }
+
+
+def test_learns_evaluates_exports_and_predicts(made):
+    folder = made["folder"]
+    succeed(
+        run_program(
+            "run_finetuning",
+            run_mode="train",
+            input_tf_records_path=folder / "records" / "train-*.tfrecord",
+            train_batch_size=32,
+            num_train_epochs=4,
+            learning_rate=3e-3,
+            initialization="mimetic",
+            label_smoothing=0.05,
+            **model_flags(made),
+        )
+    )
+    evaluated = succeed(
+        run_program(
+            "run_finetuning",
+            run_mode="evaluate",
+            dev_tf_records_path=folder / "records" / "dev-*.tfrecord",
+            input_dev_json_filepath=made["dev"],
+            eval_batch_size=50,
+            **model_flags(made),
+        )
+    )
+    accuracy = json.loads(evaluated.stdout.splitlines()[-1])["accuracy"]
+    gold = list(examples.read_examples(made["dev"]))
+    guessing = sum(1 / len(example.candidates) for example in gold) / len(gold)  # About 0.18.
+    first = evaluate.metrics(gold, {e.example_id: e.candidates[0] for e in gold})["accuracy"]
+    assert accuracy > 2.5 * max(guessing, first)
+    predictions = json.loads((folder / "model" / "predictions.json").read_text())
+    assert evaluate.metrics(gold, predictions) == {"accuracy": pytest.approx(accuracy)}
+
+    succeed(run_program("run_finetuning", run_mode="export", **model_flags(made)))
+    export = folder / "model" / "export"
+    raws = json.loads(pathlib.Path(made["dev"]).read_text())
+    questions = [{name: raw[name] for name in raw if name != "answer"} for raw in raws]
+    (folder / "questions.json").write_text(json.dumps(questions))
+    succeed(
+        run_program(
+            "run_finetuning",
+            run_mode="predict",
+            export_dir=export,
+            predict_input_json_filepath=folder / "questions.json",
+            predict_output_file_path=folder / "answers.json",
+        )
+    )
+    assert json.loads((folder / "answers.json").read_text()) == predictions
+    served = served_without_the_package(export, folder)
+    candidates = [raw["candidates"][number] for raw, number in zip(raws, served, strict=True)]
+    assert candidates == [predictions[raw["id"]] for raw in raws]
+    if REAL_EXAMPLE.exists():
+        check_real_example(predict.WikiHopPredictor(str(export)))
+
+
+def served_without_the_package(export, folder):
+    (version,) = export.iterdir()
+    (records,) = (folder / "records").glob("dev-*.tfrecord")
+    program = folder / "serve.py"
+    program.write_text(TENSORFLOW_ALONE)
+    return json.loads(succeed(run(program, version, records)).stdout.splitlines()[-1])
+
+
+def check_real_example(predictor):
+    """A true example, spelled in characters and cut to this model's short inputs, is answered."""
+    (raw,) = json.loads(REAL_EXAMPLE.read_text("utf-8"))
+    assert predictor.predict_one(raw) in raw["candidates"]

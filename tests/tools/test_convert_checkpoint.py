@@ -1,0 +1,133 @@
+"""The program that converts checkpoints."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from absl import flags
+
+from etcmodel.checkpoints import sources
+from etcmodel.models import modeling, presets
+from etcmodel.tools import convert_checkpoint
+from tests.checkpoints import berts
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=berts.VOCAB,
+    hidden_size=berts.HIDDEN,
+    num_hidden_layers=berts.LAYERS,
+    num_attention_heads=berts.HEADS,
+    relative_pos_max_distance=0,
+    intermediate_size=berts.INTERMEDIATE,
+)
+TOKENS = "etc_document_bert/token_emb_lookup/embedding_table"
+BERT_TOKENS = "bert.embeddings.word_embeddings.weight"
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return berts.hugging_face_weights()
+
+
+@pytest.fixture
+def arguments(tmp_path, weights):
+    """Flags that lift a small BERT."""
+    config = tmp_path / "config_of_etc.json"
+    config.write_text(CONFIG.to_json_string(), encoding="utf-8")
+    return {
+        "input": berts.write_safetensors(tmp_path, weights),
+        "etc_config_file": config,
+        "output_dir": tmp_path / "new",
+    }
+
+
+def flag_list(arguments):
+    return [f"--{name}={value}" for name, value in arguments.items()]
+
+
+def options_of(arguments):
+    options = flags.FlagValues()
+    convert_checkpoint.define_flags(options)
+    options(["convert_checkpoint", *flag_list(arguments)])
+    return options
+
+
+def run_here(**arguments):
+    """Runs the program in this process."""
+    convert_checkpoint.run(options_of(arguments))
+
+
+def tokens_at(path):
+    return sources.open_source(path).read(TOKENS)
+
+
+def test_bert_is_lifted_and_what_went_where_is_told(arguments, weights, capsys):
+    run_here(**arguments)
+    path = str(arguments["output_dir"] / "model.ckpt")
+    np.testing.assert_array_equal(tokens_at(path), weights[BERT_TOKENS])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert f"{BERT_TOKENS} -> {TOKENS}" in lines
+    assert "bert.pooler.dense.bias -> (not used)" in lines
+    assert lines[-1].endswith(f"variables: {arguments['input']} -> {path}")
+
+
+def test_help_tells_every_flag():
+    command = [sys.executable, "-m", "etcmodel.tools.convert_checkpoint", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    options = flags.FlagValues()
+    convert_checkpoint.define_flags(options)
+    for name in options:
+        assert f"{name}:" in done.stdout
+
+
+def test_a_refusal_is_a_line_and_not_a_traceback(arguments, monkeypatch):
+    monkeypatch.setattr(flags, "FLAGS", options_of({**arguments, "input": "absent.ckpt"}))
+    with pytest.raises(SystemExit, match="^convert_checkpoint: No readable checkpoint at 'absent"):
+        convert_checkpoint.main([])
+
+
+def test_only_overwrite_replaces(arguments):
+    run_here(**arguments)
+    with pytest.raises(ValueError, match=r"exists already. Allow to overwrite it \(--overwrite\)"):
+        run_here(**arguments)
+    run_here(**arguments, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "output_format, name",
+    [("released", "model.ckpt"), ("tf2", "ckpt"), ("safetensors", "model.safetensors")],
+)
+def test_every_format_goes_to_its_file(arguments, weights, output_format, name):
+    run_here(**arguments, output_format=output_format)
+    path = str(arguments["output_dir"] / name)
+    np.testing.assert_array_equal(tokens_at(path), weights[BERT_TOKENS])
+
+
+def test_rows_follow_the_vocabularies(tmp_path, arguments, weights):
+    pieces = [f"word{i}" for i in range(berts.VOCAB)]
+    for name, order in (("source", pieces), ("target", pieces[::-1])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(order) + "\n", encoding="utf-8")
+        arguments[f"{name}_vocab"] = tmp_path / f"{name}.txt"
+    run_here(**arguments)
+    path = str(arguments["output_dir"] / "model.ckpt")
+    np.testing.assert_array_equal(tokens_at(path), weights[BERT_TOKENS][::-1])
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"preset": "etc_base"}, "Give --preset or --etc_config_file, not both"),
+        ({"source_vocab": "vocab.txt"}, "--source_vocab and --target_vocab belong together"),
+    ],
+)
+def test_flags_that_cannot_be_are_refused(arguments, more, message):
+    with pytest.raises(ValueError, match=message):
+        run_here(**{**arguments, **more})
+
+
+def test_a_preset_is_a_config_by_name(arguments, weights, monkeypatch):
+    monkeypatch.setitem(presets.PRESETS, "small", CONFIG)
+    del arguments["etc_config_file"]
+    run_here(**arguments, preset="small")
+    written = modeling.EtcConfig.from_json_file(arguments["output_dir"] / "etc_config.json")
+    assert written == CONFIG
