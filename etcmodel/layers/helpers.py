@@ -5,6 +5,7 @@ import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.ops import activations
+from etcmodel.ops import dense as dense_ops
 from etcmodel.ops import normalization as normalization_ops
 
 __all__ = [
@@ -127,11 +128,9 @@ class DenseLayers(tf_keras.layers.Layer):
         self.use_bias = use_bias
         self.kernel_initializer = tf_keras.initializers.get(kernel_initializer or "glorot_uniform")
         self.bias_initializer = tf_keras.initializers.get(bias_initializer)
-        last = len(self.hidden_sizes) - 1
         self.layers = [
             Dense(
                 size,
-                activation=None if i == last else self.activation,
                 use_bias=use_bias,
                 kernel_initializer=fresh(self.kernel_initializer),
                 bias_initializer=fresh(self.bias_initializer),
@@ -149,10 +148,20 @@ class DenseLayers(tf_keras.layers.Layer):
             size = layer.units
         super().build(input_shape)
 
-    def call(self, inputs):
-        for layer in self.layers:
-            inputs = layer(inputs)
-        return inputs
+    def call(self, inputs, training=None):
+        *outer, size = tensor_utils.get_shape_list(inputs)
+        first, *others = self.layers
+        outputs = first(tf.reshape(inputs, [-1, size]))
+        for layer in others:
+            outputs = self._activated(layer, outputs, training)
+        return tf.reshape(outputs, [*outer, self.hidden_sizes[-1]])
+
+    def _activated(self, layer, inputs, training):
+        """A layer of the activation of its inputs [rows, size]."""
+        if self.activation is activations.gelu and self.use_bias:
+            tensors = cast_all(self, inputs, layer.kernel, layer.bias)
+            return dense_ops.dense_of_gelu(*tensors, training=bool(training))
+        return layer(inputs if self.activation is None else self.activation(inputs))
 
     def get_config(self):
         return {

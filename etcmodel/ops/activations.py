@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel.ops.compilation import compiled_elementwise
 
-__all__ = ["gelu", "gelu_exact"]
+__all__ = ["gelu", "gelu_exact", "gelu_gradient"]
 
 
 def gelu(x):
@@ -23,7 +23,7 @@ def gelu(x):
 @tf.custom_gradient
 def _gelu(x):
     def grad(gradient):
-        return _gelu_gradient(x, gradient)
+        return gelu_gradient(x, gradient)
 
     # TensorFlow's own: without a gradient to take, the CPU computes it inside the matrix product
     # that `x` comes from.
@@ -31,7 +31,8 @@ def _gelu(x):
 
 
 @compiled_elementwise
-def _gelu_gradient(x, gradient):
+def gelu_gradient(x, gradient):
+    """The gradient of the argument of `gelu` from that of its value."""
     dtype, x = x.dtype, tf.cast(x, tf.float32)
     scale, cubic = math.sqrt(2 / math.pi), 0.044715
     tanh = tf.tanh(scale * (x + cubic * x * x * x))

@@ -6,8 +6,8 @@ that a row without any allowed key averages over its keys instead of giving NaN.
 are float32 whatever the type of the inputs.
 
 Masks and labels come in one of two ways, with the same results: dense, as tensors over all pairs,
-or as a `structure.GlobalLocalStructure`. AutoGraph is kept out: nothing here needs it, and converting
-would take most of the time of a trace.
+or as a `structure.GlobalLocalStructure`. AutoGraph is kept out: nothing here needs it, and its
+conversion would take most of the time of a trace.
 """
 
 import dataclasses

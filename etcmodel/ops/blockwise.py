@@ -79,7 +79,9 @@ def attend(queries, groups, layout, dropout_rate=0.0):
         outputs = outputs[:, :num_rows]
 
         def grad(gradient):
-            return computation.backward(queries, tensors, outputs, normalisers, gradient)
+            # Nothing is computed again before it is needed: it would only fill memory.
+            with tf.control_dependencies([gradient]):
+                return computation.backward(queries, tensors, outputs, normalisers, gradient)
 
         return outputs, grad
 
@@ -108,10 +110,7 @@ class _Computation:
             top = _maximum([tf.reduce_max(x, -1, keepdims=True) for x in logits])
             weights = [_exp(x, top) for x in logits]
             total = tf.add_n([tf.reduce_sum(x, -1, keepdims=True) for x in weights])
-            dropped = [
-                _drop(x, bits, dtype=rows.dtype, rate=self.dropout_rate)
-                for x, bits in zip(weights, self._drop_bits(weights, index), strict=True)
-            ]
+            dropped = self._dropped(weights, index, rows.dtype)
             output = tf.add_n(
                 [part.mix(x) for part, x in zip(taken, dropped, strict=True)]
             ) / tf.cast(total, rows.dtype)
@@ -217,6 +216,16 @@ class _Computation:
             after = layout.padded_rows - layout.num_rows + layout.margin
             x = windows.pad_axis(x, 1, before=layout.margin, after=after)
         return tf.transpose(x, [2, 0, 1, 3])
+
+    def _dropped(self, weights, index, dtype):
+        """Weights as they meet the values: some of them dropped, the others scaled up."""
+        if not self.dropout_rate:
+            return [tf.cast(x, dtype) for x in weights]
+        bits = self._drop_bits(weights, index)
+        return [
+            _drop(x, y, dtype=dtype, rate=self.dropout_rate)
+            for x, y in zip(weights, bits, strict=True)
+        ]
 
     def _drop_bits(self, logits, index):
         """Random bits for the pairs of each group, or Nones."""
@@ -339,7 +348,6 @@ def _exp(logits, top):
 
 @compiled_elementwise
 def _drop(weights, bits, *, dtype, rate):
-    """Weights as they meet the values: some of them dropped, the others scaled up."""
     return tf.cast(dropout_ops.keep(weights, bits, rate), dtype)
 
 

@@ -13,9 +13,9 @@ from etcmodel.ops import windows
 
 __all__ = ["Chunk", "Layout", "block_layout", "release_layout", "sparse_window", "whole_layout"]
 
-# Logits of a chunk: about 32 MB of float32, so that passes over them stay near the caches while the
+# Logits of a chunk: about 16 MB of float32, so that passes over them stay near the caches while the
 # matrix products are still large.
-_LOGITS_PER_CHUNK = 1 << 23
+_LOGITS_PER_CHUNK = 1 << 22
 # Rows of a block: long enough for fast matrix products; the longer, the more masked pairs.
 _BLOCK_LEN = 64
 
