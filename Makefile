@@ -7,9 +7,10 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
-$(STAMP): requirements.txt requirements-dev.txt setup.py pyproject.toml
+$(STAMP): requirements.txt requirements-dev.txt requirements-dev-nodeps.txt setup.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev-nodeps.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 

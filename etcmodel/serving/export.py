@@ -1,25 +1,30 @@
 """Writing a model as a SavedModel that answers without this package."""
 
 import os
-import shutil
+import tempfile
 
 import tensorflow as tf
+
+from etcmodel.ops import compilation
 
 __all__ = ["export_saved_model"]
 
 
-def export_saved_model(model, directory, *, features, assets):
+def export_saved_model(model, directory, *, features, assets, padding=None):
     """Writes a SavedModel with two signatures, which both return all of the model's outputs.
 
     `serving_default` takes `examples`, serialized `tf.train.Example`s, string [batch]; examples
     shorter than the longest of the batch are padded. `dense_features` takes the features
-    themselves, int32 [batch, length] each, of any lengths.
+    themselves, [batch, length, ...] each, of any lengths.
 
     Args:
         model: built tf_keras.Model, called with a dict of features and `training=False`.
         directory: where to write; must not exist. It appears only when it is complete.
-        features: dict of the name of each feature to its padding value.
+        features: dict of name to `tf.io.FixedLenFeature` of the model's features, int64 (the model
+            gets int32) or float32, without the batch axis. The length of their first axis is left
+            open.
         assets: dict of file name to path: files to keep with the model, in `assets/`.
+        padding: dict of name to padding value; 0 for others.
     Returns:
         `directory`.
     Raises:
@@ -33,21 +38,23 @@ def export_saved_model(model, directory, *, features, assets):
     temporary = f"{directory.rstrip('/')}.tmp"
     if tf.io.gfile.exists(temporary):
         tf.io.gfile.rmtree(temporary)
-    module = _ServingModule(model, features)
-    module.assets = [tf.saved_model.Asset(path) for path in _named(assets, f"{temporary}.assets")]
-    tf.saved_model.save(module, temporary, signatures=module.signatures())
-    shutil.rmtree(f"{temporary}.assets", ignore_errors=True)
+    # A served model is not trained further: tracing the gradients of its attention would take long.
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    with tempfile.TemporaryDirectory() as folder:
+        module = _ServingModule(model, features, padding or {})
+        module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
+        with compilation.fusion_scope("never"):  # A server may have no XLA.
+            tf.saved_model.save(module, temporary, module.signatures(), options)
     tf.io.gfile.rename(temporary, directory)
     return directory
 
 
-def _named(assets, directory):
+def _named(assets, folder):
     """Copies of the files under the names they shall have."""
-    os.makedirs(directory, exist_ok=True)
     paths = []
     for name, path in assets.items():
-        paths.append(os.path.join(directory, name))
-        tf.io.gfile.copy(path, paths[-1], overwrite=True)
+        paths.append(os.path.join(folder, name))
+        tf.io.gfile.copy(path, paths[-1])
     return paths
 
 
@@ -57,29 +64,41 @@ class _ServingModule(tf.Module):
     The Keras model itself is not an attribute: saving would then trace each of its layers.
     """
 
-    def __init__(self, model, features):
+    def __init__(self, model, features, padding):
         super().__init__()
         self._call = lambda dense: model(dense, training=False)
-        self._padding = dict(features)
+        self._sequences = {
+            name: tf.io.FixedLenSequenceFeature(
+                feature.shape[1:],
+                feature.dtype,
+                allow_missing=True,
+                default_value=padding.get(name, 0),
+            )
+            for name, feature in features.items()
+        }
         self.model_variables = list(model.variables)
 
     def signatures(self):
         """Signature name to concrete function."""
         serialized = tf.TensorSpec([None], tf.string, name="examples")
-        dense = {name: tf.TensorSpec([None, None], tf.int32, name) for name in self._padding}
-        self.serve_examples = tf.function(self._serve_examples, input_signature=[serialized])
-        self.serve_features = tf.function(lambda **features: self._call(features))
+        dense = {
+            name: tf.TensorSpec([None, None, *sequence.shape], _model_dtype(sequence.dtype), name)
+            for name, sequence in self._sequences.items()
+        }
+        # Functions that are attributes of what is saved would be traced anew.
+        serve_examples = tf.function(self._serve_examples)
+        serve_features = tf.function(lambda **features: self._call(features))
         return {
-            "serving_default": self.serve_examples.get_concrete_function(),
-            "dense_features": self.serve_features.get_concrete_function(**dense),
+            "serving_default": serve_examples.get_concrete_function(serialized),
+            "dense_features": serve_features.get_concrete_function(**dense),
         }
 
     def _serve_examples(self, examples):
-        spec = {
-            name: tf.io.FixedLenSequenceFeature(
-                [], tf.int64, allow_missing=True, default_value=padding
-            )
-            for name, padding in self._padding.items()
-        }
-        parsed = tf.io.parse_example(examples, spec)
-        return self._call({name: tf.cast(value, tf.int32) for name, value in parsed.items()})
+        parsed = tf.io.parse_example(examples, self._sequences)
+        return self._call(
+            {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in parsed.items()}
+        )
+
+
+def _model_dtype(record_dtype):
+    return tf.int32 if record_dtype == tf.int64 else record_dtype

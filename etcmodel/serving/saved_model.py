@@ -1,5 +1,6 @@
 """Running an exported model."""
 
+import itertools
 import os
 
 import numpy as np
@@ -9,7 +10,7 @@ __all__ = ["SavedModelRunner"]
 
 
 class SavedModelRunner:
-    """Loads an export and gives its outputs, example by example.
+    """Loads an export and gives its outputs, record by record.
 
     Args:
         directory: of an export (`export_saved_model`), or a directory of exports named by numbers,
@@ -22,8 +23,7 @@ class SavedModelRunner:
         self.directory = _newest_version(directory)
         self._model = tf.saved_model.load(self.directory)
         self._signature = self._model.signatures["dense_features"]
-        _, inputs = self._signature.structured_input_signature
-        self._feature_names = sorted(inputs)
+        _, self._specs = self._signature.structured_input_signature
 
     def asset(self, name):
         """Path of the file that was kept with the model under that name, or None."""
@@ -31,34 +31,32 @@ class SavedModelRunner:
         return path if tf.io.gfile.exists(path) else None
 
     def __call__(self, examples, batch_size=8):
-        """Iterates over the outputs.
+        """Iterates over the outputs, reading no more records than a batch ahead.
 
         Args:
-            examples: iterable of dicts with the model's features, each a list of ints; all
-                examples have the same lengths. Other entries are passed on.
+            examples: iterable of dicts with the model's features, each a list or array that has
+                the feature's values in row-major order; a batch's examples have the same lengths.
+                Other entries are passed on as they are.
             batch_size: int.
         Yields:
-            Dicts of NumPy arrays, one per example: its entries and the model's outputs.
+            Dicts, one per record: its entries and the model's outputs, as NumPy arrays.
         """
-        for batch in _batches(examples, batch_size):
-            features = {
-                name: tf.constant(np.array([example[name] for example in batch], np.int32))
-                for name in self._feature_names
-            }
-            outputs = {name: value.numpy() for name, value in self._signature(**features).items()}
+        examples = iter(examples)
+        while batch := list(itertools.islice(examples, batch_size)):
+            features = {name: _stack(batch, name, spec) for name, spec in self._specs.items()}
+            outputs = self._signature(
+                **{name: tf.constant(value) for name, value in features.items()}
+            )
+            arrays = {**features, **{name: value.numpy() for name, value in outputs.items()}}
             for row, example in enumerate(batch):
-                yield {**example, **{name: value[row] for name, value in outputs.items()}}
+                yield {**example, **{name: array[row] for name, array in arrays.items()}}
 
 
-def _batches(items, size):
-    batch = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _stack(batch, name, spec):
+    """Array [batch, length, ...] of one feature of the records."""
+    shape = [-1, *spec.shape[2:]]
+    rows = [np.reshape(example[name], shape) for example in batch]
+    return np.stack(rows).astype(spec.dtype.as_numpy_dtype)
 
 
 def _newest_version(directory):

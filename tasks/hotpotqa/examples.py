@@ -21,10 +21,11 @@ Differences from the release (`release_compatible=True` repeats it):
 import dataclasses
 
 from etcmodel.models import text_alignment
+from etcmodel.preprocessing import raw_files
 
 from .config import BIO_IDS, HotpotQAInputConfig
 from .layout import InputLayout
-from .raw_data import HotpotQAExample, Paragraph, SupportingFact, parse_example, read_raw_examples
+from .raw_data import HotpotQAExample, Paragraph, SupportingFact, parse_example
 
 __all__ = [
     "ConvertedExample",
@@ -35,7 +36,6 @@ __all__ = [
     "make_features",
     "parse_example",
     "read_examples",
-    "read_raw_examples",
 ]
 
 NO_SUPPORTING_FACT = "no_supporting_fact_in_input"
@@ -64,12 +64,12 @@ class ConvertedExample:
 
 
 def read_examples(path):
-    """Yields the `HotpotQAExample`s of a file, one at a time; see `read_raw_examples`.
+    """Yields the `HotpotQAExample`s of a file, one at a time; see `raw_files.read_json_values`.
 
     Raises:
         ValueError: names the file, and the place or the example's id and field.
     """
-    for index, raw in enumerate(read_raw_examples(path)):
+    for index, raw in enumerate(raw_files.read_json_values(path)):
         try:
             yield parse_example(raw)
         except ValueError as error:

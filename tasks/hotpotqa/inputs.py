@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning
 
-__all__ = ["PADDING", "RecordConfig"]
+__all__ = ["RecordConfig"]
 
 LONG_FEATURES = (
     "long_token_ids",
@@ -17,12 +17,6 @@ LONG_FEATURES = (
 )
 GLOBAL_FEATURES = ("global_token_ids", "global_token_type_ids", "global_paragraph_breakpoints")
 DECODING_FEATURES = ("global_paragraph_ids", "global_sentence_ids")
-# What the model takes, and what fills each feature up to a common length.
-PADDING = {
-    **dict.fromkeys((*LONG_FEATURES, *GLOBAL_FEATURES), 0),
-    "long_sentence_ids": -1,
-    "long_paragraph_ids": -1,
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +29,7 @@ class RecordConfig(finetuning.RecordConfig):
 
     answer_encoding_method: str = "span"
 
-    padding = PADDING
+    padding = {"long_sentence_ids": -1, "long_paragraph_ids": -1}
     deciding_flags = ("is_training", "answer_encoding_method")
 
     def model_features(self):

@@ -9,7 +9,7 @@ statistics. Any flag of Apache Beam may be given too, such as `--runner=Dataflow
 
 import dataclasses
 
-from etcmodel.preprocessing import program
+from etcmodel.preprocessing import program, raw_files
 from etcmodel.preprocessing.options import option
 
 
@@ -41,9 +41,9 @@ class PreprocessOptions(program.PreprocessOptions):
 
 def load_parts():
     """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+    from . import conversion  # With TensorFlow, which takes seconds to import.
 
-    return conversion.ConverterFactory, examples.read_raw_examples
+    return conversion.ConverterFactory, raw_files.read_json_values
 
 
 if __name__ == "__main__":

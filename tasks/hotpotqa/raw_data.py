@@ -1,19 +1,9 @@
 """HotpotQA's files: any valid JSON, the authors' layout or that of Hugging Face `datasets`."""
 
-import contextlib
 import dataclasses
-import gzip
-import json
-import re
-import zlib
 from typing import NamedTuple
 
-import ijson
-
-__all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example", "read_raw_examples"]
-
-
-_WHITE_SPACE = re.compile(r"\s*")
+__all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example"]
 
 
 class SupportingFact(NamedTuple):
@@ -42,72 +32,6 @@ class HotpotQAExample:
     supporting_facts: tuple | None = None
     type: str = ""
     level: str = ""
-
-
-def read_raw_examples(path):
-    """Streams the JSON objects of a file, one an example, without holding the whole file.
-
-    Args:
-        path: str. A JSON array, on one line or many, or JSON objects one after another (JSON
-            lines); compressed where the name ends in `.gz`; local or remote (`gs://…`).
-
-    Yields:
-        dict. Not checked yet: see `parse_example`.
-
-    Raises:
-        ValueError: if the file is not such JSON; names the file and the place.
-    """
-    count = 0
-    try:
-        with contextlib.closing(_open(path)) as file:
-            for raw in _json_values(file, path):
-                yield raw
-                count += 1
-    except ijson.JSONError as error:
-        reason = " ".join(str(error).split())  # It draws a picture over several lines.
-        place = _locate_json_error(path) or f"after {count} examples: {reason}"
-        raise ValueError(f"{path}: malformed JSON {place}") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: broken gzip file after {count} examples: {error}") from error
-
-
-def _open(path):
-    """The bytes of a file, unpacked; the caller closes it."""
-    if "://" in str(path):
-        import tensorflow as tf  # Slow to import, and local files do not need it.
-
-        file = tf.io.gfile.GFile(path, "rb")
-    else:
-        file = open(path, "rb")  # noqa: SIM115
-    return gzip.open(file) if str(path).endswith(".gz") else file
-
-
-def _json_values(file, path):
-    first = b" "
-    while first.isspace():
-        first = file.read(1)
-    if first not in (b"[", b"{"):
-        found = f"the character {first!r}" if first else "an empty file"
-        raise ValueError(f"{path}: expected a JSON array or JSON objects, found {found}")
-    file.seek(0)
-    if first == b"[":
-        return ijson.items(file, "item", use_float=True)
-    return ijson.items(file, "", multiple_values=True, use_float=True)
-
-
-def _locate_json_error(path):
-    """'at line …, column …' by reading the whole file again; '' if `json` finds no error."""
-    with contextlib.closing(_open(path)) as file:
-        text = file.read().decode("utf-8", "replace")
-    decoder = json.JSONDecoder()
-    position = len(text) - len(text.lstrip())
-    try:
-        while position < len(text):
-            _, position = decoder.raw_decode(text, position)
-            position = _WHITE_SPACE.match(text, position).end()
-    except json.JSONDecodeError as error:
-        return f"at line {error.lineno}, column {error.colno}: {error.msg}"
-    return ""
 
 
 def parse_example(raw):

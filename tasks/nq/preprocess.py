@@ -8,19 +8,13 @@ or both splits of the official download (v1.0/train, v1.0/dev) at once, as in th
   python -m etcmodel.tasks.nq.preprocess --input_dir=v1.0 --output_dir=/data --vocab_file=vocab.txt
 
 Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
-statistics. Files of any size are streamed. With flags of Apache Beam, such as
+statistics. Files of any size are streamed; with flags of Apache Beam, such as
 `--runner=DataflowRunner`, it runs as a Beam pipeline instead.
 """
 
 import dataclasses
-import logging
 import os
-import sys
 
-from absl import app, flags
-from absl import logging as absl_logging
-
-from etcmodel.preprocessing import options as options_lib
 from etcmodel.preprocessing import program
 from etcmodel.preprocessing.options import option
 
@@ -127,8 +121,8 @@ class PreprocessOptions(program.PreprocessOptions):
             raise ValueError(f"--global_token_types must be integers: {error}") from error
         return {**fields, "global_token_types": types}
 
-    def by_split(self):
-        """Options that each have one pattern and one prefix.
+    def sets(self):
+        """The options of each split: one pattern and one prefix.
 
         Raises:
             ValueError: if `input_dir` has neither split.
@@ -169,50 +163,5 @@ def load_parts():
     return conversion.ConverterFactory, examples.read_lines
 
 
-def run(options, beam_args=()):
-    """Converts what the options name; returns the statistics, a dict a split.
-
-    Raises:
-        ValueError: for malformed options, no input file, malformed input, or if nothing is left.
-        OSError: if the output's folder cannot be written to.
-    """
-    from etcmodel import preprocessing
-
-    from . import stream
-
-    options_lib.check_files(options)
-    run_job = preprocessing.run if beam_args else stream.run
-    jobs = [program.make_job(split, *load_parts(), beam_args) for split in options.by_split()]
-    return [run_job(job) for job in jobs]
-
-
-def main(argv):
-    absl_logging.set_verbosity(absl_logging.INFO)
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    try:
-        options = PreprocessOptions(**options_lib.values_from_flags(PreprocessOptions))
-        all_statistics = run(options, argv[1:])
-    except (ValueError, OSError) as error:
-        _fail(error)
-    for statistics in all_statistics:
-        for message in statistics.pop("bad_examples"):
-            logging.warning("skipped %s", message)
-        print(", ".join(f"{name}: {value}" for name, value in statistics.items()))
-
-
-def _parse_known_flags(argv):
-    """Parses this program's flags and leaves Beam's."""
-    try:
-        return flags.FLAGS(argv, known_only=True)
-    except flags.Error as error:
-        _fail(error)
-
-
-def _fail(error):
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(1)
-
-
 if __name__ == "__main__":
-    options_lib.define_flags(PreprocessOptions)
-    app.run(main, flags_parser=_parse_known_flags)
+    program.run_program(PreprocessOptions, load_parts)

@@ -2,11 +2,10 @@
 
 import contextlib
 import dataclasses
-import gzip
-import json
 import re
-import zlib
 from typing import NamedTuple
+
+from etcmodel.preprocessing import raw_files
 
 __all__ = [
     "Annotation",
@@ -84,26 +83,7 @@ def read_lines(path):
     Raises:
         ValueError: if the file is a broken gzip file; names it and the line.
     """
-    count = 0
-    try:
-        with contextlib.closing(_open(path)) as file:
-            for line in file:
-                count += 1
-                if not line.isspace():
-                    yield line.decode("utf-8", "surrogateescape")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: broken gzip file after line {count}: {error}") from error
-
-
-def _open(path):
-    """The bytes of a file, unpacked; the caller closes it."""
-    if "://" in str(path):
-        import tensorflow as tf  # Slow to import, and local files do not need it.
-
-        file = tf.io.gfile.GFile(path, "rb")
-    else:
-        file = open(path, "rb")  # noqa: SIM115
-    return gzip.open(file) if str(path).endswith(".gz") else file
+    return (line for _, line in raw_files.read_lines(path))
 
 
 def parse_line(line):
@@ -112,15 +92,7 @@ def parse_line(line):
     Raises:
         ValueError: if the line is not UTF-8 or not JSON, and as `parse_example`.
     """
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(f"the line is not valid UTF-8 at character {error.start}") from error
-    try:
-        raw = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
-    return parse_example(raw)
+    return parse_example(raw_files.load_json_line(line))
 
 
 def parse_example(raw):

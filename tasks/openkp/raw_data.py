@@ -1,10 +1,8 @@
 """OpenKP's files: a page a line, as JSON, with its rendered elements (the VDOM) as JSON within."""
 
-import contextlib
 import dataclasses
-import gzip
-import json
-import zlib
+
+from etcmodel.preprocessing import raw_files
 
 __all__ = ["OpenKpExample", "parse_example", "parse_line", "read_examples", "read_lines"]
 
@@ -41,27 +39,8 @@ def read_lines(path):
     Raises:
         ValueError: if a compressed file is broken; names the file and the place.
     """
-    line_number = 0
-    try:
-        with contextlib.closing(_open(path)) as file:
-            for line in file:
-                line_number += 1
-                if not line.isspace():
-                    text = line.decode("utf-8", "surrogateescape")
-                    yield {"line_number": line_number, "line": text}
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: broken gzip file after line {line_number}: {error}") from error
-
-
-def _open(path):
-    """The bytes of a file, unpacked; the caller closes it."""
-    if "://" in str(path):
-        import tensorflow as tf  # Slow to import, and local files do not need it.
-
-        file = tf.io.gfile.GFile(path, "rb")
-    else:
-        file = open(path, "rb")  # noqa: SIM115
-    return gzip.open(file) if str(path).endswith(".gz") else file
+    for line_number, line in raw_files.read_lines(path):
+        yield {"line_number": line_number, "line": line}
 
 
 def parse_line(raw):
@@ -74,25 +53,9 @@ def parse_line(raw):
         ValueError: names the line, and the page and the field where they are known.
     """
     try:
-        return parse_example(load_json(raw["line"]))
+        return parse_example(raw_files.load_json_line(raw["line"]))
     except ValueError as error:
         raise ValueError(f"line {raw['line_number']}: {error}") from error
-
-
-def load_json(line):
-    """The JSON value of a line of `read_lines`.
-
-    Raises:
-        ValueError: if it is not UTF-8 or not JSON.
-    """
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
 
 
 def read_examples(path):

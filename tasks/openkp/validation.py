@@ -5,8 +5,10 @@ import json
 import os
 import re
 
+from etcmodel.preprocessing import raw_files
+
 from .config import MAX_KEY_PHRASES
-from .raw_data import load_json, read_lines
+from .raw_data import read_lines
 
 __all__ = ["Deduplicator", "ValidationReport", "clean_file", "is_whole_words", "validated"]
 
@@ -110,7 +112,7 @@ class Deduplicator:
         """
         self.report.num_lines += 1
         try:
-            page, num_dropped = validated(load_json(raw["line"]), self._is_eval)
+            page, num_dropped = validated(raw_files.load_json_line(raw["line"]), self._is_eval)
         except ValueError as error:
             message = f"line {raw['line_number']}: {error}"
             if self._strict:
@@ -144,7 +146,8 @@ class Deduplicator:
         for raw in raws:
             url = first_lines.get(raw["line_number"])
             if url is not None:
-                page, _ = validated(load_json(self._better.get(url, raw["line"])), self._is_eval)
+                line = self._better.get(url, raw["line"])
+                page, _ = validated(raw_files.load_json_line(line), self._is_eval)
                 self.report.num_written += 1
                 yield json.dumps(page)
 

@@ -19,7 +19,7 @@ from etcmodel.models import sentence_splitting
 from .config import WikiHopInputConfig
 from .layout import InputLayout
 from .mentions import mention_finder
-from .raw_data import WikiHopExample, parse_example, read_examples, read_raw_examples
+from .raw_data import WikiHopExample, parse_example, read_examples
 from .truncation import truncate_documents
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "padding_features",
     "parse_example",
     "read_examples",
-    "read_raw_examples",
 ]
 
 

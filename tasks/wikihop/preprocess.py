@@ -9,16 +9,10 @@ too, such as `--runner=DataflowRunner`.
 """
 
 import dataclasses
-import logging
 import os
-import sys
-
-from absl import app, flags
-from absl import logging as absl_logging
 
 from etcmodel.models import sentence_splitting
-from etcmodel.preprocessing import options as options_lib
-from etcmodel.preprocessing import program
+from etcmodel.preprocessing import program, raw_files
 from etcmodel.preprocessing.options import option
 
 
@@ -116,48 +110,10 @@ class PreprocessOptions(program.PreprocessOptions):
 
 def load_parts():
     """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+    from . import conversion  # With TensorFlow, which takes seconds to import.
 
-    return conversion.ConverterFactory, examples.read_raw_examples
-
-
-def main(argv):
-    absl_logging.set_verbosity(absl_logging.INFO)
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    try:
-        options = PreprocessOptions(**options_lib.values_from_flags(PreprocessOptions))
-        from etcmodel import preprocessing
-
-        options_lib.check_files(options)
-        for set_options in options.sets():
-            job = program.make_job(set_options, *load_parts(), argv[1:])
-            report(job.output_prefix, preprocessing.run(job))
-    except (ValueError, OSError) as error:
-        fail(error)
-
-
-def report(output_prefix, statistics):
-    """Says what was made, and what was skipped."""
-    for message in statistics["bad_examples"]:
-        logging.warning("skipped %s", message)
-    summary = {name: value for name, value in statistics.items() if name != "bad_examples"}
-    print(f"{output_prefix}: " + ", ".join(f"{name}: {value}" for name, value in summary.items()))
-
-
-def fail(error):
-    """Ends the program with a line."""
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(1)
-
-
-def parse_known_flags(argv):
-    """Parses this program's flags and leaves Beam's."""
-    try:
-        return flags.FLAGS(argv, known_only=True)
-    except flags.Error as error:
-        return fail(error)
+    return conversion.ConverterFactory, raw_files.read_json_values
 
 
 if __name__ == "__main__":
-    options_lib.define_flags(PreprocessOptions)
-    app.run(main, flags_parser=parse_known_flags)
+    program.run_program(PreprocessOptions, load_parts)

@@ -1,20 +1,11 @@
 """WikiHop's files: a JSON array of objects, as the QAngaroo data set has it."""
 
-import contextlib
 import dataclasses
 import functools
-import gzip
-import zlib
 
-import ijson
+from etcmodel.preprocessing import raw_files
 
-__all__ = [
-    "WikiHopExample",
-    "normalized",
-    "parse_example",
-    "read_examples",
-    "read_raw_examples",
-]
+__all__ = ["WikiHopExample", "normalized", "parse_example", "read_examples"]
 
 
 def normalized(answer):
@@ -59,65 +50,13 @@ class WikiHopExample:
         return self.normalized_candidates.index(answer)
 
 
-def read_raw_examples(path):
-    """Streams the JSON objects of a file, one an example, without holding the whole file.
-
-    Args:
-        path: str. A JSON array, on one line or many, or JSON objects one after another (JSON
-            lines); compressed where the name ends in `.gz`; local or remote (`gs://…`).
-
-    Yields:
-        dict. Not checked yet: see `parse_example`.
-
-    Raises:
-        ValueError: if the file is not such JSON in UTF-8; names the file and the place.
-    """
-    count = 0
-    try:
-        with contextlib.closing(_open(path)) as file:
-            for raw in _json_values(file, path):
-                yield raw
-                count += 1
-    except ijson.JSONError as error:
-        reason = " ".join(str(error).split())  # It draws a picture over several lines.
-        raise ValueError(f"{path}: malformed JSON after {count} examples: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: no UTF-8 after {count} examples: {error}") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: broken gzip file after {count} examples: {error}") from error
-
-
-def _open(path):
-    """The bytes of a file, unpacked; the caller closes it."""
-    if "://" in str(path):
-        import tensorflow as tf  # Slow to import, and local files do not need it.
-
-        file = tf.io.gfile.GFile(path, "rb")
-    else:
-        file = open(path, "rb")  # noqa: SIM115
-    return gzip.open(file) if str(path).endswith(".gz") else file
-
-
-def _json_values(file, path):
-    first = b" "
-    while first.isspace():
-        first = file.read(1)
-    if first not in (b"[", b"{"):
-        found = f"the character {first!r}" if first else "an empty file"
-        raise ValueError(f"{path}: expected a JSON array or JSON objects, found {found}")
-    file.seek(0)
-    if first == b"[":
-        return ijson.items(file, "item", use_float=True)
-    return ijson.items(file, "", multiple_values=True, use_float=True)
-
-
 def read_examples(path):
-    """Yields the `WikiHopExample`s of a file, one at a time; see `read_raw_examples`.
+    """Yields the `WikiHopExample`s of a file, one at a time; see `raw_files.read_json_values`.
 
     Raises:
         ValueError: names the file, and the place or the example's id and field.
     """
-    for index, raw in enumerate(read_raw_examples(path)):
+    for index, raw in enumerate(raw_files.read_json_values(path)):
         try:
             yield parse_example(raw)
         except ValueError as error:

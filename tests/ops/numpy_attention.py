@@ -8,7 +8,9 @@ import dataclasses
 
 import numpy as np
 
-__all__ = ["Labels", "Side", "attend", "local_attend"]
+from tests.models.numpy_side_inputs import position_label
+
+__all__ = ["Labels", "Pairs", "Side", "attend", "local_attend", "pairs_of", "structured_attend"]
 
 MASKED_LOGIT = -10000.0
 
@@ -29,6 +31,19 @@ class Side:
     values: np.ndarray
     att_mask: np.ndarray | None = None
     att_ids: np.ndarray | None = None
+
+
+@dataclasses.dataclass
+class Pairs:
+    """What a structure says of all pairs: [batch, tokens, tokens], rows are queries.
+
+    Global tokens come first. `exists` is False for long tokens beyond each other's radius, which
+    are never seen; of the others `is_allowed` tells who may attend. `labels` is None without them.
+    """
+
+    exists: np.ndarray
+    is_allowed: np.ndarray
+    labels: np.ndarray | None
 
 
 def attend(queries, keys, values, att_mask=None, att_ids=None, labels=None):
@@ -56,6 +71,86 @@ def local_attend(
             yield _pair(batch, query, key, side.keys, side.values, key, side.att_mask, side.att_ids)
 
     return _attend(queries, values, pairs, labels)
+
+
+def structured_attend(queries, keys, values, pairs, labels=None):
+    """Global and long tokens by `Pairs`; all arrays hold the global tokens first."""
+
+    def seen(batch, query):
+        for key in np.flatnonzero(pairs.exists[batch, query]):
+            yield _pair(batch, query, key, keys, values, key, pairs.is_allowed, pairs.labels)
+
+    return _attend(queries, values, seen, labels)
+
+
+def pairs_of(structure, local_radius):
+    """The `Pairs` of an `ops.structure.GlobalLocalStructure`."""
+    batch_size, long_len = np.shape(structure.long_example_ids)
+    global_len = np.shape(structure.global_example_ids)[1]
+    shape = (batch_size, global_len + long_len, global_len + long_len)
+    exists, is_allowed, labels = (np.zeros(shape, kind) for kind in (bool, bool, int))
+    for batch, query, key in np.ndindex(shape):
+        example = _Example(structure, batch, global_len)
+        at = batch, query, key
+        exists[at] = min(query, key) < global_len or abs(query - key) <= local_radius
+        is_allowed[at] = example.sees(query, key)
+        labels[at] = example.label(query, key)
+    return Pairs(exists, is_allowed, labels if structure.max_distance else None)
+
+
+@dataclasses.dataclass
+class _Example:
+    """One row of a structure; tokens are counted with the global ones first."""
+
+    structure: object
+    batch: int
+    global_len: int
+
+    def sees(self, query, key):
+        structure = self.structure
+        if min(query, key) >= self.global_len:
+            return self._same("long_segment_ids", query, key)
+        if self._id("example_ids", query) != self._id("example_ids", key):
+            return False
+        is_hard, ignored = structure.use_hard_g2l_mask, structure.ignore_hard_g2l_mask
+        if query >= self.global_len:
+            is_hard, ignored = structure.use_hard_l2g_mask, structure.ignore_hard_l2g_mask
+        if max(query, key) < self.global_len or not is_hard:
+            return True
+        if ignored is not None and ignored[self.batch, self._place(query)]:
+            return True
+        return self._are_linked(structure.links, query, key)
+
+    def label(self, query, key):
+        structure = self.structure
+        k = structure.max_distance
+        if max(query, key) < self.global_len:
+            if structure.global_segment_ids is not None and not self._same(
+                "global_segment_ids", query, key
+            ):
+                return 2 * k + 3
+            return position_label(query, key, k)
+        if min(query, key) >= self.global_len:
+            return position_label(query, key, k)
+        links = (*structure.links, *structure.label_links)
+        return 2 * k + 2 if self._are_linked(links, query, key) else 2 * k + 1
+
+    def _are_linked(self, links, one, other):
+        global_token, long_token = sorted([one, other])
+        place = self._place(long_token)
+        return any(ids[self.batch, place] == global_token for ids in links)
+
+    def _same(self, field, query, key):
+        ids = getattr(self.structure, field)[self.batch]
+        return ids[self._place(query)] == ids[self._place(key)]
+
+    def _id(self, field, token):
+        side = "global" if token < self.global_len else "long"
+        return getattr(self.structure, f"{side}_{field}")[self.batch, self._place(token)]
+
+    def _place(self, token):
+        """Its index within its own input."""
+        return token if token < self.global_len else token - self.global_len
 
 
 def _pair(batch, query, key, keys, values, column, att_mask, att_ids):

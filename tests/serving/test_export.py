@@ -1,15 +1,18 @@
 """An exported model answers in a process that imports nothing but TensorFlow."""
 
 import json
+import pathlib
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from etcmodel import serving
 from etcmodel.models import modeling
+from etcmodel.ops import compilation
 from etcmodel.tasks.hotpotqa import inputs, model
 
 CONFIG = modeling.EtcConfig(
@@ -22,6 +25,10 @@ CONFIG = modeling.EtcConfig(
     relative_pos_max_distance=4,
     relative_vocab_size=12,
 )
+
+RECORDS = inputs.RecordConfig(long_seq_length=8, global_seq_length=4, vocab_size=50)
+# Lengths of an export are left open.
+FEATURES = {"features": RECORDS.model_features(), "padding": RECORDS.padding}
 
 ONLY_TENSORFLOW = """
 import json, sys
@@ -67,16 +74,21 @@ def exported(task_model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     vocabulary = folder / "some_name.txt"
     vocabulary.write_text("[PAD]\n")
-    return serving.export_saved_model(
-        task_model,
-        str(folder / "7"),
-        features=inputs.PADDING,
-        assets={"vocab.txt": str(vocabulary)},
-    )
+    with compilation.fusion_scope("always"):  # In vain: see the test of XLA.
+        return serving.export_saved_model(
+            task_model, str(folder / "7"), assets={"vocab.txt": str(vocabulary)}, **FEATURES
+        )
 
 
-def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, exported):
-    runner = serving.SavedModelRunner(exported)
+@pytest.fixture(scope="module")
+def runner(exported):
+    """Reads the export, beside an older one."""
+    parent = pathlib.Path(exported).parent
+    (parent / "6").mkdir()
+    return serving.SavedModelRunner(str(parent))
+
+
+def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, runner):
     for long_len, global_len in ((9, 4), (21, 5)):
         features = random_features(np.random.default_rng(0), 3, long_len, global_len)
         rows = [{name: values[i] for name, values in features.items()} for i in range(3)]
@@ -120,26 +132,29 @@ def test_shorter_examples_of_a_batch_are_padded_and_their_real_tokens_keep_their
     np.testing.assert_allclose(together[name][0, :12], alone[name][0], atol=1e-5)
 
 
-def test_keeps_assets_under_their_names(exported):
-    assert serving.SavedModelRunner(exported).asset("vocab.txt")
-    assert serving.SavedModelRunner(exported).asset("other.txt") is None
+def test_needs_no_xla_of_the_server(exported):
+    serialized = pathlib.Path(exported, "saved_model.pb").read_bytes()
+    (meta_graph,) = saved_model_pb2.SavedModel.FromString(serialized).meta_graphs
+    functions = meta_graph.graph_def.library.function
+    assert functions
+    assert not [f.signature.name for f in functions if f.attr["_XlaMustCompile"].b]
 
 
-def test_takes_the_highest_version_of_a_directory(exported):
-    parent = exported.rpartition("/")[0]
-    assert serving.SavedModelRunner(parent).directory == exported
+def test_keeps_assets_under_their_names(runner):
+    assert runner.asset("vocab.txt")
+    assert runner.asset("other.txt") is None
+
+
+def test_takes_the_highest_version_of_a_directory(runner, exported):
+    assert runner.directory == exported
 
 
 def test_refuses_to_overwrite_and_names_missing_files(task_model, exported, tmp_path):
     with pytest.raises(ValueError, match="already something at"):
-        serving.export_saved_model(task_model, exported, features=inputs.PADDING, assets={})
+        serving.export_saved_model(task_model, exported, assets={}, **FEATURES)
     with pytest.raises(ValueError, match="gone.txt"):
-        serving.export_saved_model(
-            task_model,
-            str(tmp_path / "8"),
-            features=inputs.PADDING,
-            assets={"vocab.txt": str(tmp_path / "gone.txt")},
-        )
+        assets = {"vocab.txt": str(tmp_path / "gone.txt")}
+        serving.export_saved_model(task_model, str(tmp_path / "8"), assets=assets, **FEATURES)
     assert not (tmp_path / "8").exists()
 
 

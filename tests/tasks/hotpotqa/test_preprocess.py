@@ -9,12 +9,10 @@ import sys
 
 import pytest
 import tensorflow as tf
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import fn_runner
 
 from etcmodel import preprocessing
 from etcmodel.models import tokenization
-from etcmodel.preprocessing import pipeline
+from etcmodel.preprocessing import raw_files
 from etcmodel.tasks.hotpotqa import conversion, examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 
@@ -98,7 +96,7 @@ def make_job(tmp_path, input_pattern, vocab_file, **fields):
         "input_pattern": str(input_pattern),
         "output_prefix": str(tmp_path / "out" / "train"),
         "num_shards": 2,
-        "read": examples.read_raw_examples,
+        "read": raw_files.read_json_values,
         "make_converter": factory,
         "settings": factory.settings(),
         "statistics_file": str(tmp_path / "out" / "stats.json"),
@@ -203,49 +201,6 @@ def test_help_explains_each_flag_with_its_default():
         assert default in text[text.index(f"{flag}: ") :][:300], flag
 
 
-def test_several_processes_write_the_same_bytes_as_one(tmp_path, input_file, vocab_file):
-    prefixes = [str(tmp_path / "out" / name) for name in ("one", "two")]
-    for workers, prefix in enumerate(prefixes, start=1):
-        job = make_job(
-            tmp_path, input_file, vocab_file, output_prefix=prefix, direct_num_workers=workers
-        )
-        assert preprocessing.run(job)["examples_written"] == NUM_GOOD
-    one, two = (
-        [pathlib.Path(name).read_bytes() for name in preprocessing.shard_names(prefix, 2)]
-        for prefix in prefixes
-    )
-    assert one == two
-    assert all(one)
-
-
-def test_beams_own_runner_needs_no_download():
-    for args in ([], ["--runner=DirectRunner"]):
-        assert isinstance(pipeline._runner(PipelineOptions(args)), fn_runner.FnApiRunner)
-    assert pipeline._runner(PipelineOptions(["--runner=DataflowRunner"])) is None
-
-
-def test_a_new_run_replaces_all_files_of_the_old_one(tmp_path, input_file, vocab_file):
-    preprocessing.run(make_job(tmp_path, input_file, vocab_file, num_shards=5))
-    preprocessing.run(make_job(tmp_path, input_file, vocab_file, num_shards=2))
-    records = [name for name in names_in(tmp_path / "out") if name.endswith(".tfrecord")]
-    assert records == ["train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord"]
-
-
-def test_shards_without_examples_are_written_too(tmp_path, input_file, vocab_file):
-    job = make_job(tmp_path, input_file, vocab_file, num_shards=12)
-    preprocessing.run(job)
-    names = preprocessing.shard_names(job.output_prefix, 12)
-    assert all(map(os.path.exists, names))
-    assert len(read_records(names)) == NUM_GOOD
-
-
-def test_a_pattern_takes_all_its_files(tmp_path, vocab_file):
-    for name in "ab":
-        (tmp_path / f"{name}.json").write_text(json.dumps([raw_example(name)]))
-    statistics = preprocessing.run(make_job(tmp_path, tmp_path / "?.json", vocab_file))
-    assert statistics["examples_written"] == 2
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -261,20 +216,4 @@ def test_input_without_examples_is_an_error(tmp_path, vocab_file, content, messa
     path.write_text(content)
     with pytest.raises(ValueError, match=message):
         preprocessing.run(make_job(tmp_path, path, vocab_file))
-    assert names_in(tmp_path / "out") == []
-
-
-def test_an_output_folder_that_cannot_be_made_is_an_error(tmp_path, input_file, vocab_file):
-    (tmp_path / "out").write_text("a file, not a folder")
-    with pytest.raises(OSError, match="out"):
-        preprocessing.run(make_job(tmp_path, input_file, vocab_file))
-
-
-def test_flags_that_nobody_knows_and_files_that_are_not_there(tmp_path, input_file, vocab_file):
-    with pytest.raises(ValueError, match="Unknown flag '--long_seq_len=3'"):
-        preprocessing.run(
-            make_job(tmp_path, input_file, vocab_file, beam_args=["--long_seq_len=3"])
-        )
-    with pytest.raises(ValueError, match=r"No input file matches .*none\*\.json"):
-        preprocessing.run(make_job(tmp_path, tmp_path / "none*.json", vocab_file))
     assert names_in(tmp_path / "out") == []

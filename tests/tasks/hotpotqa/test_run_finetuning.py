@@ -1,20 +1,17 @@
-"""The programs of the task: on generated data run as a user runs them, else in this process."""
+"""The programs of the task, on generated data and on true examples."""
 
 import contextlib
 import io
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
-from absl import flags
 
 from etcmodel import preprocessing
-from etcmodel.finetuning import program as finetuning_program
-from etcmodel.preprocessing import program as preprocessing_program
-from etcmodel.tasks.hotpotqa import examples, predict, preprocess, task
+from etcmodel.preprocessing import program
+from etcmodel.tasks.hotpotqa import examples, predict, preprocess
 from etcmodel.tools import make_demo_data
+from tests.tasks import programs
 
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLES = SHARED / "real" / "hotpotqa_10.json"
@@ -22,44 +19,9 @@ REAL_VOCAB = SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"
 LENGTHS = {"generated": (320, 96), "real": (2048, 256)}
 
 
-def flag_list(arguments):
-    return [f"--{name}={value}" for name, value in arguments.items()]
-
-
-def start(module, **arguments):
-    """Starts a program of the package."""
-    command = [sys.executable, "-m", f"etcmodel.tasks.hotpotqa.{module}", *flag_list(arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def finish(process):
-    """Waits for a program: what it printed, and what it logged."""
-    stdout, stderr = process.communicate()
-    assert process.returncode == 0, stderr[-3000:]
-    return stdout, stderr
-
-
 def run_here(**arguments):
     """Runs run_finetuning in this process."""
-    program = finetuning_program.Program(
-        task.HotpotQaTask, predict.HotpotQaPredictor, flags.FlagValues()
-    )
-    program.define_flags({}, {})
-    program.flag_values(["run_finetuning", *flag_list(arguments)])
-    program.main([])
-
-
-def preprocess_flags(folder, source, vocab, lengths, split):
-    return {
-        "input_json_filename": source,
-        "output_tf_examples_file_path_prefix": folder / split,
-        "vocab_file": vocab,
-        "long_seq_length": lengths[0],
-        "global_seq_length": lengths[1],
-        "num_shards": 1,
-        "is_training": split == "train",
-        "strict": True,
-    }
+    programs.fine_tune("hotpotqa", **arguments)
 
 
 def preprocess_here(folder, source, vocab, lengths, split):
@@ -73,7 +35,7 @@ def preprocess_here(folder, source, vocab, lengths, split):
         is_training=split == "train",
         strict=True,
     )
-    preprocessing.run(preprocessing_program.make_job(options, *preprocess.load_parts()))
+    preprocessing.run(program.make_job(options, *preprocess.load_parts()))
 
 
 def write_config(folder, vocab):
@@ -136,17 +98,14 @@ def write_questions(folder, dev):
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
-    """Generated data, its records made by the program, and a model's configuration."""
+    """Generated data, its records, and a model's configuration."""
     folder = tmp_path_factory.mktemp("generated")
     paths = make_demo_data.make_demo_data(
         dataset="hotpotqa", output_dir=folder, num_train=12, num_dev=6, seed=3
     )
     lengths, vocab, dev = LENGTHS["generated"], paths["vocab"], paths["dev"]
-    running = start(
-        "preprocess", **preprocess_flags(folder, paths["train"], vocab, lengths, "train")
-    )
+    preprocess_here(folder, paths["train"], vocab, lengths, "train")
     preprocess_here(folder, dev, vocab, lengths, "dev")
-    finish(running)
     write_config(folder, vocab)
     return {"folder": folder, "dev": dev, "model": model_flags(folder, vocab, lengths)}
 
@@ -155,18 +114,17 @@ def generated(tmp_path_factory):
 def trained(generated):
     """The same with a trained, evaluated and exported model, and what the programs printed."""
     folder, measured = generated["folder"], eval_flags(generated["folder"], generated["dev"])
-    _, training_log = finish(
-        start(
-            "run_finetuning",
-            gradient_accumulation_steps=2,
-            **train_flags(folder),
-            **generated["model"],
-        )
+    training = programs.start(
+        "hotpotqa",
+        "run_finetuning",
+        gradient_accumulation_steps=2,
+        **train_flags(folder),
+        **generated["model"],
     )
-    exporting = start("run_finetuning", run_mode="export", **generated["model"])
+    _, training_log = programs.finish(training)
+    run_here(run_mode="export", **generated["model"])
     with contextlib.redirect_stdout(io.StringIO()) as evaluation:
         run_here(run_mode="evaluate", **measured, **generated["model"])
-    finish(exporting)
     return {**generated, "training_log": training_log, "evaluation": evaluation.getvalue()}
 
 
@@ -185,7 +143,9 @@ def test_evaluation_prints_the_official_metrics(trained):
 def test_the_exported_model_answers_like_the_trained_one(trained):
     folder = trained["folder"]
     questions = write_questions(folder, trained["dev"])
-    printed, _ = finish(start("run_finetuning", **predict_flags(folder)))
+    printed, _ = programs.finish(
+        programs.start("hotpotqa", "run_finetuning", **predict_flags(folder))
+    )
     assert printed.splitlines()[-1] == f"6 predictions: {folder / 'predictions.json'}"
     predictions = json.loads((folder / "model" / "predictions.json").read_text())
     assert json.loads((folder / "predictions.json").read_text()) == predictions

@@ -113,9 +113,9 @@ class TestReadLines:
         path = tmp_path / "a.jsonl"
         path.write_bytes(b'{"example_id": "\xff"}\n{"example_id"\n')
         first, second = raw_data.read_lines(str(path))
-        with pytest.raises(ValueError, match="not valid UTF-8 at character 16"):
+        with pytest.raises(ValueError, match="invalid UTF-8 at character 17"):
             raw_data.parse_line(first)
         with pytest.raises(ValueError, match="malformed JSON at column"):
             raw_data.parse_line(second)
-        with pytest.raises(ValueError, match=r"a.jsonl: example 1: the line is not valid UTF-8"):
+        with pytest.raises(ValueError, match=r"a.jsonl: example 1: invalid UTF-8"):
             list(examples.read_examples(str(path)))

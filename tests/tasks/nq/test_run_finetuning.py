@@ -1,17 +1,16 @@
-"""The programs of the task, run as a user runs them on generated data and on a true example."""
+"""The programs of the task, on generated data and on a true example."""
 
+import contextlib
+import io
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
-from absl import flags
 
-from etcmodel.finetuning import program as finetuning_program
-from etcmodel.tasks.nq import evaluate, examples, gold, predict, preprocess, task
+from etcmodel.preprocessing import program
+from etcmodel.tasks.nq import evaluate, examples, gold, predict, preprocess
 from etcmodel.tools import make_demo_data
+from tests.tasks import programs
 
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLE = SHARED / "real" / "nq_simplified_1.jsonl"
@@ -40,30 +39,6 @@ print(json.dumps({name: outputs[name].numpy().tolist() for name in sys.argv[3:]}
 """
 
 
-def start(*command):
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
-    return subprocess.Popen(
-        [sys.executable, *map(str, command)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def start_program(module, **arguments):
-    """Starts a program of the task."""
-    given = [f"--{name}={value}" for name, value in arguments.items()]
-    return start("-m", f"etcmodel.tasks.nq.{module}", *given)
-
-
-def finish(process, returncode=0):
-    """Waits for a program: what it printed, and what it logged."""
-    stdout, stderr = process.communicate()
-    assert process.returncode == returncode, stderr[-3000:]
-    return stdout, stderr
-
-
 @pytest.fixture(scope="module")
 def preprocessed(tmp_path_factory):
     """Generated data, its records and a model's configuration."""
@@ -71,26 +46,20 @@ def preprocessed(tmp_path_factory):
     paths = make_demo_data.make_demo_data(
         dataset="nq", output_dir=str(folder), num_train=NUM_TRAIN, num_dev=NUM_DEV, seed=3
     )
-    running = [
-        start_program(
-            "preprocess",
+    for split in ("train", "dev"):
+        options = preprocess.PreprocessOptions(
             input_pattern=paths[split],
-            output_prefix=folder / split,
+            output_prefix=str(folder / split),
             vocab_file=paths["vocab"],
             is_training=split == "train",
-            direct_num_workers=2 if split == "train" else 1,
             num_shards=2,
-            **LENGTHS,
+            long_seq_length=LENGTHS["seq_len"],
+            global_seq_length=LENGTHS["global_seq_len"],
+            question_len=LENGTHS["question_len"],
+            stride=LENGTHS["stride"],
         )
-        for split in ("train", "dev")
-    ]
-    running.append(
-        start_program(
-            "make_gold_cache", gold_path=paths["dev"], gold_cache_path=folder / "gold.jsonl.gz"
-        )
-    )
-    for process in running:
-        finish(process)
+        list(program.run(options, preprocess.load_parts))
+    gold.write_gold_cache(paths["dev"], str(folder / "gold.jsonl.gz"))
     vocab_size = len(pathlib.Path(paths["vocab"]).read_text(encoding="utf-8").splitlines())
     config = folder / "etc_config.json"
     config.write_text(json.dumps({**ETC_CONFIG, "vocab_size": vocab_size}))
@@ -112,29 +81,28 @@ def trained(preprocessed):
         "initialization": "mimetic",
         "output_dir": folder / "model",
     }
-    finish(
-        start_program(
-            "run_finetuning",
-            run_mode="train",
-            train_precomputed_file=folder / "train-*.tfrecord",
-            train_batch_size=16,
-            learning_rate=4e-3,
-            num_train_epochs=3,
-            **model,
-        )
-    )
-    evaluating = start_program(
+    training = programs.start(
+        "nq",
         "run_finetuning",
-        run_mode="evaluate",
-        predict_precomputed_file=folder / "dev-*.tfrecord",
-        gold_cache_path=folder / "gold.jsonl.gz",
-        curve_plot_file=folder / "curves.png",
+        run_mode="train",
+        train_precomputed_file=folder / "train-*.tfrecord",
+        train_batch_size=16,
+        learning_rate=4e-3,
+        num_train_epochs=3,
         **model,
     )
-    exporting = start_program("run_finetuning", run_mode="export", **model)
-    printed, _ = finish(evaluating)
-    finish(exporting)
-    return {**preprocessed, "metrics": json.loads(printed.splitlines()[-1])}
+    programs.finish(training)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        programs.fine_tune(
+            "nq",
+            run_mode="evaluate",
+            predict_precomputed_file=folder / "dev-*.tfrecord",
+            gold_cache_path=folder / "gold.jsonl.gz",
+            curve_plot_file=folder / "curves.png",
+            **model,
+        )
+    programs.fine_tune("nq", run_mode="export", **model)
+    return {**preprocessed, "metrics": json.loads(printed.getvalue().splitlines()[-1])}
 
 
 def baseline_metrics(dev):
@@ -171,7 +139,7 @@ def test_a_small_model_learns_long_and_short_answers(trained):
     assert (trained["folder"] / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained):
+def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, capsys):
     folder = trained["folder"]
     questions = folder / "questions.jsonl"
     with open(trained["dev"], encoding="utf-8") as file, questions.open("w") as unlabelled:
@@ -179,18 +147,18 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained):
             raw = json.loads(line)
             del raw["annotations"]
             unlabelled.write(json.dumps(raw) + "\n")
-    predicting = start_program(
-        "run_finetuning",
+    wanted = ("answer_type_logits", "sa_start_pred")
+    (export,) = (folder / "model" / "export").iterdir()
+    record_file = folder / "dev-00000-of-00002.tfrecord"
+    serving = programs.start_python("-c", SERVE, export, record_file, *wanted)
+    programs.fine_tune(
+        "nq",
         run_mode="predict",
         export_dir=folder / "model" / "export",
         input_file=questions,
         predictions_file=folder / "answers.json",
     )
-    wanted = ("answer_type_logits", "sa_start_pred")
-    (export,) = (folder / "model" / "export").iterdir()
-    record_file = folder / "dev-00000-of-00002.tfrecord"
-    serving = start("-c", SERVE, export, record_file, *wanted)
-    printed, _ = finish(predicting)
+    printed = capsys.readouterr().out
     assert printed.splitlines()[-1] == f"{NUM_DEV} predictions: {folder / 'answers.json'}"
     answers = by_id(json.loads((folder / "answers.json").read_text()))
     expected = by_id(json.loads((folder / "model" / "predictions.json").read_text()))
@@ -199,7 +167,7 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained):
         scores = ("long_answer_score", "short_answers_score")
         for name in scores:
             assert answer[name] == pytest.approx(expected[example_id][name], abs=1e-3)
-    served = json.loads(finish(serving)[0].splitlines()[-1])
+    served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     assert [len(served[name]) for name in wanted] == [3, 3]
     assert len(served["answer_type_logits"][0]) == 5
 
@@ -229,25 +197,21 @@ def by_id(predictions):
     ],
 )
 def test_wrong_flags_are_named_in_one_line(arguments, message, capsys):
-    program = finetuning_program.Program(task.NqTask, predict.NqPredictor, flags.FlagValues())
-    program.define_flags({}, {})
-    program.flag_values(["run_finetuning", *(f"--{n}={v}" for n, v in arguments.items())])
     with pytest.raises(SystemExit):
-        program.main([])
+        programs.fine_tune("nq", **arguments)
     assert capsys.readouterr().err.startswith(f"error: {message}")
 
 
 @pytest.mark.skipif(not REAL_EXAMPLE.exists(), reason="the true example is not beside the checkout")
 def test_a_true_page_goes_through_preprocessing_and_prediction(trained, tmp_path):
-    (statistics,) = preprocess.run(
-        preprocess.PreprocessOptions(
-            input_pattern=str(REAL_EXAMPLE),
-            output_prefix=str(tmp_path / "real"),
-            vocab_file=str(SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"),
-            num_shards=1,
-            strict=True,
-        )
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(REAL_EXAMPLE),
+        output_prefix=str(tmp_path / "real"),
+        vocab_file=str(SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"),
+        num_shards=1,
+        strict=True,
     )
+    ((_, statistics),) = program.run(options, preprocess.load_parts)
     assert statistics["examples_written"] == 1 and statistics["mean_page_tokens"] > 2500
     assert statistics["candidates_without_global_token"] == 0
     predictor = predict.NqPredictor(str(trained["folder"] / "model" / "export"))

@@ -1,10 +1,10 @@
-"""The programs of the task, run as a user runs them."""
+"""The programs of the task, on generated data and on a true example."""
 
 import collections
+import contextlib
+import io
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +12,7 @@ from etcmodel import preprocessing
 from etcmodel.preprocessing import program
 from etcmodel.tasks.openkp import evaluate, examples, predict, preprocess
 from etcmodel.tools import make_demo_data
+from tests.tasks import programs
 
 REAL_FILE = pathlib.Path(__file__).parents[4] / "shared" / "real" / "openkp_1.jsonl"
 LENGTHS = {"long_max_length": 104, "global_max_length": 16}
@@ -43,19 +44,6 @@ for words, starts, lengths in zip(texts, outputs["top_start_idx"], outputs["top_
 """
 
 
-def run(module, **arguments):
-    """Runs a program of the task: the finished process."""
-    flags = [f"--{name}={value}" for name, value in arguments.items()]
-    command = [sys.executable, "-m", f"etcmodel.tasks.openkp.{module}", *flags]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-def succeed(module, **arguments):
-    done = run(module, **arguments)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done
-
-
 def most_frequent_phrases(page):
     """The baseline: the pairs of words that a page repeats most often, the earliest first."""
     words = page.text.lower().split()
@@ -73,23 +61,16 @@ def made(tmp_path_factory):
     vocab = pathlib.Path(paths["vocab"])
     config = {**CONFIG, "vocab_size": len(vocab.read_text(encoding="utf-8").splitlines())}
     (folder / "etc_config.json").write_text(json.dumps(config))
-    succeed(
-        "preprocess",
-        input_patterns=paths["train"],
-        output_dir=folder / "records",
-        bert_vocab_path=vocab,
-        output_num_shards=1,
-        strict=True,
-        **LENGTHS,
-    )
-    preprocess_dev(folder, paths)
+    for split in ("train", "dev"):
+        preprocess_here(folder, paths, split)
     flags = {
         "etc_config_file": folder / "etc_config.json",
         "bert_vocab_path": vocab,
         "output_dir": folder / "model",
         **LENGTHS,
     }
-    trained = succeed(
+    training = programs.start(
+        "openkp",
         "run_finetuning",
         run_mode="train",
         input_tfrecord=folder / "records" / "openkp_train-*",
@@ -99,28 +80,29 @@ def made(tmp_path_factory):
         label_occurrences="max",
         **flags,
     )
-    assert "step 100/100" in trained.stderr
-    evaluated = succeed(
-        "run_finetuning",
-        run_mode="evaluate",
-        eval_input_tfrecord=folder / "records" / "openkp_dev-*",
-        eval_text_example_path=paths["dev"],
-        predictions_file=folder / "evaluated.jsonl",
-        **flags,
-    )
-    metrics = json.loads(evaluated.stdout.splitlines()[-1])
-    succeed("run_finetuning", run_mode="export", **flags)
+    _, log = programs.finish(training)
+    assert "step 100/100" in log
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        programs.fine_tune(
+            "openkp",
+            run_mode="evaluate",
+            eval_input_tfrecord=folder / "records" / "openkp_dev-*",
+            eval_text_example_path=paths["dev"],
+            predictions_file=folder / "evaluated.jsonl",
+            **flags,
+        )
+    metrics = json.loads(printed.getvalue().splitlines()[-1])
+    programs.fine_tune("openkp", run_mode="export", **flags)
     return {"folder": folder, "flags": flags, "dev": paths["dev"], "metrics": metrics}
 
 
-def preprocess_dev(folder, paths):
-    """The same without a process of its own, which takes seconds to start."""
+def preprocess_here(folder, paths, split):
     options = preprocess.PreprocessOptions(
-        input_pattern=paths["dev"],
+        input_pattern=paths[split],
         output_dir=str(folder / "records"),
         vocab_file=paths["vocab"],
         num_shards=1,
-        is_training=False,
+        is_training=split == "train",
         strict=True,
         long_seq_length=LENGTHS["long_max_length"],
         global_seq_length=LENGTHS["global_max_length"],
@@ -152,8 +134,8 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made):
             out.write(f"{json.dumps(page)}\n")
         if REAL_FILE.exists():
             out.write(REAL_FILE.read_text(encoding="utf-8").strip() + "\n")
-    succeed(
-        "run_finetuning",
+    programs.fine_tune(
+        "openkp",
         run_mode="predict",
         export_dir=folder / "model" / "export",
         predict_input_file=unlabelled,
@@ -180,11 +162,8 @@ def test_an_export_needs_nothing_but_tensorflow(made):
     folder = made["folder"]
     (records,) = (folder / "records").glob("openkp_dev-*.tfrecord")
     (export,) = (folder / "model" / "export").iterdir()
-    arguments = [str(records), made["dev"], str(export)]
-    done = subprocess.run(
-        [sys.executable, "-c", TENSORFLOW_ONLY, *arguments], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    serving = programs.start_python("-c", TENSORFLOW_ONLY, records, made["dev"], export)
+    printed, _ = programs.finish(serving)
     evaluated = read_predictions(folder / "evaluated.jsonl")
     best = [phrases[0] for phrases in evaluated.values()]
-    assert done.stdout.splitlines() == best[:3]
+    assert printed.splitlines() == best[:3]

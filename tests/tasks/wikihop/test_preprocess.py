@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import finetuning, preprocessing
-from etcmodel.preprocessing import program
-from etcmodel.tasks.wikihop import conversion, examples, inputs, preprocess
+from etcmodel.preprocessing import program, raw_files
+from etcmodel.tasks.wikihop import conversion, inputs, preprocess
 from etcmodel.tools import demo_wikihop
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
@@ -53,7 +53,7 @@ def run(tmp_path, vocab_file, raws, **fields):
         }
     )
     (set_options,) = options.sets()
-    job = program.make_job(set_options, conversion.ConverterFactory, examples.read_raw_examples)
+    job = program.make_job(set_options, conversion.ConverterFactory, raw_files.read_json_values)
     statistics = preprocessing.run(job)
     names = preprocessing.shard_names(job.output_prefix, job.num_shards)
     records = [record.numpy() for record in tf.data.TFRecordDataset(names)]

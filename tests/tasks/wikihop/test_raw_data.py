@@ -40,8 +40,8 @@ class TestReading:
         [
             ("", "expected a JSON array or JSON objects, found an empty file"),
             ('"text"', "expected a JSON array"),
-            ('[{"id": "a",\n "query" 3}]', "malformed JSON after 0 examples"),
-            (json.dumps([raw_example()] * 2)[:-5], "malformed JSON after 1 examples"),
+            ('[{"id": "a",\n "query" 3}]', "malformed JSON at line 2, column 10"),
+            (json.dumps([raw_example()] * 2)[:-5], "malformed JSON at line 1, column"),
             (b'[{"id": "\xff\xfe"}]', "malformed JSON after 0 examples: .*UTF"),
             ("[1]", r"element 0: an example must be a JSON object\. Received: 1"),
         ],

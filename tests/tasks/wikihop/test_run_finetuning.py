@@ -1,14 +1,14 @@
-"""The programs of the task, run as a user runs them."""
+"""The programs of the task, on generated data and on a true example."""
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
-from etcmodel.tasks.wikihop import evaluate, examples, predict
+from etcmodel.preprocessing import program
+from etcmodel.tasks.wikihop import evaluate, examples, predict, preprocess
 from etcmodel.tools import make_demo_data
+from tests.tasks import programs
 
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLE = SHARED / "real" / "wikihop_1.json"
@@ -26,21 +26,6 @@ print(json.dumps(outputs["answer_ids"].numpy().tolist()))
 """
 
 
-def run(*command):
-    """Runs a Python program: the finished process."""
-    return subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True)
-
-
-def run_program(module, **arguments):
-    flags = [f"--{name}={value}" for name, value in arguments.items()]
-    return run("-m", f"etcmodel.tasks.wikihop.{module}", *flags)
-
-
-def succeed(done):
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder with raw data, vocabulary, config and records, by name."""
@@ -48,19 +33,18 @@ def made(tmp_path_factory):
     paths = make_demo_data.make_demo_data(
         dataset="wikihop", output_dir=folder, num_train=1000, num_dev=200, seed=1
     )
-    succeed(
-        run_program(
-            "preprocess",
-            input_train_json_filepath=paths["train"],
-            input_dev_json_filepath=paths["dev"],
-            output_dir_path=folder / "records",
-            vocab_file=paths["vocab"],
-            tokenizer_type="BERT",
-            num_train_shards=2,
-            strict=True,
-            **LENGTHS,
-        )
+    options = preprocess.PreprocessOptions(
+        input_pattern=paths["train"],
+        dev_input_pattern=paths["dev"],
+        output_prefix=str(folder / "records"),
+        vocab_file=paths["vocab"],
+        tokenizer_type="BERT",
+        num_shards=2,
+        strict=True,
+        long_seq_length=LENGTHS["long_seq_len"],
+        global_seq_length=LENGTHS["global_seq_len"],
     )
+    list(program.run(options, preprocess.load_parts))
     config = {
         "vocab_size": len(pathlib.Path(paths["vocab"]).read_text("utf-8").splitlines()),
         "hidden_size": 32,
@@ -87,32 +71,30 @@ def model_flags(made):
     }
 
 
-def test_learns_evaluates_exports_and_predicts(made):
+def test_learns_evaluates_exports_and_predicts(made, capsys):
     folder = made["folder"]
-    succeed(
-        run_program(
-            "run_finetuning",
-            run_mode="train",
-            input_tf_records_path=folder / "records" / "train-*.tfrecord",
-            train_batch_size=32,
-            num_train_epochs=4,
-            learning_rate=3e-3,
-            initialization="mimetic",
-            label_smoothing=0.05,
-            **model_flags(made),
-        )
+    training = programs.start(
+        "wikihop",
+        "run_finetuning",
+        run_mode="train",
+        input_tf_records_path=folder / "records" / "train-*.tfrecord",
+        train_batch_size=32,
+        num_train_epochs=4,
+        learning_rate=3e-3,
+        initialization="mimetic",
+        label_smoothing=0.05,
+        **model_flags(made),
     )
-    evaluated = succeed(
-        run_program(
-            "run_finetuning",
-            run_mode="evaluate",
-            dev_tf_records_path=folder / "records" / "dev-*.tfrecord",
-            input_dev_json_filepath=made["dev"],
-            eval_batch_size=50,
-            **model_flags(made),
-        )
+    programs.finish(training)
+    programs.fine_tune(
+        "wikihop",
+        run_mode="evaluate",
+        dev_tf_records_path=folder / "records" / "dev-*.tfrecord",
+        input_dev_json_filepath=made["dev"],
+        eval_batch_size=50,
+        **model_flags(made),
     )
-    accuracy = json.loads(evaluated.stdout.splitlines()[-1])["accuracy"]
+    accuracy = json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"]
     gold = list(examples.read_examples(made["dev"]))
     guessing = sum(1 / len(example.candidates) for example in gold) / len(gold)  # About 0.18.
     first = evaluate.metrics(gold, {e.example_id: e.candidates[0] for e in gold})["accuracy"]
@@ -120,34 +102,27 @@ def test_learns_evaluates_exports_and_predicts(made):
     predictions = json.loads((folder / "model" / "predictions.json").read_text())
     assert evaluate.metrics(gold, predictions) == {"accuracy": pytest.approx(accuracy)}
 
-    succeed(run_program("run_finetuning", run_mode="export", **model_flags(made)))
+    programs.fine_tune("wikihop", run_mode="export", **model_flags(made))
     export = folder / "model" / "export"
     raws = json.loads(pathlib.Path(made["dev"]).read_text())
     questions = [{name: raw[name] for name in raw if name != "answer"} for raw in raws]
     (folder / "questions.json").write_text(json.dumps(questions))
-    succeed(
-        run_program(
-            "run_finetuning",
-            run_mode="predict",
-            export_dir=export,
-            predict_input_json_filepath=folder / "questions.json",
-            predict_output_file_path=folder / "answers.json",
-        )
+    (version,) = export.iterdir()
+    (records,) = (folder / "records").glob("dev-*.tfrecord")
+    serving = programs.start_python("-c", TENSORFLOW_ALONE, version, records)
+    programs.fine_tune(
+        "wikihop",
+        run_mode="predict",
+        export_dir=export,
+        predict_input_json_filepath=folder / "questions.json",
+        predict_output_file_path=folder / "answers.json",
     )
     assert json.loads((folder / "answers.json").read_text()) == predictions
-    served = served_without_the_package(export, folder)
+    served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     candidates = [raw["candidates"][number] for raw, number in zip(raws, served, strict=True)]
     assert candidates == [predictions[raw["id"]] for raw in raws]
     if REAL_EXAMPLE.exists():
         check_real_example(predict.WikiHopPredictor(str(export)))
-
-
-def served_without_the_package(export, folder):
-    (version,) = export.iterdir()
-    (records,) = (folder / "records").glob("dev-*.tfrecord")
-    program = folder / "serve.py"
-    program.write_text(TENSORFLOW_ALONE)
-    return json.loads(succeed(run(program, version, records)).stdout.splitlines()[-1])
 
 
 def check_real_example(predictor):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel import preprocessing
-from etcmodel.finetuning import saved_model
+from etcmodel import preprocessing, serving
 from tests.finetuning import toy
 
 FEATURES = toy.RecordConfig(
@@ -21,13 +20,12 @@ def exported(tmp_path_factory):
     model.build()
     model.set_weights([EMBEDDING, KERNEL])
     folder = tmp_path_factory.mktemp("export")
-    (folder / "any.txt").write_text("words")
-    return saved_model.save(
+    return serving.export_saved_model(
         model,
         str(folder / "3"),
         features=FEATURES,
         padding={"long_token_ids": 1, "sizes": 2.0},
-        assets={"vocab.txt": str(folder / "any.txt")},
+        assets={},
     )
 
 
@@ -40,7 +38,7 @@ def record(*rows):
 
 
 def test_outputs_are_the_models_for_flat_lists_of_any_length(exported):
-    runner = saved_model.FeatureRunner(exported)
+    runner = serving.SavedModelRunner(exported)
     two = record((2, [1.0, 2.0, 3.0]), (3, [0.0, 0.0, 1.0]))
     (output,) = runner([two])
     np.testing.assert_allclose(output["score"], 20 + 30 + 1.23 + 0.01, rtol=1e-6)
@@ -57,7 +55,7 @@ def test_reads_no_more_than_a_batch_ahead(exported):
             taken.append(token_id)
             yield record((token_id, [0.0, 0.0, 0.0]))
 
-    outputs = saved_model.FeatureRunner(exported)(records(), batch_size=2)
+    outputs = serving.SavedModelRunner(exported)(records(), batch_size=2)
     assert next(outputs)["score"] == 20 and taken == [2, 3]
     assert [float(output["score"]) for output in outputs] == [30, 40, 50, 20]
 
@@ -71,22 +69,3 @@ def test_serialized_examples_are_padded_to_the_longest_of_the_batch(exported):
     scores = serve(examples=tf.constant(serialized))["score"].numpy()
     padding = 10 + 2 * 1.11  # A token of id 1, of sizes 2.
     np.testing.assert_allclose(scores, [21 + padding, 70], rtol=1e-6)
-
-
-def test_keeps_files_under_their_names_and_takes_the_highest_version(exported):
-    runner = saved_model.FeatureRunner(exported.rpartition("/")[0])
-    with open(runner.asset("vocab.txt"), encoding="utf-8") as file:
-        assert file.read() == "words"
-    assert runner.asset("any.txt") is None
-
-
-def test_refuses_to_overwrite_and_names_missing_files(exported, tmp_path):
-    model = toy.ToyModel(len(toy.VOCAB))
-    model.build()
-    arguments = {"features": FEATURES, "padding": {}}
-    with pytest.raises(ValueError, match="already something at"):
-        saved_model.save(model, exported, assets={}, **arguments)
-    gone = {"vocab.txt": str(tmp_path / "gone.txt")}
-    with pytest.raises(ValueError, match="gone.txt"):
-        saved_model.save(model, str(tmp_path / "4"), assets=gone, **arguments)
-    assert not (tmp_path / "4").exists()

@@ -1,0 +1,177 @@
+"""Converts files of any size on one machine, in memory that does not grow with them.
+
+Examples are read one at a time, a bounded number of them is with the workers, and the records are
+written in the order of the input: the shards are the same in every run, and those of the Beam
+pipeline.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import itertools
+import logging
+import multiprocessing
+import os
+import time
+
+import tensorflow as tf
+
+from etcmodel.preprocessing.records import BadExampleError, to_tf_example
+
+__all__ = ["num_workers", "run_local"]
+
+_EXAMPLES_PER_BATCH = 8
+_BATCHES_PER_WORKER = 3
+_BYTES_PER_WORKER = 64 << 20  # A worker process takes many seconds to start: not for less.
+_SECONDS_BETWEEN_REPORTS = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class _Result:
+    """What became of one example: serialized records, or what is wrong with it."""
+
+    records: tuple = ()
+    counts: dict = dataclasses.field(default_factory=dict)
+    lengths: dict = dataclasses.field(default_factory=dict)
+    problem: str = ""
+
+
+def num_workers(job, files):
+    """Local processes for a `Job`: as many as it asks for, or as its files are worth."""
+    size = sum(tf.io.gfile.stat(name).length for name in files)
+    return job.direct_num_workers or min(os.cpu_count() or 1, 1 + size // _BYTES_PER_WORKER)
+
+
+def run_local(job, files, folder):
+    """Converts the examples of `files` to their end.
+
+    Args:
+        job: `Job`.
+        files: list of str.
+        folder: str. Gets a file `shard-NNNNN` for every shard.
+
+    Returns:
+        dict. The statistics: counts, means of lengths, and `bad_examples`, a list of messages.
+
+    Raises:
+        BadExampleError: for a malformed example, if the job is strict.
+        OSError: if a worker process is killed.
+        ValueError: for a malformed file.
+    """
+    counts, lengths, bad = collections.Counter(), collections.defaultdict(_Mean), []
+    num_read, start = 0, time.monotonic()
+    next_report = start + _SECONDS_BETWEEN_REPORTS
+    with contextlib.ExitStack() as stack:
+        paths = [os.path.join(folder, f"shard-{shard:05d}") for shard in range(job.num_shards)]
+        writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
+        for (file_number, number), result in _results(job, files):
+            num_read += 1
+            if result.problem:
+                bad.append(f"{files[file_number]}: element {number}: {result.problem}")
+                if job.strict:
+                    raise BadExampleError(bad[-1])
+            for record in result.records:
+                writers[(file_number + number) % job.num_shards].write(record)
+            counts.update(examples_written=len(result.records), **result.counts)
+            for name, length in result.lengths.items():
+                lengths[f"mean_{name}"].add(length)
+            if time.monotonic() > next_report:
+                next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
+                rate = num_read / (time.monotonic() - start)
+                logging.info("%d examples done, %.1f a second", num_read, rate)
+    return {
+        "examples_read": num_read,
+        "examples_written": counts.pop("examples_written", 0),
+        "examples_bad": len(bad),
+        **dict(sorted(counts.items())),
+        **{name: round(mean.value, 2) for name, mean in sorted(lengths.items())},
+        "bad_examples": bad,
+    }
+
+
+@dataclasses.dataclass
+class _Mean:
+    total: int = 0
+    num: int = 0
+
+    def add(self, value):
+        self.total += value
+        self.num += 1
+
+    @property
+    def value(self):
+        return self.total / self.num
+
+
+def _results(job, files):
+    """Yields ((file number, number in the file), `_Result`) for every example, in order."""
+    batches = _batches(job, files)
+    workers = num_workers(job, files)
+    if workers == 1:
+        convert = job.make_converter()
+        yield from itertools.chain.from_iterable(_convert_batch(convert, b) for b in batches)
+        return
+    with concurrent.futures.ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),  # TensorFlow does not survive a fork.
+        initializer=_start_worker,
+        initargs=(job.make_converter,),
+    ) as pool:
+        pending = collections.deque()
+        try:
+            for batch in batches:
+                pending.append(pool.submit(_convert_in_worker, batch))
+                if len(pending) > workers * _BATCHES_PER_WORKER:
+                    yield from pending.popleft().result()
+            while pending:
+                yield from pending.popleft().result()
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise OSError(
+                "A worker process ended before its work was done, perhaps for want of memory: try "
+                "fewer (--direct_num_workers)."
+            ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _batches(job, files):
+    """Yields lists of ((file number, number in the file), raw example)."""
+    raws = (
+        ((file_number, number), raw)
+        for file_number, path in enumerate(files)
+        for number, raw in enumerate(job.read(path))
+    )
+    while batch := list(itertools.islice(raws, _EXAMPLES_PER_BATCH)):
+        yield batch
+
+
+@functools.cache
+def _worker_state():
+    """What a worker process keeps from batch to batch."""
+    return {}
+
+
+def _start_worker(make_converter):
+    _worker_state()["convert"] = make_converter()
+
+
+def _convert_in_worker(batch):
+    return _convert_batch(_worker_state()["convert"], batch)
+
+
+def _convert_batch(convert, batch):
+    return [(place, _convert(convert, raw)) for place, raw in batch]
+
+
+def _convert(convert, raw):
+    try:
+        converted = convert(raw)
+    except ValueError as error:
+        return _Result(problem=str(error))
+    records = tuple(
+        to_tf_example(features).SerializeToString(deterministic=True)
+        for features in converted.features
+    )
+    return _Result(records, converted.counts, converted.lengths)

@@ -1,0 +1,125 @@
+"""Streams raw data files: JSON arrays, JSON lines; compressed or not, local or remote.
+
+No TensorFlow is needed for local files.
+"""
+
+import contextlib
+import gzip
+import json
+import re
+import zlib
+
+import ijson
+
+__all__ = ["load_json_line", "open_bytes", "read_json_values", "read_lines"]
+
+_WHITE_SPACE = re.compile(r"\s*")
+_BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def open_bytes(path):
+    """The bytes of a file, unpacked where its name ends in `.gz`; the caller closes it."""
+    if "://" in str(path):
+        import tensorflow as tf  # Slow to import.
+
+        file = tf.io.gfile.GFile(path, "rb")
+    else:
+        file = open(path, "rb")  # noqa: SIM115
+    return gzip.open(file) if str(path).endswith(".gz") else file
+
+
+def read_lines(path):
+    """Streams the lines of a file that are not blank, and holds no more than one of them.
+
+    Args:
+        path: str. Compressed where the name ends in `.gz`; local or remote (`gs://…`).
+
+    Yields:
+        (line number from 1, str). Bytes that are no UTF-8 are surrogate code points: see
+        `load_json_line`.
+
+    Raises:
+        ValueError: if a compressed file is broken; names the file and the place.
+    """
+    number = 0
+    try:
+        with contextlib.closing(open_bytes(path)) as file:
+            for line in file:
+                number += 1
+                if not line.isspace():
+                    yield number, line.decode("utf-8", "surrogateescape")
+    except _BROKEN_GZIP as error:
+        raise ValueError(f"{path}: broken gzip file after line {number}: {error}") from error
+
+
+def load_json_line(line):
+    """The JSON value of a line of `read_lines`.
+
+    Raises:
+        ValueError: if it is not UTF-8 or not JSON.
+    """
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
+
+
+def read_json_values(path):
+    """Streams the JSON values of a file, one an example, without holding the whole file.
+
+    Args:
+        path: str. A JSON array, on one line or many, or JSON objects one after another (JSON
+            lines); compressed where the name ends in `.gz`; local or remote (`gs://…`).
+
+    Yields:
+        The elements of the array, or the objects.
+
+    Raises:
+        ValueError: if the file is not such JSON in UTF-8; names the file and the place.
+    """
+    count = 0
+    try:
+        with contextlib.closing(open_bytes(path)) as file:
+            for value in _json_values(file, path):
+                yield value
+                count += 1
+    except ijson.JSONError as error:
+        reason = " ".join(str(error).split())  # It draws a picture over several lines.
+        place = _locate_json_error(path) or f"after {count} examples: {reason}"
+        raise ValueError(f"{path}: malformed JSON {place}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: invalid UTF-8 after {count} examples: {error}") from error
+    except _BROKEN_GZIP as error:
+        raise ValueError(f"{path}: broken gzip file after {count} examples: {error}") from error
+
+
+def _json_values(file, path):
+    first = b" "
+    while first.isspace():
+        first = file.read(1)
+    if first not in (b"[", b"{"):
+        found = f"the character {first!r}" if first else "an empty file"
+        raise ValueError(f"{path}: expected a JSON array or JSON objects, found {found}")
+    file.seek(0)
+    if first == b"[":
+        return ijson.items(file, "item", use_float=True)
+    return ijson.items(file, "", multiple_values=True, use_float=True)
+
+
+def _locate_json_error(path):
+    """'at line …, column …' by reading the whole file again; '' if `json` finds no error."""
+    with contextlib.closing(open_bytes(path)) as file:
+        text = file.read().decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    position = len(text) - len(text.lstrip())
+    try:
+        while position < len(text):
+            _, position = decoder.raw_decode(text, position)
+            position = _WHITE_SPACE.match(text, position).end()
+    except json.JSONDecodeError as error:
+        return f"at line {error.lineno}, column {error.colno}: {error.msg}"
+    return ""

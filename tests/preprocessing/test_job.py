@@ -1,0 +1,148 @@
+"""Jobs: streamed on this machine or done by Beam, with the same files, and nothing half-written."""
+
+import contextlib
+import dataclasses
+import glob
+import itertools
+import json
+import pathlib
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import fn_runner
+
+from etcmodel import preprocessing
+from etcmodel.preprocessing import local, pipeline
+from tests.preprocessing import words
+
+BEAM = ("--runner=DirectRunner",)
+
+
+@pytest.fixture
+def make_job(tmp_path):
+    """A function of the files' lines (and fields) to a `Job` over them."""
+
+    def make(*files, **fields):
+        for number, lines in enumerate(files):
+            text = "".join(f"{line}\n" for line in lines)
+            (tmp_path / f"{number}.txt").write_text(text)
+        defaults = {
+            "input_pattern": str(tmp_path / "?.txt"),
+            "output_prefix": str(tmp_path / "out" / "train"),
+            "num_shards": 2,
+            "read": words.read,
+            "make_converter": words.make_converter,
+            "settings": {"task": "toy"},
+            "statistics_file": str(tmp_path / "out" / "stats.json"),
+            "direct_num_workers": 1,
+        }
+        return preprocessing.Job(**{**defaults, **fields})
+
+    return make
+
+
+def written(folder):
+    return sorted(path.name for path in (folder / "out").iterdir())
+
+
+def shards(job):
+    names = preprocessing.shard_names(job.output_prefix, job.num_shards)
+    return [pathlib.Path(name).read_bytes() for name in names]
+
+
+LINES = (["a b", "bad", "c", "none", "d e f"], ["g", *(f"w{i}" for i in range(30)), "bad"])
+
+
+def test_several_processes_and_beam_write_the_same_as_one_process(make_job, tmp_path):
+    one = make_job(*LINES)
+    statistics = preprocessing.run(one)
+    assert statistics["bad_examples"] == [
+        f"{tmp_path / '0.txt'}: element 1: this is bad",
+        f"{tmp_path / '1.txt'}: element 31: this is bad",
+    ]
+    named = ("examples_read", "examples_written", "examples_bad", "dropped", "mean_words")
+    assert [statistics[name] for name in named] == [37, 37, 2, 1, round(37 / 34, 2)]
+    assert list(statistics) == [*named, "seconds", "bad_examples"]
+    for name, changes in (("two", {"direct_num_workers": 2}), ("beam", {"beam_args": BEAM})):
+        prefix = str(tmp_path / "out" / name)
+        other = dataclasses.replace(one, output_prefix=prefix, **changes)
+        assert preprocessing.run(other) | {"seconds": 0} == statistics | {"seconds": 0}
+        assert shards(other) == shards(one) and all(shards(one))
+
+
+def test_settings_and_statistics_lie_beside_the_shards(make_job, tmp_path):
+    statistics = preprocessing.run(make_job(["a"], num_shards=3))
+    names = [f"train-0000{shard}-of-00003.tfrecord" for shard in range(3)]
+    assert written(tmp_path) == ["stats.json", *names, "train.config.json"]
+    assert json.loads((tmp_path / "out" / "stats.json").read_text()) == statistics
+    assert json.loads((tmp_path / "out" / "train.config.json").read_text()) == {"task": "toy"}
+
+
+def test_a_new_run_replaces_all_files_of_the_old_one(make_job, tmp_path):
+    preprocessing.run(make_job(["a"], num_shards=5))
+    preprocessing.run(make_job(["a"], num_shards=2))
+    records = [name for name in written(tmp_path) if name.endswith(".tfrecord")]
+    assert records == ["train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord"]
+
+
+def test_reads_no_further_ahead_than_a_batch(make_job):
+    num_read = itertools.count(1)
+    reached = []
+
+    def endless(unused_path):
+        for number in num_read:
+            reached.append(number)
+            yield "a"
+
+    job = make_job(["a"], read=endless)
+    (file,) = glob.glob(job.input_pattern)
+    with contextlib.closing(local._results(job, [file])) as results:
+        for count in range(1, 40):
+            next(results)
+            assert len(reached) - count < local._EXAMPLES_PER_BATCH
+
+
+@pytest.mark.parametrize("beam_args", [(), BEAM])
+@pytest.mark.parametrize(
+    ("lines", "strict", "message"),
+    [
+        (["a", "bad"], True, r"0\.txt: element 1: this is bad"),
+        (["bad"], False, "no example is left to write: 1 are malformed, the first: .*0.txt"),
+        (["none"], False, "no example is left to write: .*'dropped': 1"),
+        (["a", "broken"], False, r"0\.txt: broken"),
+    ],
+)
+def test_a_failure_names_its_reason_and_leaves_nothing(
+    make_job, tmp_path, lines, strict, message, beam_args
+):
+    with pytest.raises(ValueError, match=message):
+        preprocessing.run(make_job(lines, strict=strict, beam_args=beam_args))
+    assert written(tmp_path) == []
+
+
+def test_a_worker_that_dies_is_an_error(make_job, tmp_path):
+    with pytest.raises(OSError, match="perhaps for want of memory: try fewer"):
+        preprocessing.run(make_job(["a", "die"], direct_num_workers=2))
+    assert written(tmp_path) == []
+
+
+def test_an_output_folder_that_cannot_be_made_is_an_error(make_job, tmp_path):
+    (tmp_path / "out").write_text("a file, not a folder")
+    with pytest.raises(OSError, match="out"):
+        preprocessing.run(make_job(["a"]))
+
+
+def test_flags_that_nobody_knows_and_files_that_are_not_there(make_job, tmp_path):
+    with pytest.raises(ValueError, match="Unknown flag '--long_seq_len=3'"):
+        preprocessing.run(make_job(["a"], beam_args=["--long_seq_len=3"]))
+    with pytest.raises(ValueError, match=r"No input file matches .*none\*\.json"):
+        preprocessing.run(make_job(["a"], input_pattern=str(tmp_path / "none*.json")))
+    with pytest.raises(ValueError, match="`num_shards` must be at least 1. Received: 0"):
+        preprocessing.run(make_job(["a"], num_shards=0))
+    assert not (tmp_path / "out").exists()
+
+
+def test_beams_own_runner_needs_no_download():
+    for args in ([], ["--runner=DirectRunner"]):
+        assert isinstance(pipeline._runner(PipelineOptions(args)), fn_runner.FnApiRunner)
+    assert pipeline._runner(PipelineOptions(["--runner=DataflowRunner"])) is None

@@ -1,0 +1,32 @@
+"""A toy to preprocess: words to records. Worker processes import it, so it imports little."""
+
+import os
+
+from etcmodel import preprocessing
+
+
+def read(path):
+    """The lines; one that is 'broken' breaks the file."""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line == "broken\n":
+                raise ValueError(f"{path}: broken")
+            yield line.strip()
+
+
+def convert(raw):
+    """A record for each word; 'bad' is malformed, 'none' is dropped, 'die' ends the process."""
+    if raw == "bad":
+        raise ValueError("this is bad")
+    if raw == "die":
+        os._exit(1)
+    words = [] if raw == "none" else raw.split()
+    return preprocessing.Converted(
+        features=[{"word": [word]} for word in words],
+        counts={"dropped": int(raw == "none")},
+        lengths={"words": len(words)} if words else {},
+    )
+
+
+def make_converter():
+    return convert

@@ -1,0 +1,54 @@
+"""Runs the programs of the tasks: each in a process of its own, or in this one, which is faster."""
+
+import os
+import runpy
+import subprocess
+import sys
+from unittest import mock
+
+from absl import flags
+
+from etcmodel import finetuning
+from etcmodel.finetuning import program as program_lib
+
+__all__ = ["fine_tune", "finish", "flag_list", "start", "start_python"]
+
+
+def flag_list(arguments):
+    return [f"--{name}={value}" for name, value in arguments.items()]
+
+
+def start_python(*arguments):
+    """Starts a Python program."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+    )
+
+
+def start(task, module, **arguments):
+    """Starts a program of a task."""
+    return start_python("-m", f"etcmodel.tasks.{task}.{module}", *flag_list(arguments))
+
+
+def finish(process):
+    """Waits for a program that must succeed: what it printed, and what it logged."""
+    stdout, stderr = process.communicate()
+    assert process.returncode == 0, stderr[-3000:]
+    return stdout, stderr
+
+
+def fine_tune(task, **arguments):
+    """Runs a task's `run_finetuning`, with its own defaults, in this process."""
+
+    def run_program(task_class, predictor_class, *, defaults=None, aliases=None):
+        program = program_lib.Program(task_class, predictor_class, flags.FlagValues())
+        program.define_flags(defaults or {}, aliases or {})
+        program.flag_values(["run_finetuning", *flag_list(arguments)])
+        program.main([])
+
+    with mock.patch.object(finetuning, "run_program", run_program):
+        runpy.run_module(f"etcmodel.tasks.{task}.run_finetuning", run_name="__main__")
