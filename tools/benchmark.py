@@ -6,6 +6,7 @@ that take turns in one run, so that their ratios hold on a noisy machine; times 
   python -m etcmodel.tools.benchmark --output_dir=/tmp/benchmark --quick
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -27,6 +28,9 @@ _GLOBAL_LENGTH = flags.DEFINE_integer(
 _ROUNDS = flags.DEFINE_integer("rounds", 3, "Measured runs of each model.", lower_bound=1)
 _BERT_MAX = flags.DEFINE_integer(
     "bert_max_length", 4096, "Longest input, in tokens, of models with full attention."
+)
+_BERT_TRAIN_MAX = flags.DEFINE_integer(
+    "bert_train_max_length", 2048, "Longest input, in tokens, of a training step of BERT."
 )
 _TRAIN_MAX = flags.DEFINE_integer(
     "train_max_length", 16384, "Longest input, in tokens, of a training step."
@@ -61,9 +65,8 @@ class Worker:
     def __init__(self, name, command, phases=("forward", "train")):
         self.name = name
         self.phases = phases
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._command = command
+        self._process = None
 
     def measure(self, phase):
         """(seconds, peak bytes) of one run.
@@ -71,6 +74,9 @@ class Worker:
         Raises:
             RuntimeError: if the process died, of too little memory for example.
         """
+        if self._process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self._process = subprocess.Popen(self._command, text=True, **pipes)
         try:
             self._process.stdin.write(json.dumps(phase) + "\n")
             self._process.stdin.flush()
@@ -105,7 +111,8 @@ def make_workers(length, global_length, train_max_length):
         workers.append(tensorflow_worker("etc checkpointed", "etc", ("train",), **settings))
     if "bert" in _MODELS.value and length <= _BERT_MAX.value:
         settings = {"length": length, "dropout": _DROPOUT.value}
-        workers.append(tensorflow_worker("bert", "bert", both, **settings))
+        phases = both if length <= _BERT_TRAIN_MAX.value else ("forward",)
+        workers.append(tensorflow_worker("bert", "bert", phases, **settings))
     return workers + make_torch_workers(length)
 
 
@@ -123,32 +130,36 @@ def make_torch_workers(length):
 
 
 def measure_length(length, global_length, matmul, rounds, train_max_length):
-    """Figures of all models at one length: list of dicts."""
+    """Figures of all models at one length: list of dicts. A model that dies is left out."""
     workers = make_workers(length, global_length, train_max_length)
     figures = []
-    try:
-        for phase in ("forward", "train"):
-            able = [worker for worker in workers if phase in worker.phases]
-            for worker in able:
-                worker.measure(phase)  # Traces and warms up.
-            times = {worker.name: [] for worker in able}
-            speeds = {"float32": [], "bfloat16": []}
-            peaks = {}
-            for _ in range(rounds):
-                for worker in able:
-                    for dtype, values in speeds.items():
-                        seconds, _ = matmul.measure(dtype)
-                        values.append(benchmark_worker.matmul_seconds_to_speed(seconds))
+    for phase in ("forward", "train"):
+        able = [worker for worker in workers if phase in worker.phases]
+        times = collections.defaultdict(list)
+        speeds = {dtype: [] for dtype in matmul.phases}
+        peaks = {}
+        for number in range(rounds + 1):
+            for worker in list(able):
+                try:
                     seconds, peaks[worker.name] = worker.measure(phase)
-                    times[worker.name].append(seconds)
-                    _say(f"{length} {phase} {worker.name}: {seconds:.2f} s")
-            figures += [
-                _figure(length, global_length, phase, worker.name, times, peaks, speeds)
-                for worker in able
-            ]
-    finally:
-        for worker in workers:
-            worker.close()
+                except RuntimeError as error:
+                    _say(f"error: {error}")
+                    able.remove(worker)
+                    continue
+                if number == 0:  # That traced and warmed up.
+                    continue
+                times[worker.name].append(seconds)
+                for dtype, values in speeds.items():
+                    speed, _ = matmul.measure(dtype)
+                    values.append(benchmark_worker.matmul_seconds_to_speed(speed))
+                _say(f"{length} {phase} {worker.name}: {seconds:.2f} s")
+        figures += [
+            _figure(length, global_length, phase, worker.name, times, peaks, speeds)
+            for worker in able
+        ]
+        for worker in able:
+            if worker.phases[-1] == phase:  # Memory for the others.
+                worker.close()
     return figures
 
 
@@ -192,9 +203,6 @@ def main(unused_argv):
         for length in lengths:
             global_length = _GLOBAL_LENGTH.value or min(length // 16, 512)
             figures += measure_length(length, global_length, matmul, rounds, train_max)
-    except RuntimeError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
     finally:
         matmul.close()
     benchmark_report.write(figures, _OUTPUT_DIR.value)
