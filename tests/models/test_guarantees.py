@@ -49,6 +49,7 @@ def make_model(**changes):
 
 
 MODEL = make_model()
+SHALLOW = {"num_hidden_layers": 1}  # Enough in graphs, and faster to trace.
 
 
 def run_stack(token_ids, global_token_ids, **options):
@@ -224,11 +225,12 @@ def test_an_empty_global_input_is_fine_without_a_structure_too():
 
 @pytest.mark.parametrize("compiler", [None, tf.function], ids=["eagerly", "in a graph"])
 def test_the_same_call_twice_gives_the_same_bits(compiler):
+    model = make_model(**SHALLOW)
     inputs = arguments([random_example(np.random.default_rng(0), 14, 3)])
 
     def run(training):
         with dropout_ops.seed_scope([1, 2]):
-            return MODEL(*inputs[:2], structure=inputs[2], training=training)
+            return model(*inputs[:2], structure=inputs[2], training=training)
 
     run = compiler(run) if compiler else run
     plain, dropped = ([run(training) for _ in range(2)] for training in (False, True))
@@ -274,7 +276,7 @@ def test_a_call_changes_neither_the_model_nor_anything_outside():
 
 
 def test_one_trace_serves_every_length():
-    num_traces = 0
+    num_traces, model = 0, make_model(**SHALLOW)
     options = {
         "relative_pos_max_distance": CONFIG.relative_pos_max_distance,
         "use_hard_g2l_mask": True,
@@ -287,20 +289,20 @@ def test_one_trace_serves_every_length():
         num_traces += 1
         features = dict(features)
         ids = features.pop("token_ids"), features.pop("global_token_ids")
-        return MODEL(*ids, structure=multihop_utils.make_structure(**features, **options))
+        return model(*ids, structure=multihop_utils.make_structure(**features, **options))
 
     for batch, *size in ((1, 1, 1), (2, 3, 0), (2, 0, 2), (3, 9, 2), (1, 70, 5)):
         rng = np.random.default_rng(batch)
         rows = [random_example(rng, *size) for _ in range(batch)]
         features = {name: tf.constant([row[name] for row in rows], tf.int32) for name in names}
-        assert_close(run(features), encode(MODEL, rows, use_hard_g2l_mask=True))
+        assert_close(run(features), encode(model, rows, use_hard_g2l_mask=True))
     assert num_traces == 1
 
 
 def test_gradient_checkpointing_changes_no_gradient():
     """In a graph, with dropout; compared with itself when it keeps all activations."""
     *ids, structure = arguments([random_example(np.random.default_rng(0), 14, 3)])
-    model = make_model(grad_checkpointing_period=1)
+    model = make_model(grad_checkpointing_period=1, **SHALLOW)
 
     @tf.function
     def gradients():

@@ -346,11 +346,6 @@ def test_gradients_with_dropout_are_the_same_however_they_are_computed(way):
     check_run(results, case)
 
 
-def test_so_are_those_of_a_single_chunk_compiled():
-    case = fixed_case()
-    check_run(WAYS["compiled"]()(*case), case)
-
-
 @pytest.mark.parametrize("dtype", [tf.float64, tf.bfloat16, tf.float16])
 def test_gradients_have_the_types_of_their_sources(dtype):
     case = fixed_case(dtype)
@@ -371,8 +366,7 @@ from tests.ops import test_gradients as tests
 
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 case = tests.fixed_case()
-with tests.cut_into(tests.SMALL_BLOCKS):
-    results = tf.function(lambda: strategy.run(tests.run, case))()
+results = tf.function(lambda: strategy.run(tests.run, case))()
 assert strategy.num_replicas_in_sync == 2
 for replica in range(2):
     of_replica = lambda x: strategy.experimental_local_results(x)[replica]

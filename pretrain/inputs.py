@@ -1,0 +1,110 @@
+"""TFRecords of `preprocess` to batches of windows that are masked anew each time."""
+
+import dataclasses
+import hashlib
+import json
+import re
+
+import tensorflow as tf
+
+from etcmodel import finetuning, training
+
+from . import masking
+
+__all__ = ["RecordConfig", "check_records", "make_eval_dataset", "make_train_dataset"]
+
+LONG_FEATURES = ("long_token_ids", "long_word_starts", "sentence_ids", "long_breakpoints")
+GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
+_SHARD = re.compile(r"-\d{5}-of-\d{5}\.tfrecord$")
+_EVAL_SEED = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.RecordConfig):
+    """What the records must agree with; see the base class."""
+
+    deciding_flags = ("input_pattern",)
+
+    def model_features(self):
+        lengths = {
+            **dict.fromkeys(LONG_FEATURES, self.long_seq_length),
+            **dict.fromkeys(GLOBAL_FEATURES, self.global_seq_length),
+        }
+        return {name: tf.io.FixedLenFeature([n], tf.int64) for name, n in lengths.items()}
+
+    def label_features(self):
+        return {}
+
+    def decoding_features(self):
+        return {}
+
+
+def check_records(file_pattern, config, tokenizer):
+    """Compares the records with the model's lengths and with the vocabulary.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        config: `RecordConfig`.
+        tokenizer: `FullTokenizer`.
+    Raises:
+        ValueError: naming the file, if they do not fit.
+    """
+    finetuning.check_records(file_pattern, config, need_labels=True)
+    with tf.io.gfile.GFile(tokenizer.source_file, "rb") as file:
+        sha256 = hashlib.sha256(file.read()).hexdigest()
+    for settings_file in sorted(_settings_files(file_pattern)):
+        with tf.io.gfile.GFile(settings_file) as file:
+            made_with = json.load(file).get("vocab_sha256")
+        if made_with != sha256:
+            raise ValueError(
+                f"{settings_file}: the records were made with another vocabulary than "
+                f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
+            )
+
+
+def _settings_files(file_pattern):
+    """The settings beside the records, where they still are."""
+    files = training.matching_files(file_pattern)
+    names = {_SHARD.sub(".config.json", file) for file in files if _SHARD.search(file)}
+    return {name for name in names if tf.io.gfile.exists(name)}
+
+
+def make_train_dataset(file_pattern, records, masking_config, request):
+    """Endless training batches; a window is masked differently in every epoch.
+
+    The masks of a window depend on the seed and on its place in the run alone, so that a resumed
+    run, or one on other devices, sees the same.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        records: `RecordConfig`.
+        masking_config: `MaskingConfig`.
+        request: `training.TrainDataRequest`.
+    Returns:
+        tf.data.Dataset of dicts of int32 [batch, ...]: see `masking.mask_window`.
+    """
+    batches = finetuning.make_train_dataset(file_pattern, records, request)
+    context, size = request.input_context, request.per_replica_batch_size
+    worker, num_workers = 0, 1
+    if context is not None:
+        worker, num_workers = context.input_pipeline_id, context.num_input_pipelines
+
+    def mask(batch, features):
+        # Workers take turns at the windows of a run.
+        in_worker = batch * size + tf.range(size, dtype=tf.int64)
+        indices = request.skip_examples + in_worker * num_workers + worker
+        return masking.mask_batch(features, indices, request.seed, masking_config)
+
+    return batches.enumerate().map(mask, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def make_eval_dataset(file_pattern, records, masking_config, batch_size):
+    """Each window once, in order, always with the same masks; the last batch may be smaller."""
+    batches = finetuning.make_eval_dataset(file_pattern, records, batch_size)
+
+    def mask(batch, features):
+        size = tf.shape(features["long_token_ids"], tf.int64)[0]
+        indices = batch * batch_size + tf.range(size)
+        return masking.mask_batch(features, indices, _EVAL_SEED, masking_config)
+
+    return batches.enumerate().map(mask, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)

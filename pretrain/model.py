@@ -1,0 +1,136 @@
+"""The pre-training model: `EtcModel` with heads for both tasks (paper, section 3.5)."""
+
+import math
+
+import tensorflow as tf
+import tf_keras
+from official.nlp.modeling.layers import masked_lm
+
+from etcmodel import tensor_utils
+from etcmodel.layers import helpers
+from etcmodel.models import input_utils, modeling
+
+__all__ = ["PretrainModel"]
+
+
+class PretrainModel(tf_keras.Model):
+    """Predicts masked tokens, and the encodings of masked sentences.
+
+    The language model's head is tied to the token embeddings. For contrastive predictive coding
+    (paper, appendix B) the same encoder runs once more over each masked sentence, alone and not
+    masked; what its global token then says is to be predicted from the global token of the masked
+    sentence, by a bilinear form. The heads are float32 under any policy.
+
+    Args:
+        etc_config: `EtcConfig` without absolute positions (windows hold several documents).
+        use_cpc: bool. Whether to encode the masked sentences.
+        sentence_global_token_id: int. The global token of a sentence.
+        **kwargs: of the Keras model.
+    Call args:
+        features: dict of int32 [batch, ...] as `masking.mask_window` makes it.
+        training: bool.
+    Returns:
+        dict of float32 `mlm_loss` [batch, M], cross entropy of each token to predict, and int32
+        `mlm_token_ids` [batch, M], the most likely token; with CPC float32 `cpc_predictions` and
+        `cpc_targets` [batch, C, hidden_size], whose products are the logits.
+    Raises:
+        ValueError: if `etc_config` has absolute positions.
+    """
+
+    def __init__(self, etc_config, *, use_cpc=True, sentence_global_token_id=1, **kwargs):
+        super().__init__(**{"name": "pretrain", "dtype": "float32", **kwargs})
+        if etc_config.max_absolute_position_embeddings:
+            raise ValueError(
+                "`max_absolute_position_embeddings` must be 0 for pre-training, since windows hold "
+                f"several documents. Received: {etc_config.max_absolute_position_embeddings}"
+            )
+        self.etc_config, self.use_cpc = etc_config, use_cpc
+        self.sentence_global_token_id = sentence_global_token_id
+        self.etc_model = modeling.EtcModel(etc_config)
+        self.mlm_head = None
+        self.cpc_weights = None
+
+    def build(self, input_shape=None):
+        config = self.etc_config
+        helpers.build_sublayer(self.etc_model, None)
+        self.mlm_head = masked_lm.MaskedLM(
+            self.etc_model.get_token_embedding_table(),
+            activation=tensor_utils.get_activation(config.hidden_act),
+            initializer=helpers.default_initializer(config.initializer_range),
+            name="mlm",
+            dtype="float32",
+        )
+        # Its variables come into being when it is called.
+        self.mlm_head(tf.zeros([1, 1, config.hidden_size]), tf.zeros([1, 1], tf.int32))
+        if self.use_cpc:
+            shape = (config.hidden_size, config.hidden_size)
+            self.cpc_weights = self.add_weight(
+                name="cpc_weights",
+                shape=shape,
+                initializer=helpers.default_initializer(config.initializer_range),
+            )
+        self.built = True
+
+    def call(self, features, training=None):
+        long_output, global_output = self.etc_model(
+            features["long_token_ids"],
+            features["global_token_ids"],
+            structure=self._structure(
+                features["long_breakpoints"],
+                features["global_breakpoints"],
+                features["sentence_ids"],
+            ),
+            training=training,
+        )
+        logits = self.mlm_head(long_output, features["mlm_positions"])  # [batch, M, vocab_size]
+        outputs = {
+            "mlm_loss": tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=features["mlm_labels"], logits=logits
+            ),
+            "mlm_token_ids": tf.argmax(logits, -1, tf.int32),
+        }
+        if self.use_cpc:
+            outputs["cpc_predictions"] = self._predict_sentences(
+                global_output, features["cpc_sentences"]
+            )
+            outputs["cpc_targets"] = self._encode_sentences(
+                features["cpc_token_ids"], features["cpc_lengths"], training
+            )
+        return outputs
+
+    def _structure(self, long_breakpoints, global_breakpoints, sentence_ids):
+        config = self.etc_config
+        return input_utils.make_structure(
+            long_breakpoints,
+            global_breakpoints,
+            sentence_ids,
+            config.relative_pos_max_distance,
+            use_hard_g2l_mask=config.use_hard_g2l_mask,
+            use_hard_l2g_mask=config.use_hard_l2g_mask,
+        )
+
+    def _predict_sentences(self, global_output, sentences):
+        """float32 [batch, C, hidden_size]: from the global tokens of the masked sentences."""
+        hidden = tf.cast(tf.gather(global_output, sentences, batch_dims=1), tf.float32)
+        # Scaled as attention logits are.
+        return tf.matmul(hidden, self.cpc_weights) / math.sqrt(self.etc_config.hidden_size)
+
+    def _encode_sentences(self, token_ids, lengths, training):
+        """float32 [batch, C, hidden_size]: the encoder on [batch, C, S] tokens of sentences."""
+        num_sentences, length = token_ids.shape[1:]
+        token_ids = tf.reshape(token_ids, [-1, length])  # [batch * C, S]
+        lengths = tf.reshape(lengths, [-1, 1])
+        positions = tf.range(length)
+        is_last = tf.cast(positions == lengths - 1, tf.int32)  # [batch * C, S]
+        _, global_output = self.etc_model(
+            token_ids,
+            tf.fill(tf.shape(lengths), self.sentence_global_token_id),
+            structure=self._structure(
+                long_breakpoints=is_last,
+                global_breakpoints=tf.ones_like(lengths),
+                sentence_ids=tf.where(positions < lengths, 0, -1),
+            ),
+            training=training,
+        )
+        shape = [-1, num_sentences, self.etc_config.hidden_size]
+        return tf.cast(tf.reshape(global_output, shape), tf.float32)

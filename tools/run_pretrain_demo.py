@@ -1,0 +1,247 @@
+"""Pre-training end to end at small size: text, TFRecords, MLM and CPC, then fine-tuning from it.
+
+Pre-trains on English prose (see `demo_prose`, or --text_pattern) and on the paragraphs, without
+questions and answers, of generated two-hop questions; fine-tunes the checkpoint on the questions
+and, for comparison, the same model from random weights. Prints the commands that it runs.
+"""
+
+import glob
+import json
+import pathlib
+import random
+import shutil
+import sys
+import time
+
+from absl import app, flags
+
+from etcmodel.pretrain import raw_data
+from etcmodel.tools import demo_prose, make_demo_data
+from etcmodel.tools.run_demo import read_json, read_jsonl, run
+
+_LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
+_WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
+_VOCAB_SIZE = 4000
+_HELD_OUT = 20  # One document of so many.
+_CURVE = ("mlm_accuracy", "mlm_loss", "cpc_accuracy", "cpc_chance")
+_FIGURES = ("em", "f1", "sp_f1", "joint_f1")
+ETC_CONFIG = {
+    "hidden_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 2,
+    "intermediate_size": 128,
+    "local_radius": 104,
+    "relative_pos_max_distance": 8,
+    "relative_vocab_size": 20,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    # The paper's models are 12 times wider: a narrow layer needs larger weights to begin with.
+    "initializer_range": 0.1,
+    "share_qkv_projections": True,
+    "use_hard_g2l_mask": True,
+}
+
+
+def define_flags():
+    """Defines this program's flags."""
+    flags.DEFINE_string(
+        "output_dir", "pretrain_demo_output", "Directory to make; an old one is replaced."
+    )
+    flags.DEFINE_string(
+        "text_pattern",
+        None,
+        f"Text files to pre-train on. None: the King James Bible of {demo_prose.PACKAGE}.",
+    )
+    flags.DEFINE_bool("contexts", True, "Also pre-train on the paragraphs of the questions.")
+    flags.DEFINE_float("num_pretrain_epochs", 4.0, "Passes over the text.")
+    flags.DEFINE_integer("num_train", 8000, "Generated training questions.", lower_bound=1)
+    flags.DEFINE_integer("num_dev", 500, "Generated questions to measure on.", lower_bound=1)
+    flags.DEFINE_float("num_train_epochs", 1.0, "Passes over the training questions.")
+    flags.DEFINE_integer("seed", 0, "Seed of data and training.")
+
+
+def read_documents(text_pattern):
+    """The prose: list of {"id": str, "text": str}."""
+    if not text_pattern:
+        try:
+            return demo_prose.read_chapters()
+        except ValueError as error:
+            sys.exit(f"demo: {error} Or give --text_pattern.")
+    files = sorted(glob.glob(text_pattern))
+    groups = [group for file in files for group in raw_data.read_groups(file)]
+    documents = [document for group in groups for document in group.get("documents", ())]
+    if not documents:
+        sys.exit(f"demo: --text_pattern: no text in {text_pattern!r}.")
+    return documents
+
+
+def paragraphs_of(questions):
+    """The paragraphs of each HotpotQA example as one document: list of {"id", "text"}."""
+    return [
+        {
+            "id": question["_id"],
+            "text": " ".join(" ".join(sentences) for _, sentences in question["context"]),
+        }
+        for question in questions
+    ]
+
+
+def write_texts(folder, train, held_out):
+    """Writes documents as `text/train.jsonl`, in random order, and `text/heldout.jsonl`.
+
+    The order matters as documents that follow each other share windows.
+    """
+    train = random.Random(0).sample(train, len(train))
+    (folder / "text").mkdir(exist_ok=True)
+    for name, documents in (("train", train), ("heldout", held_out)):
+        lines = "".join(json.dumps(document) + "\n" for document in documents)
+        (folder / "text" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+
+
+def write_vocab(folder, documents):
+    """A vocabulary of the documents' words; returns its size."""
+    texts = (document["text"] for document in documents)
+    pieces = make_demo_data.build_vocab(texts, max_size=_VOCAB_SIZE)
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    return len(pieces)
+
+
+def write_config(path, vocab_size, **changes):
+    """The model's sizes."""
+    config = {**ETC_CONFIG, "vocab_size": vocab_size, **changes}
+    path.write_text(json.dumps(config, indent=2), encoding="utf-8")
+
+
+def make_questions(folder, *, num_train, num_dev, seed):
+    """Generated questions: list of training examples, list of dev examples."""
+    run(
+        "tools.make_demo_data",
+        dataset="hotpotqa",
+        output_dir=folder,
+        num_train=num_train,
+        num_dev=num_dev,
+        seed=seed,
+    )
+    return [read_json(folder / f"hotpotqa_{split}.json") for split in ("train", "dev")]
+
+
+def make_records(folder):
+    """TFRecords of the texts and of the questions."""
+    for split in ("train", "heldout"):
+        run(
+            "pretrain.preprocess",
+            input_pattern=folder / "text" / f"{split}.jsonl",
+            output_prefix=folder / "windows" / split,
+            vocab_file=folder / "vocab.txt",
+            long_seq_length=_WINDOW_LONG_LENGTH,
+            global_seq_length=_WINDOW_GLOBAL_LENGTH,
+            num_shards=4,
+        )
+    for split in ("train", "dev"):
+        run(
+            "tasks.hotpotqa.preprocess",
+            input_json_filename=folder / f"hotpotqa_{split}.json",
+            output_tf_examples_file_path_prefix=folder / "records" / split,
+            vocab_file=folder / "vocab.txt",
+            long_seq_length=_LONG_LENGTH,
+            global_seq_length=_GLOBAL_LENGTH,
+            num_shards=4,
+            is_training=split == "train",
+            debug=False,
+        )
+
+
+def pretrain(folder, name, **options):
+    """Pre-trains into `folder / name`; returns the evaluations, one dict each."""
+    arguments = {
+        "output_dir": folder / name,
+        "etc_config_file": folder / "etc_config.json",
+        "vocab_file": folder / "vocab.txt",
+        "train_tf_examples_filepattern": folder / "windows" / "train-*.tfrecord",
+        "eval_tf_examples_filepattern": folder / "windows" / "heldout-*.tfrecord",
+        "max_long_seq_length": _WINDOW_LONG_LENGTH,
+        "max_global_seq_length": _WINDOW_GLOBAL_LENGTH,
+        "train_batch_size": 32,
+        "eval_batch_size": 32,
+        "optimizer": "adamw",
+        "learning_rate": 3e-3,
+        "save_checkpoints_steps": 250,
+        "steps_per_summary": 25,
+    }
+    run("pretrain.run_pretraining", **{**arguments, **options})
+    return read_jsonl(folder / name / "eval_metrics.jsonl")
+
+
+def finetune(folder, name, **options):
+    """Fine-tunes into `folder / name`; returns the evaluations, one dict each."""
+    arguments = {
+        "output_dir": folder / name,
+        "etc_config_file": folder / "etc_config.json",
+        "vocab_file": folder / "vocab.txt",
+        "train_tf_examples_filepattern": folder / "records" / "train-*.tfrecord",
+        "predict_tf_examples_filepattern": folder / "records" / "dev-*.tfrecord",
+        "predict_gold_json_file": folder / "hotpotqa_dev.json",
+        "max_long_seq_length": _LONG_LENGTH,
+        "max_global_seq_length": _GLOBAL_LENGTH,
+        "flat_sequence": True,
+        "train_batch_size": 16,
+        "eval_batch_size": 100,
+        "learning_rate": 2e-3,
+        "save_checkpoints_steps": 125,
+        "steps_per_summary": 25,
+    }
+    run("tasks.hotpotqa.run_finetuning", **{**arguments, **options})
+    return read_jsonl(folder / name / "eval_metrics.jsonl")
+
+
+def table(rows, names):
+    """Rows (dicts with "step") as lines of text."""
+    lines = ["  ".join(["    step", *(f"{name:>12}" for name in names)])]
+    for row in rows:
+        figures = (f"{row[name]:12.3f}" for name in names)
+        lines.append("  ".join([f"{row['step']:8d}", *figures]))
+    return "\n".join(lines)
+
+
+def main(unused_argv):
+    start = time.monotonic()
+    folder = pathlib.Path(flags.FLAGS.output_dir)
+    documents = read_documents(flags.FLAGS.text_pattern)
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("windows", "records"):
+        (folder / name).mkdir(parents=True)
+    seed = flags.FLAGS.seed
+    questions, _ = make_questions(
+        folder, num_train=flags.FLAGS.num_train, num_dev=flags.FLAGS.num_dev, seed=seed
+    )
+    train = [document for i, document in enumerate(documents) if i % _HELD_OUT]
+    train += paragraphs_of(questions) if flags.FLAGS.contexts else []
+    write_texts(folder, train, documents[::_HELD_OUT])
+    write_config(folder / "etc_config.json", write_vocab(folder, train))
+    make_records(folder)
+    curve = pretrain(
+        folder, "pretrained", num_train_epochs=flags.FLAGS.num_pretrain_epochs, random_seed=seed
+    )
+    options = {"num_train_epochs": flags.FLAGS.num_train_epochs, "random_seed": seed}
+    pretrained = finetune(
+        folder, "from_pretrained", init_checkpoint=folder / "pretrained" / "best", **options
+    )
+    from_random = finetune(folder, "from_random", **options)
+    print(f"\nPre-training, measured on held-out text:\n{table(curve, _CURVE)}")
+    print(f"\nFine-tuning from the pre-trained weights:\n{table(pretrained, _FIGURES)}")
+    print(f"\nThe same from random weights:\n{table(from_random, _FIGURES)}")
+    best = {
+        name: max(row["joint_f1"] for row in rows)
+        for name, rows in (("pretrained", pretrained), ("random", from_random))
+    }
+    print(
+        f"\npretrain demo: mlm_accuracy={curve[-1]['mlm_accuracy']:.3f} "
+        f"cpc_accuracy={curve[-1]['cpc_accuracy']:.3f} cpc_chance={curve[-1]['cpc_chance']:.3f} "
+        f"joint_f1_pretrained={best['pretrained']:.3f} joint_f1_random={best['random']:.3f} "
+        f"seconds={time.monotonic() - start:.0f}"
+    )
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
