@@ -33,6 +33,7 @@ __all__ = ["MASKED", "draw", "pair_labels", "run"]
 MASKED = -1
 _MOST_TOKENS = 1000  # With more, a token is narrower than a pixel.
 _MOST_WORDS = 48  # With more, words overlap.
+_MOST_LINES = 100  # With more, the lines between tokens hide them.
 
 # From the farthest left to the farthest right; none of them is near white, which is masked.
 _POSITION_COLOURS = colors.LinearSegmentedColormap.from_list(
@@ -104,6 +105,7 @@ def draw(subject, title=""):
         squeeze=False,
         gridspec_kw={f"{x}_ratios": [n for _, n in sides] for x in ("width", "height")},
     )
+    has_lines = num_global + num_long <= _MOST_LINES
     words = {"g": subject.global_tokens, "l": subject.long_tokens}
     max_distance = subject.structure.max_distance
     table = _colour_table(max_distance)
@@ -112,8 +114,9 @@ def draw(subject, title=""):
             panel, piece = grid[row, column], f"{query_side}2{key_side}"
             panel.imshow(table[labels[piece]], interpolation="none", aspect="auto")
             panel.set_xlabel(piece, fontsize=13, fontweight="bold")
-            _name_tokens(panel.yaxis, words[query_side], len(labels[piece]), column == 0)
-            _name_tokens(panel.xaxis, words[key_side], labels[piece].shape[1], row == 0)
+            num_queries, num_keys = labels[piece].shape
+            _name_tokens(panel.yaxis, words[query_side], num_queries, column == 0, has_lines)
+            _name_tokens(panel.xaxis, words[key_side], num_keys, row == 0, has_lines)
     _add_legend(figure, grid, table, max_distance, {x for y in labels.values() for x in y.flat})
     return figure
 
@@ -127,9 +130,9 @@ def _colour_table(max_distance):
     return np.concatenate([np.reshape(positions, [-1, 4]), others])[:, :3]
 
 
-def _name_tokens(axis, words, length, is_outer):
-    """Words or numbers at the outer panels, and thin lines between tokens if there is room."""
-    if length <= 2 * _MOST_WORDS:
+def _name_tokens(axis, words, length, is_outer, has_lines):
+    """Words or numbers at the outer panels, and thin lines between tokens."""
+    if has_lines:
         axis.set_ticks(np.arange(1, length) - 0.5, minor=True)
         axis.grid(which="minor", color="#d1d5db", linewidth=0.5)
     axis.set_tick_params(which="both", length=0, labelsize=9)

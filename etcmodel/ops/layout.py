@@ -164,7 +164,8 @@ def release_layout(num_rows, logits_per_row, radius):
 def _chunked(num_rows, num_blocks, block_len, logits_per_row, **options):
     num_chunks = _ceil(num_blocks * block_len * logits_per_row, _LOGITS_PER_CHUNK)
     num_chunks = _at_most(_at_least(1, num_chunks), num_blocks)
-    return Layout(num_rows, block_len, _ceil(num_blocks, num_chunks), num_chunks, **options)
+    blocks = _ceil(num_blocks, num_chunks)
+    return Layout(num_rows, block_len, blocks, _ceil(num_blocks, blocks), **options)
 
 
 def whole_layout(num_rows, radius, averages_outside=False):

@@ -66,7 +66,8 @@ def shear(x, num_keys, first_column=0):
     """From offsets to columns: moves row i by i columns to the right.
 
     Args:
-        x: [..., block_len, width], width at least 2 * radius + 1 and the rest zeros.
+        x: [..., block_len, width], width at least 2 * radius + 1 and the rest zeros. No row may
+            reach beyond the last column to return, unless `first_column` is above 0.
         num_keys: int. Columns to return, from `first_column` on.
         first_column: int; columns below 0 are zeros.
     Returns:

@@ -31,6 +31,7 @@ class ConverterFactory(abc.ABC):
 
     task = None
     format_version = 1
+    deals_records = False  # See `preprocessing.Job`.
 
     @abc.abstractmethod
     def input_config(self, tokenizer):

@@ -39,6 +39,8 @@ class Job:
         direct_num_workers: int. Local processes; 0 for as many as there are cores.
         beam_args: list of str. Beam's own flags, such as `--runner=DataflowRunner`; with any of
             them, Beam does the work.
+        deals_records: bool. Where the work is done on this machine, give the shards the records in
+            turn, not the examples with all of their records.
     """
 
     input_pattern: str
@@ -51,6 +53,7 @@ class Job:
     strict: bool = False
     direct_num_workers: int = 0
     beam_args: tuple = ()
+    deals_records: bool = False
 
 
 def shard_names(prefix, num_shards):

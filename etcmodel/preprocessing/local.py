@@ -72,8 +72,10 @@ def run_local(job, files, folder):
                 bad.append(f"{files[file_number]}: element {number}: {result.problem}")
                 if job.strict:
                     raise BadExampleError(bad[-1])
-            for record in result.records:
-                writers[(file_number + number) % job.num_shards].write(record)
+            for index, record in enumerate(result.records):
+                dealt = counts["examples_written"] + index
+                turn = dealt if job.deals_records else file_number + number
+                writers[turn % job.num_shards].write(record)
             counts.update(examples_written=len(result.records), **result.counts)
             for name, length in result.lengths.items():
                 lengths[f"mean_{name}"].add(length)

@@ -110,6 +110,7 @@ def make_job(options, factory_class, read, beam_args=()):
         strict=options.strict,
         direct_num_workers=options.direct_num_workers,
         beam_args=tuple(beam_args),
+        deals_records=factory_class.deals_records,
     )
 
 

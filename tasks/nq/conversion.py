@@ -12,6 +12,8 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `NqInputConfig`."""
 
     task = "nq"
+    # A page has many windows: shards of about the same size, as the release's.
+    deals_records = True
 
     def input_config(self, tokenizer):
         return NqInputConfig.for_tokenizer(tokenizer, **self.fields)

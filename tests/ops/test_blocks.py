@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.ops import attention, layout, windows
-from tests.ops import numpy_attention
+from tests.ops import numpy_attention, plain_attention
 from tests.ops.test_attention import local_inputs
 from tests.ops.test_structure import by_structure, cases, make_tensors
 
@@ -30,9 +30,7 @@ def cut_into(cut):
 
 def twin(heads, tables, structure, radius):
     """Long and global output."""
-    pairs = numpy_attention.pairs_of(
-        tf.nest.map_structure(lambda x: x.numpy() if tf.is_tensor(x) else x, structure), radius
-    )
+    pairs = plain_attention.pairs_of(structure, radius)
     joined = [np.concatenate([heads[f"global_{what}"], heads[f"long_{what}"]], 1) for what in "qkv"]
     labels = numpy_attention.Labels(*(table.numpy() for table in tables))
     output = numpy_attention.structured_attend(*joined, pairs, labels)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from etcmodel.ops import attention, compilation, layout
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops.structure import GlobalLocalStructure
-from tests.ops import numpy_attention
+from tests.ops import numpy_attention, plain_attention
 from tests.ops.test_attention import local_inputs, random_floats
 from tests.ops.test_structure import by_structure, cases, make_tensors, outputs_and_gradients
 
@@ -39,43 +39,6 @@ cuts = st.fixed_dictionaries(
 def cut_into(cut):
     """Sets the lengths of blocks and chunks."""
     return mock.patch.multiple(layout, **cut)
-
-
-def plain_attend(queries, keys, values, pairs, tables=None, kept=None):
-    """Attention over all pairs by ordinary operations: float64 [batch, rows, heads, value_size].
-
-    Args:
-        queries, keys, values: float [batch, tokens, heads, size].
-        pairs: `numpy_attention.Pairs` of the queries and keys.
-        tables: label embeddings and biases, where the pairs have labels.
-        kept: bool [batch, rows, heads, keys] or None. Probabilities that dropout with `RATE` keeps.
-    """
-    queries, keys, values = (tf.cast(x, tf.float64) for x in (queries, keys, values))
-    logits = tf.einsum("bqhs,bkhs->bqkh", queries, keys)
-    if pairs.labels is not None and tables is not None:
-        embs, biases = (tf.cast(table, tf.float64) for table in tables)
-        by_label = tf.einsum("bqhs,lhs->bqlh", queries, embs) + biases
-        logits += tf.gather(by_label, pairs.labels, batch_dims=2)
-    logits /= np.sqrt(queries.shape[-1])
-    logits += tf.where(pairs.is_allowed, 0.0, tf.constant(-10000.0, tf.float64))[..., tf.newaxis]
-    logits = tf.where(pairs.exists[..., np.newaxis], logits, tf.constant(-np.inf, tf.float64))
-    probs = tf.nn.softmax(logits, axis=2)
-    if kept is not None:
-        probs *= tf.transpose(tf.cast(kept, tf.float64), [0, 1, 3, 2]) / (1 - RATE)
-    return tf.einsum("bqkh,bkhs->bqhs", probs, values)
-
-
-def plain_by_structure(heads, tables, pairs, kept=None):
-    """Long and global output."""
-    joined = [tf.concat([heads[f"global_{what}"], heads[f"long_{what}"]], 1) for what in "qkv"]
-    output = plain_attend(*joined, pairs, tables, kept)
-    global_len = heads["global_q"].shape[1]
-    return output[:, global_len:], output[:, :global_len]
-
-
-def pairs_of(structure, radius):
-    arrays = tf.nest.map_structure(lambda x: x.numpy() if tf.is_tensor(x) else x, structure)
-    return numpy_attention.pairs_of(arrays, radius)
 
 
 def one_hot_values(heads):
@@ -122,8 +85,10 @@ def test_gradients_by_structure_equal_those_of_plain_attention(has_dropout):
                 kept = kept_probs(one_hot_values(heads), *arguments[1:], **options)
                 options["dropout_rate"] = RATE
             actual = outputs_and_gradients(by_structure, *arguments, **options)
-        pairs = pairs_of(structure, radius)
-        expected = outputs_and_gradients(plain_by_structure, heads, tables, pairs, kept)
+        pairs = plain_attention.pairs_of(structure, radius)
+        expected = outputs_and_gradients(
+            plain_attention.by_structure, heads, tables, pairs, kept, RATE
+        )
         assert_close(actual, expected)
 
     check()
@@ -152,7 +117,9 @@ def by_all_pairs(heads, tables, inputs):
         tf.concat([heads[name] for name in (f"side_{what}", what) if name in heads], axis=1)
         for what in "kv"
     )
-    return [plain_attend(heads["q"], keys, values, pairs_of_windows(inputs), tables or None)]
+    return [
+        plain_attention.attend(heads["q"], keys, values, pairs_of_windows(inputs), tables or None)
+    ]
 
 
 def pairs_of_windows(inputs):
@@ -212,7 +179,7 @@ def test_gradients_by_dense_pairs_equal_those_of_plain_attention(
         ]
 
     def by_all_pairs(heads, tables):
-        return [plain_attend(*heads.values(), pairs, tables)]
+        return [plain_attention.attend(*heads.values(), pairs, tables)]
 
     with cut_into(cut):
         actual = outputs_and_gradients(by_op, heads, tables)
@@ -234,7 +201,7 @@ def test_gradients_agree_with_finite_differences_of_the_twin(case, cut):
         _, gradients = split(outputs_and_gradients(by_structure, heads, tables, structure, radius))
     sources = [x.numpy().astype(float) for x in (*heads.values(), *tables)]
     directions = [rng.normal(size=x.shape) for x in sources]
-    pairs = pairs_of(structure, radius)
+    pairs = plain_attention.pairs_of(structure, radius)
 
     def target(step):
         moved = [x + step * direction for x, direction in zip(sources, directions, strict=True)]
@@ -331,10 +298,10 @@ def check_run(results, case, tolerance=1e-5):
     """Compares what `run` gave with plain attention."""
     heads, tables, structure, radius = case
     outputs, gradients, kept = results
-    pairs = pairs_of(structure, radius)
+    pairs = plain_attention.pairs_of(structure, radius)
     is_seen = pairs.exists & pairs.is_allowed
     assert 0.6 < np.mean(np.moveaxis(kept, 2, 3)[is_seen]) < 0.9
-    expected = outputs_and_gradients(plain_by_structure, heads, tables, pairs, kept)
+    expected = outputs_and_gradients(plain_attention.by_structure, heads, tables, pairs, kept, RATE)
     assert_close([*outputs, *gradients], expected, tolerance)
 
 

@@ -5,13 +5,12 @@ import json
 import matplotlib.image
 import numpy as np
 import pytest
-import tensorflow as tf
 from absl import flags
 from hypothesis import given, settings
 from matplotlib import colors
 
 from etcmodel.tools import attention_subjects, draw_attention
-from tests.ops import numpy_attention
+from tests.ops import plain_attention
 from tests.ops.test_structure import cases
 
 FIELDS = {
@@ -50,9 +49,7 @@ def test_pairs_have_the_labels_of_the_numpy_twin(case):
     structure, radius, _ = case
     labels = draw_attention.pair_labels(structure, radius)
     drawn = np.block([[labels["g2g"], labels["g2l"]], [labels["l2g"], labels["l2l"]]])
-    twin = numpy_attention.pairs_of(
-        tf.nest.map_structure(lambda x: x.numpy() if tf.is_tensor(x) else x, structure), radius
-    )
+    twin = plain_attention.pairs_of(structure, radius)
     expected = 0 if twin.labels is None else twin.labels[0]
     is_seen = twin.exists[0] & twin.is_allowed[0]
     np.testing.assert_array_equal(drawn, np.where(is_seen, expected, draw_attention.MASKED))
