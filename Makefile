@@ -34,4 +34,4 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output
+	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output ablations_output
