@@ -17,7 +17,7 @@ from absl import app, flags
 
 from etcmodel.pretrain import raw_data
 from etcmodel.tools import demo_prose, make_demo_data
-from etcmodel.tools.run_demo import read_json, read_jsonl, run
+from etcmodel.tools.run_demo import ETC_CONFIG, read_json, read_jsonl, run
 
 _LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
 _WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
@@ -25,21 +25,6 @@ _VOCAB_SIZE = 4000
 _HELD_OUT = 20  # One document of so many.
 _CURVE = ("mlm_accuracy", "mlm_loss", "cpc_accuracy", "cpc_chance")
 _FIGURES = ("em", "f1", "sp_f1", "joint_f1")
-ETC_CONFIG = {
-    "hidden_size": 64,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 2,
-    "intermediate_size": 128,
-    "local_radius": 104,
-    "relative_pos_max_distance": 8,
-    "relative_vocab_size": 20,
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-    # The paper's models are 12 times wider: a narrow layer needs larger weights to begin with.
-    "initializer_range": 0.1,
-    "share_qkv_projections": True,
-    "use_hard_g2l_mask": True,
-}
 
 
 def define_flags():

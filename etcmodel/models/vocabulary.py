@@ -1,7 +1,10 @@
 """Vocabularies: WordPiece text files and SentencePiece models, local or remote."""
 
+import dataclasses
+
 __all__ = [
     "SPIECE_UNDERLINE",
+    "check_token_ids",
     "convert_by_vocab",
     "convert_ids_to_tokens",
     "convert_to_unicode",
@@ -132,3 +135,22 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
 def encode_ids(sp_model, text, sample=False):
     """The ids of `encode_pieces(sp_model, text, sample=sample)`."""
     return [sp_model.PieceToId(piece) for piece in encode_pieces(sp_model, text, sample=sample)]
+
+
+def check_token_ids(config, tokenizer):
+    """Checks that every id of a task's input configuration has a token.
+
+    Args:
+        config: dataclass whose fields `*_token_id` are int.
+        tokenizer: `tokenization.FullTokenizer`.
+    Raises:
+        ValueError: names the field, its id, and the vocabulary's file and size.
+    """
+    size = len(tokenizer.vocab)
+    for field in dataclasses.fields(config):
+        if field.name.endswith("_token_id") and getattr(config, field.name) >= size:
+            raise ValueError(
+                f"`{field.name}` must be an id of the vocabulary "
+                f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
+                f"Received: {getattr(config, field.name)}"
+            )

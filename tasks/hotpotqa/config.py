@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from etcmodel.models import vocabulary
+
 __all__ = ["ANSWER_TYPES", "BIO_IDS", "HotpotQAInputConfig"]
 
 ANSWER_TYPES = {"span": 0, "yes": 1, "no": 2}
@@ -98,11 +100,4 @@ class HotpotQAInputConfig:
         Raises:
             ValueError: names the field, its id, and the vocabulary's file and size.
         """
-        size = len(tokenizer.vocab)
-        for field in dataclasses.fields(self):
-            if field.name.endswith("_token_id") and getattr(self, field.name) >= size:
-                raise ValueError(
-                    f"`{field.name}` must be an id of the vocabulary "
-                    f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
-                    f"Received: {getattr(self, field.name)}"
-                )
+        vocabulary.check_token_ids(self, tokenizer)

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from etcmodel.models import vocabulary
+
 __all__ = ["ANSWER_TYPES", "NqInputConfig", "special_token_ids"]
 
 # What an annotation says, and what the model's answer type head tells apart.
@@ -126,14 +128,7 @@ class NqInputConfig:
         Raises:
             ValueError: names the field, its id, and the vocabulary's file and size.
         """
-        size = len(tokenizer.vocab)
-        for field in dataclasses.fields(self):
-            if field.name.endswith("_token_id") and getattr(self, field.name) >= size:
-                raise ValueError(
-                    f"`{field.name}` must be an id of the vocabulary "
-                    f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
-                    f"Received: {getattr(self, field.name)}"
-                )
+        vocabulary.check_token_ids(self, tokenizer)
 
 
 def special_token_ids(tokenizer):
