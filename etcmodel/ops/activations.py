@@ -8,6 +8,8 @@ from etcmodel.ops.compilation import compiled_elementwise
 
 __all__ = ["gelu", "gelu_exact", "gelu_gradient"]
 
+_SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
+
 
 def gelu(x):
     """GELU, the tanh approximation with which the released checkpoints were trained.
@@ -25,18 +27,19 @@ def _gelu(x):
     def grad(gradient):
         return gelu_gradient(x, gradient)
 
-    # TensorFlow's own: without a gradient to take, the CPU computes it inside the matrix product
-    # that `x` comes from.
-    return tf.nn.gelu(x, approximate=True), grad
+    # Without a gradient to take, TensorFlow computes this inside the matrix product that `x` comes
+    # from, on a CPU. It knows the formula in this order of factors under any names of operations;
+    # `tf.nn.gelu`, which has a power, under some names only.
+    cube = x * (x * x)
+    return 0.5 * x * (1 + tf.tanh(_SCALE * (x + _CUBIC * cube))), grad
 
 
 @compiled_elementwise
 def gelu_gradient(x, gradient):
     """The gradient of the argument of `gelu` from that of its value."""
     dtype, x = x.dtype, tf.cast(x, tf.float32)
-    scale, cubic = math.sqrt(2 / math.pi), 0.044715
-    tanh = tf.tanh(scale * (x + cubic * x * x * x))
-    inner = scale * (1 + 3 * cubic * x * x)
+    tanh = tf.tanh(_SCALE * (x + _CUBIC * x * x * x))
+    inner = _SCALE * (1 + 3 * _CUBIC * x * x)
     slope = 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * inner
     return tf.cast(tf.cast(gradient, tf.float32) * slope, dtype)
 
