@@ -25,7 +25,7 @@ ETC_CONFIG = {
     "num_hidden_layers": 4,
     "num_attention_heads": 2,
     "intermediate_size": 128,
-    "local_radius": 104,
+    "local_radius": _LONG_LENGTH,  # Every token sees the question and all paragraphs.
     "relative_pos_max_distance": 8,
     "relative_vocab_size": 20,
     "hidden_dropout_prob": 0.0,
@@ -34,6 +34,7 @@ ETC_CONFIG = {
     "initializer_range": 0.1,
     "share_qkv_projections": True,
     "use_hard_g2l_mask": True,
+    "use_pre_activation_order": True,
 }
 
 
@@ -124,7 +125,7 @@ def train_and_predict(folder):
         train_tf_examples_filepattern=folder / "records" / "train-*.tfrecord",
         num_train_epochs=flags.FLAGS.num_train_epochs,
         train_batch_size=_BATCH_SIZE,
-        learning_rate=2e-3,
+        learning_rate=4e-3,
         initialization="mimetic",
         save_checkpoints_steps=400,
         steps_per_summary=25,
