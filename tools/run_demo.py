@@ -41,7 +41,7 @@ ETC_CONFIG = {
 def define_flags():
     """Defines this program's flags."""
     flags.DEFINE_string("output_dir", "demo_output", "Directory to make; an old one is replaced.")
-    flags.DEFINE_integer("num_train", 20000, "Generated training questions.", lower_bound=1)
+    flags.DEFINE_integer("num_train", 24000, "Generated training questions.", lower_bound=1)
     flags.DEFINE_integer("num_dev", 500, "Generated questions to measure on.", lower_bound=1)
     flags.DEFINE_float("num_train_epochs", 1.1, "Passes over the training questions.")
     flags.DEFINE_integer("seed", 0, "Seed of data and training.")
@@ -126,6 +126,7 @@ def train_and_predict(folder):
         num_train_epochs=flags.FLAGS.num_train_epochs,
         train_batch_size=_BATCH_SIZE,
         learning_rate=4e-3,
+        poly_power=0.5,
         initialization="mimetic",
         save_checkpoints_steps=400,
         steps_per_summary=25,

@@ -67,7 +67,7 @@ def attend(queries, groups, layout, dropout_rate=0.0):
         if group.spread is not None:
             # Here, so that the gradient of taking rows is left to TensorFlow.
             tables = (group.emb_table, group.bias_table)
-            tensors += [group.spread.table_rows(tf.cast(t, queries.dtype)) for t in tables]
+            tensors += [tf.cast(group.spread.table_rows(t), queries.dtype) for t in tables]
     batch, num_rows, num_heads, _ = tensor_utils.get_shape_list(queries)
     value_size = tensor_utils.get_shape_list(groups[0].values)[-1]
 
@@ -263,10 +263,11 @@ class _Part:
         adder = self.group.adder(chunk)
         if self.group.spread is None:
             return _add(logits, adder)
-        scores = _by_label(queries, self.embs, transpose=True)
+        spread = self.group.spread
+        scores = [_by_label(queries, x, transpose=True) for x in spread.split(self.embs)]
         biases = tf.cast(self.biases, tf.float32) * _scale(queries)
-        biases = biases[:, tf.newaxis, tf.newaxis, tf.newaxis]
-        return self.group.spread.add(logits, scores, biases, adder, chunk)
+        biases = [x[:, tf.newaxis, tf.newaxis, tf.newaxis] for x in spread.split(biases)]
+        return spread.add(logits, scores, biases, adder, chunk)
 
     def mix(self, weights):
         """The values, weighted: [heads, batch, blocks, block_len, size]."""
@@ -285,15 +286,16 @@ class _Part:
         ]
         if self.group.spread is None:
             return query_gradient, key_gradients, []
-        num_labels = tensor_utils.get_shape_list(self.embs)[1]
-        by_label = self.group.spread.collect(pair_gradients, chunk, num_labels)
-        by_label = tf.cast(by_label, queries.dtype)
-        query_gradient += _by_label(by_label, self.embs)
-        table_gradients = [
-            tf.cast(_label_by_size(by_label, queries), tf.float32),
-            _scale(queries) * tf.reduce_sum(tf.cast(by_label, tf.float32), [1, 2, 3]),
-        ]
-        return query_gradient, key_gradients, table_gradients
+        spread, num_labels = self.group.spread, tensor_utils.get_shape_list(self.embs)[1]
+        emb_gradients, bias_gradients = [], []
+        by_label = spread.collect(pair_gradients, chunk, num_labels)
+        for scores, embs in zip(by_label, spread.split(self.embs), strict=True):
+            scores = tf.cast(scores, queries.dtype)
+            query_gradient += _by_label(scores, embs)
+            emb_gradients.append(tf.cast(_label_by_size(scores, queries), tf.float32))
+            bias_gradients.append(tf.reduce_sum(tf.cast(scores, tf.float32), [1, 2, 3]))
+        biases = _scale(queries) * tf.concat(bias_gradients, 1)
+        return query_gradient, key_gradients, [tf.concat(emb_gradients, 1), biases]
 
     def _collect_keys(self, x, chunk):
         """From windows back to keys: [heads, batch, keys, size]."""

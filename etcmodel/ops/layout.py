@@ -55,11 +55,9 @@ class Layout:
         return self.chunk_rows * self.num_chunks
 
     @property
-    def shear_width(self):
-        """Offsets at which a shear to the keys of a block needs no copy to make room."""
-        if self.is_whole:
-            return _at_least(2 * self.radius + 1, self.radius + self.num_rows + 1)
-        return self.block_len + self.radius + self.margin + 1
+    def own_column(self):
+        """Which of the keys that a block sees is its first query's own."""
+        return 0 if self.is_whole else self.margin
 
     def pad(self, x, axis=1):
         """`x` with as many rows as all chunks have; None stays None."""
@@ -86,8 +84,7 @@ class Chunk:
     @property
     def first_column(self):
         """Where the keys begin, counted from the first query's first key within the radius."""
-        layout = self.layout
-        return layout.radius if layout.is_whole else layout.radius - layout.margin
+        return self.layout.radius - self.layout.own_column
 
     def slice(self, x, axis, extra=0):
         """The chunk's rows, and `extra` more, of `x`, whose `axis` is padded."""

@@ -67,7 +67,7 @@ class GlobalLocalStructure(NamedTuple):
         mask = masks_ops.SegmentMask(query_ids, key_ids, windowed=True)
         spread = None
         if self.max_distance:
-            spread = labels_ops.OffsetSpread(layout.radius, self.max_distance, layout.shear_width)
+            spread = labels_ops.OffsetSpread(layout, self.max_distance)
         return KeyRules((mask,), spread)
 
     def l2g(self, layout):

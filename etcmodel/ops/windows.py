@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from etcmodel import tensor_utils
 
-__all__ = ["overlap_add", "pad_axis", "shear", "unshear", "windows"]
+__all__ = ["not_negative", "overlap_add", "pad_axis", "shear", "unshear", "windows"]
 
 
 def pad_axis(x, axis, before=0, after=0, value=0):
@@ -78,7 +78,7 @@ def shear(x, num_keys, first_column=0):
         return pad_axis(rest, len(x.shape) - 1, before=-first_column)
     *outer, block_len, width = tensor_utils.get_shape_list(x)
     row = first_column + num_keys
-    x = pad_axis(x, len(outer) + 1, after=_not_negative(row + 1 - width))[..., : row + 1]
+    x = pad_axis(x, len(outer) + 1, after=not_negative(row + 1 - width))[..., : row + 1]
     flat = tf.reshape(x, [*outer, block_len * (row + 1)])[..., : block_len * row]
     return tf.reshape(flat, [*outer, block_len, row])[..., first_column:]
 
@@ -100,8 +100,9 @@ def unshear(x, width, first_column=0):
     x = pad_axis(x, len(outer) + 1, before=first_column)
     flat = pad_axis(tf.reshape(x, [*outer, block_len * row]), len(outer), after=block_len)
     rows = tf.reshape(flat, [*outer, block_len, row + 1])
-    return pad_axis(rows, len(outer) + 1, after=_not_negative(width - row - 1))[..., :width]
+    return pad_axis(rows, len(outer) + 1, after=not_negative(width - row - 1))[..., :width]
 
 
-def _not_negative(number):
+def not_negative(number):
+    """The number, an int or scalar tensor, or 0 if it is below."""
     return max(0, number) if isinstance(number, int) else tf.maximum(0, number)
