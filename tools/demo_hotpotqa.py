@@ -268,7 +268,7 @@ def _sentences(rng, entity, *, pronouns):
 def _make_example(rng, split, index):
     """One question with its six to ten paragraphs, in HotpotQA's layout."""
     scene = Scene(rng, split)
-    make_case = rng.choices((_bridge_case, _choice_case, _yes_or_no_case), weights=(13, 5, 2))[0]
+    make_case = rng.choices((_bridge_case, _choice_case, _yes_or_no_case), weights=(11, 7, 2))[0]
     case = make_case(scene)
     entities = [entity for entity, _ in case.supports] + case.decoys
     num_paragraphs = rng.choices(range(6, 11), weights=(5, 4, 3, 2, 1))[0]

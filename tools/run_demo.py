@@ -41,7 +41,7 @@ ETC_CONFIG = {
 def define_flags():
     """Defines this program's flags."""
     flags.DEFINE_string("output_dir", "demo_output", "Directory to make; an old one is replaced.")
-    flags.DEFINE_integer("num_train", 24000, "Generated training questions.", lower_bound=1)
+    flags.DEFINE_integer("num_train", 27000, "Generated training questions.", lower_bound=1)
     flags.DEFINE_integer("num_dev", 500, "Generated questions to measure on.", lower_bound=1)
     flags.DEFINE_float("num_train_epochs", 1.1, "Passes over the training questions.")
     flags.DEFINE_integer("seed", 0, "Seed of data and training.")
@@ -127,8 +127,9 @@ def train_and_predict(folder):
         train_batch_size=_BATCH_SIZE,
         learning_rate=4e-3,
         poly_power=0.5,
+        warmup_proportion=0.05,
         initialization="mimetic",
-        save_checkpoints_steps=400,
+        save_checkpoints_steps=600,
         steps_per_summary=25,
         eval_batch_size=100,
         random_seed=flags.FLAGS.seed,
