@@ -1,4 +1,4 @@
-"""Writes a small invented dataset, and a vocabulary for it, to train and try a model offline.
+"""Writes a small invented dataset, with vocabulary and model config, to try the programs offline.
 
     python -m etcmodel.tools.make_demo_data --dataset=hotpotqa --output_dir=demo_data
 
@@ -37,6 +37,19 @@ SPECIAL_PIECES = [
     "[MASK]",
 ]
 MAX_VOCAB_SIZE = 1000
+
+# A model that learns something of each dataset on a CPU in a minute or two.
+ETC_CONFIG = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "local_radius": 16,
+    "relative_pos_max_distance": 8,
+    "relative_vocab_size": 24,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
 
 
 def build_vocab(texts, *, max_size=MAX_VOCAB_SIZE):
@@ -83,7 +96,7 @@ def _to_json_lines(examples):
 
 
 def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
-    """Writes `<dataset>_train.json`, `<dataset>_dev.json` (or `.jsonl`) and `vocab.txt`.
+    """Writes `<dataset>_train.json`, `<dataset>_dev.json` (or `.jsonl`), vocabulary and config.
 
     Args:
         dataset: str. A key of `GENERATORS`.
@@ -92,7 +105,8 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
         num_dev: int. Number of dev examples.
         seed: int. Decides all the examples.
     Returns:
-        dict with the paths of "train", "dev" and "vocab".
+        dict with the paths of "train", "dev", "vocab" (`vocab.txt`) and "config"
+        (`etc_config.json`, of a model that is small enough for a CPU).
     Raises:
         ValueError: if `dataset` is unknown.
     """
@@ -109,6 +123,7 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
         "train": (f"{dataset}_train.{ending}", to_text(train)),
         "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
         "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
+        "config": ("etc_config.json", json.dumps({**ETC_CONFIG, "vocab_size": len(vocab)})),
     }
     os.makedirs(output_dir, exist_ok=True)
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
