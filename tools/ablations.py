@@ -46,10 +46,10 @@ VARIANTS = {
 def define_flags():
     """Defines this program's flags."""
     flags.DEFINE_string("output_dir", "ablations_output", "Directory of data, runs and results.")
-    flags.DEFINE_integer("num_train", 8000, "Generated training questions.", lower_bound=1)
+    flags.DEFINE_integer("num_train", 5000, "Generated training questions.", lower_bound=1)
     flags.DEFINE_integer("num_dev", 500, "Generated questions to measure on.", lower_bound=1)
-    flags.DEFINE_float("num_pretrain_epochs", 6.0, "Passes over the paragraphs.")
-    flags.DEFINE_float("num_train_epochs", 2.0, "Passes over the training questions.")
+    flags.DEFINE_float("num_pretrain_epochs", 3.0, "Passes over the paragraphs.")
+    flags.DEFINE_float("num_train_epochs", 2.5, "Passes over the training questions.")
     flags.DEFINE_list("seeds", ["0", "1", "2"], "Seeds of weights and order; the data stay.")
 
 

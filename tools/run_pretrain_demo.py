@@ -2,7 +2,8 @@
 
 Pre-trains on English prose (see `demo_prose`, or --text_pattern) and on the paragraphs, without
 questions and answers, of generated two-hop questions; fine-tunes the checkpoint on the questions
-and, for comparison, the same model from random weights. Prints the commands that it runs.
+and, for comparison, the same model without pre-training. Both have `--initialization=mimetic`,
+without which so small a model learns no match of names in this time. Prints the commands it runs.
 """
 
 import glob
@@ -150,6 +151,7 @@ def pretrain(folder, name, **options):
         "eval_batch_size": 32,
         "optimizer": "adamw",
         "learning_rate": 3e-3,
+        "initialization": "mimetic",
         "save_checkpoints_steps": 250,
         "steps_per_summary": 25,
     }
@@ -171,7 +173,8 @@ def finetune(folder, name, **options):
         "flat_sequence": True,
         "train_batch_size": 16,
         "eval_batch_size": 100,
-        "learning_rate": 2e-3,
+        "learning_rate": 3e-3,
+        "initialization": "mimetic",
         "save_checkpoints_steps": 125,
         "steps_per_summary": 25,
     }
@@ -211,15 +214,15 @@ def main(unused_argv):
     pretrained = finetune(
         folder, "from_pretrained", init_checkpoint=folder / "pretrained" / "best", **options
     )
-    from_random = finetune(folder, "from_random", **options)
+    alone = finetune(folder, "not_pretrained", **options)
     print(f"\nPre-training, measured on held-out text:\n{table(curve, _CURVE)}")
     print(f"\nFine-tuning from the pre-trained weights:\n{table(pretrained, _FIGURES)}")
-    print(f"\nThe same from random weights:\n{table(from_random, _FIGURES)}")
+    print(f"\nThe same without pre-training:\n{table(alone, _FIGURES)}")
     print(
         f"\npretrain demo: mlm_accuracy={curve[-1]['mlm_accuracy']:.3f} "
         f"cpc_accuracy={curve[-1]['cpc_accuracy']:.3f} cpc_chance={curve[-1]['cpc_chance']:.3f} "
         f"answer_f1_pretrained={pretrained[-1]['f1']:.3f} "
-        f"answer_f1_random={from_random[-1]['f1']:.3f} seconds={time.monotonic() - start:.0f}"
+        f"answer_f1_alone={alone[-1]['f1']:.3f} seconds={time.monotonic() - start:.0f}"
     )
 
 

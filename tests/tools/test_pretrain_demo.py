@@ -107,10 +107,10 @@ def test_the_demo_compares_both_starts_of_the_same_fine_tuning(
         seed=0,
     )
     run_pretrain_demo.main([])
-    pretrained, random = [a for m, a in commands if m == "tasks.hotpotqa.run_finetuning"]
+    pretrained, alone = [a for m, a in commands if m == "tasks.hotpotqa.run_finetuning"]
     assert pretrained.pop("init_checkpoint") == tmp_path / "demo" / "pretrained" / "best"
-    assert pretrained.pop("output_dir") != random.pop("output_dir")
-    assert pretrained == random
+    assert pretrained.pop("output_dir") != alone.pop("output_dir")
+    assert pretrained == alone
     texts = (tmp_path / "demo" / "text" / "train.jsonl").read_text()
     # One chapter of the prose is held out, the other one and three questions' paragraphs are not.
     assert len(texts.splitlines()) == 1 + 3 and "The second chapter." in texts
