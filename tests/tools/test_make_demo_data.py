@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from etcmodel.models import modeling
 from etcmodel.tools import demo_hotpotqa
 from etcmodel.tools.make_demo_data import build_vocab, make_demo_data
 
@@ -162,7 +163,7 @@ class TestExamples:
         answers = collections.Counter(example["answer"] for example in TRAIN)
         yes, no = (answers[answer] for answer in YES_OR_NO)
         num_bridges = sum(example["type"] == "bridge" for example in TRAIN)
-        assert num_bridges / len(TRAIN) == pytest.approx(0.65, abs=0.05)
+        assert num_bridges / len(TRAIN) == pytest.approx(0.55, abs=0.05)
         assert (yes + no) / len(TRAIN) == pytest.approx(0.1, abs=0.03)
         assert yes == pytest.approx(no, rel=0.35)
 
@@ -222,15 +223,19 @@ class TestFiles:
         assert first == second
         assert first != other
 
-    def test_writes_the_three_files_and_leaves_no_temporary_ones(self, tmp_path):
+    def test_writes_the_four_files_and_leaves_no_temporary_ones(self, tmp_path):
         paths = write(tmp_path)
         assert sorted(os.listdir(tmp_path)) == [
+            "etc_config.json",
             "hotpotqa_dev.json",
             "hotpotqa_train.json",
             "vocab.txt",
         ]
         sizes = [len(json.loads(pathlib.Path(paths[key]).read_text())) for key in ("train", "dev")]
         assert sizes == [20, 10]
+        config = modeling.EtcConfig.from_json_file(paths["config"])
+        vocab = pathlib.Path(paths["vocab"]).read_text().splitlines()
+        assert config.vocab_size == len(vocab)
 
     def test_failing_write_keeps_the_old_file_and_nothing_else(self, tmp_path, monkeypatch):
         train = pathlib.Path(write(tmp_path)["train"])
@@ -242,7 +247,7 @@ class TestFiles:
         monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="disk full"):
             write(tmp_path, seed=4)
-        assert len(os.listdir(tmp_path)) == 3
+        assert len(os.listdir(tmp_path)) == 4
         monkeypatch.undo()
         assert train.read_bytes() == old
 

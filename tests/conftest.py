@@ -1,0 +1,59 @@
+"""Reports, after a run, how many reference cases of each topic and kind were checked."""
+
+import collections
+
+import pytest
+
+from tests.reference import cases
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "reference(topic): runs one reference case, named `case`")
+    config.pluginmanager.register(_ReferenceReport())
+
+
+class _ReferenceReport:
+    """Gathers the outcomes of tests with the marker `reference`, by topic and case.
+
+    They travel as properties of the reports: those reach the process that prints, whichever
+    process ran the test.
+    """
+
+    def __init__(self):
+        self._outcomes = {}
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item):
+        report = (yield).get_result()
+        marker = item.get_closest_marker("reference")
+        if marker is not None and (report.when == "call" or not report.passed):
+            key = (marker.args[0], item.callspec.params["case"]["name"])
+            report.user_properties.append(("reference", key))
+
+    def pytest_runtest_logreport(self, report):
+        for name, value in report.user_properties:
+            if name == "reference":
+                self._outcomes[tuple(value)] = report.outcome
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Prints a line per topic and kind: cases passed of all, and the names not run."""
+        if not self._outcomes:
+            return
+        terminalreporter.section(f"reference cases of {cases.reference_root()}")
+        for topic in sorted({topic for topic, _ in self._outcomes}):
+            for kind, names in _names_by_kind(topic).items():
+                outcomes = {name: self._outcomes.get((topic, name)) for name in names}
+                passed = [name for name in names if outcomes[name] == "passed"]
+                pending = [name for name in names if outcomes[name] is None]
+                line = f"{topic} {kind}: {len(passed)} of {len(names)} passed"
+                if pending:
+                    line += f", {len(pending)} not run: {', '.join(pending[:5])}"
+                    line += " …" if len(pending) > 5 else ""
+                terminalreporter.write_line(line)
+
+
+def _names_by_kind(topic):
+    names = collections.defaultdict(list)
+    for case in cases.load_cases(topic):
+        names[cases.kind_of(case)].append(case["name"])
+    return names
