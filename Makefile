@@ -23,7 +23,7 @@ pretrain-demo: $(STAMP)
 	$(BIN)/python -m etcmodel.tools.run_pretrain_demo --output_dir=pretrain_demo_output
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
