@@ -51,6 +51,13 @@ def define_flags():
     flags.DEFINE_float("num_pretrain_epochs", 3.0, "Passes over the paragraphs.")
     flags.DEFINE_float("num_train_epochs", 2.5, "Passes over the training questions.")
     flags.DEFINE_list("seeds", ["0", "1", "2"], "Seeds of weights and order; the data stay.")
+    flags.DEFINE_multi_enum(
+        "variant",
+        list(VARIANTS),
+        list(VARIANTS),
+        "A row to run; may be repeated. Runs of different seeds, or of rows that differ in CPC or in "
+        "the g2l mask, can go on at the same time in one --output_dir once its data are complete.",
+    )
 
 
 def format_table(results):
@@ -136,7 +143,7 @@ def main(unused_argv):
     results = read_jsonl(path) if path.exists() else []
     done = {(result["variant"], result["seed"]) for result in results}
     for seed in map(int, flags.FLAGS.seeds):
-        for name in VARIANTS:
+        for name in flags.FLAGS.variant:
             if (name, seed) in done:
                 continue
             results.append({"variant": name, "seed": seed, **_run_variant(folder, name, seed)})
