@@ -55,8 +55,8 @@ def define_flags():
         "variant",
         list(VARIANTS),
         list(VARIANTS),
-        "A row to run; may be repeated. Runs of different seeds, or of rows that differ in CPC or in "
-        "the g2l mask, can go on at the same time in one --output_dir once its data are complete.",
+        "A row to run; may be repeated. Runs of different seeds, or of rows that differ in CPC or "
+        "in the g2l mask, can share one --output_dir at the same time once its data are complete.",
     )
 
 
