@@ -122,9 +122,9 @@ def test_each_variant_is_pretrained_and_fine_tuned_as_its_row_says(
     commands, monkeypatch, tmp_path, capsys
 ):
     options = {"num_train": 3, "num_dev": 2, "num_pretrain_epochs": 1.0, "num_train_epochs": 1.0}
-    set_flags(monkeypatch, ablations, output_dir=str(tmp_path / "runs"), seeds=["0"], **options)
     # Variants may share a pre-training, whose directory the stand-in makes but once: not these.
-    monkeypatch.setattr(ablations, "VARIANTS", dict(list(ablations.VARIANTS.items())[2:]))
+    options["variant"] = list(ablations.VARIANTS)[2:]
+    set_flags(monkeypatch, ablations, output_dir=str(tmp_path / "runs"), seeds=["0"], **options)
     ablations.main([])
     pretrainings = [a for m, a in commands if m == "pretrain.run_pretraining"]
     finetunings = [a for m, a in commands if m == "tasks.hotpotqa.run_finetuning"]
