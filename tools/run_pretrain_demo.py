@@ -3,7 +3,8 @@
 Pre-trains on English prose (see `demo_prose`, or --text_pattern) and on the paragraphs, without
 questions and answers, of generated two-hop questions; fine-tunes the checkpoint on the questions
 and, for comparison, the same model without pre-training. Both have `--initialization=mimetic`,
-without which so small a model learns no match of names in this time. Prints the commands it runs.
+without which so small a model learns no match of names in this time. Prints the commands it runs
+and draws `curves.png`.
 """
 
 import glob
@@ -17,7 +18,7 @@ import time
 from absl import app, flags
 
 from etcmodel.pretrain import raw_data
-from etcmodel.tools import demo_prose, make_demo_data
+from etcmodel.tools import demo_prose, make_demo_data, pretrain_curves
 from etcmodel.tools.run_demo import ETC_CONFIG, read_json, read_jsonl, run
 
 _LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
@@ -215,6 +216,12 @@ def main(unused_argv):
         folder, "from_pretrained", init_checkpoint=folder / "pretrained" / "best", **options
     )
     alone = finetune(folder, "not_pretrained", **options)
+    pretrain_curves.draw(
+        folder / "curves.png",
+        training=read_jsonl(folder / "pretrained" / "train_metrics.jsonl"),
+        held_out=curve,
+        fine_tunings={"pre-trained": pretrained, "not pre-trained": alone},
+    )
     print(f"\nPre-training, measured on held-out text:\n{table(curve, _CURVE)}")
     print(f"\nFine-tuning from the pre-trained weights:\n{table(pretrained, _FIGURES)}")
     print(f"\nThe same without pre-training:\n{table(alone, _FIGURES)}")

@@ -1,12 +1,21 @@
 """What the pre-training demo and the ablations are made of."""
 
 import json
+import pathlib
 import sys
 import types
 
+import matplotlib.figure
+import matplotlib.image
 import pytest
 
-from etcmodel.tools import ablations, demo_prose, make_demo_data, run_pretrain_demo
+from etcmodel.tools import (
+    ablations,
+    demo_prose,
+    make_demo_data,
+    pretrain_curves,
+    run_pretrain_demo,
+)
 
 
 @pytest.fixture
@@ -79,7 +88,8 @@ def commands(monkeypatch):
                 [*ablations.FIGURES, "em", "mlm_accuracy", "mlm_loss", "cpc_accuracy"], 0.5
             )
             line = json.dumps({"step": 1, **figures, "cpc_chance": 0.1})
-            (arguments["output_dir"] / "eval_metrics.jsonl").write_text(line + "\n")
+            for split in ("train", "eval"):
+                (arguments["output_dir"] / f"{split}_metrics.jsonl").write_text(line + "\n")
 
     monkeypatch.setattr(run_pretrain_demo, "run", run)
     return ran
@@ -114,8 +124,37 @@ def test_the_demo_compares_both_starts_of_the_same_fine_tuning(
     texts = (tmp_path / "demo" / "text" / "train.jsonl").read_text()
     # One chapter of the prose is held out, the other one and three questions' paragraphs are not.
     assert len(texts.splitlines()) == 1 + 3 and "The second chapter." in texts
+    assert matplotlib.image.imread(tmp_path / "demo" / "curves.png").shape[:2] == (700, 1000)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("pretrain demo: mlm_accuracy=0.500 cpc_accuracy=0.500 cpc_chance=0.100")
+
+
+def test_the_curves_show_every_figure_by_its_step(tmp_path, monkeypatch):
+    drawn = {}
+
+    def keep(drawing, path, **unused):
+        for panel in drawing.axes:
+            lines = {line.get_label(): line.get_xydata().tolist() for line in panel.lines}
+            drawn[panel.get_title()] = lines
+        pathlib.Path(path).touch()
+
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", keep)
+    before = [{"step": 5, "mlm_accuracy": 0.1, "cpc_accuracy": 0.2, "cpc_chance": 0.01}]
+    after = [{"step": 7, "mlm_accuracy": 0.3, "cpc_accuracy": 0.4, "cpc_chance": 0.02}]
+    tuned = [{"step": 9, "f1": 0.5, "sp_f1": 0.6}, {"step": 10, "f1": 0.7, "sp_f1": 0.8}]
+    path = tmp_path / "curves.png"
+    pretrain_curves.draw(path, training=before, held_out=after, fine_tunings={"one": tuned})
+    assert drawn == {
+        "MLM accuracy": {"training batches": [[5, 0.1]], "held-out text": [[7, 0.3]]},
+        "CPC accuracy": {
+            "training batches": [[5, 0.2]],
+            "held-out text": [[7, 0.4]],
+            "by chance": [[7, 0.02]],
+        },
+        "answer F1": {"one": [[9, 0.5], [10, 0.7]]},
+        "supporting-fact F1": {"one": [[9, 0.6], [10, 0.8]]},
+    }
+    assert [file.name for file in tmp_path.iterdir()] == ["curves.png"]
 
 
 def test_each_variant_is_pretrained_and_fine_tuned_as_its_row_says(
