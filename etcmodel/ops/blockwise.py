@@ -116,7 +116,9 @@ class _Computation:
             ) / tf.cast(total, rows.dtype)
             return [_merge_blocks(output), _merge_blocks(top + tf.math.log(total))], []
 
-        (outputs, normalisers), _ = _run_chunks(step, self.layout)
+        value_size = parts[0].values.shape[-1]
+        specs = [self._spec(rows, value_size, rows.dtype), self._spec(rows, 1, tf.float32)]
+        (outputs, normalisers), _ = _run_chunks(step, self.layout, specs)
         # [chunks, heads, batch, rows, size] to the order of the model.
         return tf.transpose(outputs, [2, 0, 3, 1, 4]), normalisers
 
@@ -156,7 +158,7 @@ class _Computation:
                 sums.extend(table_gradients)
             return [_merge_blocks(tf.add_n(query_gradients)), *by_chunk], sums
 
-        by_chunk, sums = _run_chunks(step, self.layout)
+        by_chunk, sums = _run_chunks(step, self.layout, *self._gradient_specs(rows, parts))
         query_gradient = tf.transpose(by_chunk[0], [2, 0, 3, 1, 4])
         query_gradient = self._unpad(query_gradient) * _scale(queries)
         return self._assemble(query_gradient, by_chunk[1:], sums, tensors)
@@ -191,6 +193,26 @@ class _Computation:
         batch, _, _, num_heads, size = tensor_utils.get_shape_list(x)
         x = tf.reshape(x, [batch, self.layout.padded_rows, num_heads, size])
         return x[:, : self.layout.num_rows]
+
+    def _gradient_specs(self, rows, parts):
+        """Of what a chunk gives in the backward pass: specs to stack, zeros to add up from."""
+        specs, zeros = [self._spec(rows, rows.shape[-1], rows.dtype)], []
+        for part in parts:
+            for x in (part.keys, part.values):
+                if part.group.is_local:
+                    extra = 2 * (self.layout.margin or 0)
+                    specs.append(self._spec(rows, x.shape[-1], rows.dtype, extra))
+                else:
+                    zeros.append(tf.zeros_like(x, tf.float32))
+            if part.group.spread is not None:
+                zeros += [tf.zeros_like(x, tf.float32) for x in (part.embs, part.biases)]
+        return specs, zeros
+
+    def _spec(self, rows, size, dtype, extra=0):
+        """Of a chunk's result: [heads, batch, chunk_rows + extra, size], as far as it is known."""
+        length = self.layout.chunk_rows
+        length = length + extra if isinstance(length, int) else None
+        return tf.TensorSpec([*rows.shape[:2], length, size], dtype)
 
     def _rows(self, x, scale=False):
         """[batch, num_rows, heads, size] to [heads, batch, padded_rows, size]."""
@@ -304,12 +326,16 @@ class _Part:
         return tf.cast(x[:, :, 0], tf.float32)
 
 
-def _run_chunks(step, layout):
+def _run_chunks(step, layout, specs, zeros=()):
     """Runs `step` for each chunk.
+
+    What it returns is said beforehand, so that its operations are in the graph once, in the loop.
 
     Args:
         step: function of a chunk's index to (tensors to stack, float32 tensors to add up).
         layout: `Layout`.
+        specs: list of `tf.TensorSpec` of the tensors to stack.
+        zeros: list of zeros as the tensors to add up.
     Returns:
         The same two lists; the former with a first axis of chunks.
     """
@@ -318,10 +344,8 @@ def _run_chunks(step, layout):
         stacked, sums = step(0)
         return [x[tf.newaxis] for x in stacked], sums
 
-    first_stacked, first_sums = step(tf.constant(0))
     arrays = [
-        tf.TensorArray(x.dtype, size=num_chunks, element_shape=x.shape).write(0, x)
-        for x in first_stacked
+        tf.TensorArray(spec.dtype, size=num_chunks, element_shape=spec.shape) for spec in specs
     ]
 
     def body(index, arrays, sums):
@@ -332,7 +356,7 @@ def _run_chunks(step, layout):
     _, arrays, sums = tf.while_loop(
         lambda index, *_: index < num_chunks,
         body,
-        [tf.constant(1), arrays, first_sums],
+        [tf.constant(0), arrays, list(zeros)],
         parallel_iterations=1,
     )
     return [array.stack() for array in arrays], sums
