@@ -1,6 +1,6 @@
 """What CPC, the hard g2l mask and structure are worth: a small table like the paper's table 3.
 
-Pre-trains on the paragraphs of generated two-hop questions, fine-tunes on the questions, and
+Pre-trains on the documents of generated WikiHop questions, fine-tunes on the questions, and
 measures on others, for every variant and seed; then prints means and standard deviations. Results
 are kept in `results.jsonl` of --output_dir, and what is there is not run again.
 """
@@ -12,23 +12,28 @@ from typing import NamedTuple
 
 from absl import app, flags
 
+from etcmodel.tools import demo_wikihop
 from etcmodel.tools import run_pretrain_demo as demo
 from etcmodel.tools.run_demo import read_jsonl
 
-__all__ = ["FIGURES", "VARIANTS", "Variant", "format_table"]
+__all__ = ["VARIANTS", "Variant", "format_table"]
 
-FIGURES = {"f1": "answer F1", "sp_f1": "supporting facts F1", "joint_f1": "joint F1"}
+_LENGTHS = {"long_seq_len": 160, "global_seq_len": 56}
+_LOCAL_RADIUS = 16  # Far below the long length: what is further away is seen by global tokens.
 
 
 class Variant(NamedTuple):
     """A row of the table.
 
     Attributes:
+        pretrained: bool. Fine-tune pre-trained weights, not random ones.
         cpc: bool. Pre-train with contrastive predictive coding, not with MLM alone.
-        hard_g2l: bool. Global tokens see only the long tokens of their sentence or paragraph.
-        structure: bool. Fine-tune with masks and labels of paragraphs, not on a flat sequence.
+        hard_g2l: bool. Global tokens of sentences see only the long tokens of their sentence. Those
+            of candidates and of the query are exempt: their mentions are in any sentence.
+        structure: bool. Label the mentions of each candidate as linked to its global token.
     """
 
+    pretrained: bool = True
     cpc: bool = True
     hard_g2l: bool = True
     structure: bool = True
@@ -40,23 +45,24 @@ VARIANTS = {
     "no CPC": Variant(cpc=False),
     "no hard g2l": Variant(hard_g2l=False),
     "flat structure, no CPC, no hard g2l": Variant(cpc=False, hard_g2l=False, structure=False),
+    "no pre-training": Variant(pretrained=False),
 }
 
 
 def define_flags():
     """Defines this program's flags."""
     flags.DEFINE_string("output_dir", "ablations_output", "Directory of data, runs and results.")
-    flags.DEFINE_integer("num_train", 5000, "Generated training questions.", lower_bound=1)
-    flags.DEFINE_integer("num_dev", 500, "Generated questions to measure on.", lower_bound=1)
-    flags.DEFINE_float("num_pretrain_epochs", 3.0, "Passes over the paragraphs.")
-    flags.DEFINE_float("num_train_epochs", 2.5, "Passes over the training questions.")
+    flags.DEFINE_integer("num_train", 3000, "Generated training questions.", lower_bound=1)
+    flags.DEFINE_integer("num_dev", 1000, "Generated questions to measure on.", lower_bound=1)
+    flags.DEFINE_float("num_pretrain_epochs", 4.0, "Passes over the documents.")
+    flags.DEFINE_float("num_train_epochs", 3.0, "Passes over the training questions.")
     flags.DEFINE_list("seeds", ["0", "1", "2"], "Seeds of weights and order; the data stay.")
     flags.DEFINE_multi_enum(
         "variant",
         list(VARIANTS),
         list(VARIANTS),
-        "A row to run; may be repeated. Runs of different seeds, or of rows that differ in CPC or "
-        "in the g2l mask, can share one --output_dir at the same time once its data are complete.",
+        "A row to run; may be repeated. Runs of different seeds can share one --output_dir at the "
+        "same time once its data are complete.",
     )
 
 
@@ -64,20 +70,17 @@ def format_table(results):
     """A Markdown table of means and standard deviations over the seeds.
 
     Args:
-        results: list of dict with "variant", "seed" and the names in `FIGURES`.
+        results: list of dict with "variant", "seed", "accuracy".
     Returns:
         str. Rows in the order of `VARIANTS`; variants without a result are left out.
     """
-    lines = [
-        "| " + " | ".join(["configuration", *FIGURES.values(), "seeds"]) + " |",
-        "|---" * (len(FIGURES) + 2) + "|",
-    ]
+    lines = ["| configuration | accuracy | of each seed |", "|---|---|---|"]
     for name in VARIANTS:
         runs = [result for result in results if result["variant"] == name]
-        if not runs:
-            continue
-        cells = [_mean_and_spread([run[figure] for run in runs]) for figure in FIGURES]
-        lines.append("| " + " | ".join([name, *cells, str(len(runs))]) + " |")
+        if runs:
+            figures = [run["accuracy"] for run in sorted(runs, key=lambda run: run["seed"])]
+            each = ", ".join(f"{figure:.3f}" for figure in figures)
+            lines.append(f"| {name} | {_mean_and_spread(figures)} | {each} |")
     return "\n".join(lines)
 
 
@@ -87,22 +90,39 @@ def _mean_and_spread(values):
     return f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
 
 
+def _documents_of(questions):
+    """The documents of each question, without it and its candidates, as one: {"id", "text"}."""
+    return [{"id": example["id"], "text": " ".join(example["supports"])} for example in questions]
+
+
 def _make_data(folder):
     """Questions, texts, vocabulary, records and a config for each g2l mask."""
     if (folder / "complete").exists():
         return
-    for name in ("windows", "records"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     train, dev = demo.make_questions(
-        folder, num_train=flags.FLAGS.num_train, num_dev=flags.FLAGS.num_dev, seed=0
+        folder,
+        dataset="wikihop",
+        num_train=flags.FLAGS.num_train,
+        num_dev=flags.FLAGS.num_dev,
+        seed=0,
     )
-    documents = demo.paragraphs_of(train)
-    demo.write_texts(folder, documents, demo.paragraphs_of(dev))
-    vocab_size = demo.write_vocab(folder, documents)
+    demo.write_texts(folder, _documents_of(train), _documents_of(dev))
+    texts = [text for example in train for text in demo_wikihop.texts(example)]
+    vocab_size = demo.write_vocab(folder, texts)
     for hard_g2l in (True, False):
-        path = _config_file(folder, hard_g2l)
-        demo.write_config(path, vocab_size, use_hard_g2l_mask=hard_g2l)
-    demo.make_records(folder)
+        changes = {"use_hard_g2l_mask": hard_g2l, "local_radius": _LOCAL_RADIUS}
+        demo.write_config(_config_file(folder, hard_g2l), vocab_size, **changes)
+    demo.make_windows(folder)
+    demo.run(
+        "tasks.wikihop.preprocess",
+        input_train_json_filepath=folder / "wikihop_train.json",
+        input_dev_json_filepath=folder / "wikihop_dev.json",
+        output_dir_path=folder / "records",
+        vocab_file=folder / "vocab.txt",
+        num_train_shards=4,
+        **_LENGTHS,
+    )
     (folder / "complete").touch()
 
 
@@ -110,30 +130,47 @@ def _config_file(folder, hard_g2l):
     return folder / f"etc_config_{'hard' if hard_g2l else 'soft'}_g2l.json"
 
 
-def _run_variant(folder, name, seed):
-    """Pre-trains (once for all variants that agree in it) and fine-tunes; dict of figures."""
-    variant = VARIANTS[name]
-    config_file = _config_file(folder, variant.hard_g2l)
-    pretrained = f"pretrained_cpc{variant.cpc:d}_hard{variant.hard_g2l:d}_seed{seed}"
+def _pretrain(folder, variant, seed):
+    """Pre-trains, once for all variants that agree in it; returns the checkpoint."""
+    name = f"pretrained_cpc{variant.cpc:d}_hard{variant.hard_g2l:d}_seed{seed}"
     demo.pretrain(
         folder,
-        pretrained,
-        etc_config_file=config_file,
+        name,
+        etc_config_file=_config_file(folder, variant.hard_g2l),
         cpc_weight=0.2 if variant.cpc else 0.0,
         num_train_epochs=flags.FLAGS.num_pretrain_epochs,
         random_seed=seed,
     )
-    evaluations = demo.finetune(
-        folder,
-        f"finetuned_cpc{variant.cpc:d}_hard{variant.hard_g2l:d}"
-        f"_structure{variant.structure:d}_seed{seed}",
-        etc_config_file=config_file,
-        init_checkpoint=folder / pretrained / "best",
-        flat_sequence=not variant.structure,
+    return folder / name / "best"
+
+
+def _finetune(folder, name, variant, seed, **options):
+    """Fine-tunes; returns the accuracy."""
+    demo.run(
+        "tasks.wikihop.run_finetuning",
+        output_dir=folder / name,
+        source_model_config_file=_config_file(folder, variant.hard_g2l),
+        vocab_file=folder / "vocab.txt",
+        input_tf_records_path=folder / "records" / "train-*.tfrecord",
+        dev_tf_records_path=folder / "records" / "dev-*.tfrecord",
+        input_dev_json_filepath=folder / "wikihop_dev.json",
+        **_LENGTHS,
+        local_radius=_LOCAL_RADIUS,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        enable_l2g_linking=variant.structure,
+        candidate_ignore_hard_g2l=True,
+        query_ignore_hard_g2l=True,
+        train_batch_size=32,
+        eval_batch_size=100,
+        learning_rate=3e-3,
+        label_smoothing=0.05,
+        initialization="mimetic",
         num_train_epochs=flags.FLAGS.num_train_epochs,
         random_seed=seed,
+        **options,
     )
-    return {figure: evaluations[-1][figure] for figure in FIGURES}
+    return read_jsonl(folder / name / "eval_metrics.jsonl")[-1]["accuracy"]
 
 
 def main(unused_argv):
@@ -146,7 +183,12 @@ def main(unused_argv):
         for name in flags.FLAGS.variant:
             if (name, seed) in done:
                 continue
-            results.append({"variant": name, "seed": seed, **_run_variant(folder, name, seed)})
+            variant, options = VARIANTS[name], {}
+            if variant.pretrained:
+                options["init_checkpoint"] = _pretrain(folder, variant, seed)
+            fields = "_".join(f"{field}{value:d}" for field, value in variant._asdict().items())
+            accuracy = _finetune(folder, f"finetuned_{fields}_seed{seed}", variant, seed, **options)
+            results.append({"variant": name, "seed": seed, "accuracy": accuracy})
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(results[-1]) + "\n")
     print(f"\n{format_table(results)}")

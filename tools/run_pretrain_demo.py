@@ -85,9 +85,8 @@ def write_texts(folder, train, held_out):
         (folder / "text" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
 
 
-def write_vocab(folder, documents):
-    """A vocabulary of the documents' words; returns its size."""
-    texts = (document["text"] for document in documents)
+def write_vocab(folder, texts):
+    """A vocabulary of the texts' words; returns its size."""
     pieces = make_demo_data.build_vocab(texts, max_size=_VOCAB_SIZE)
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     return len(pieces)
@@ -99,21 +98,22 @@ def write_config(path, vocab_size, **changes):
     path.write_text(json.dumps(config, indent=2), encoding="utf-8")
 
 
-def make_questions(folder, *, num_train, num_dev, seed):
+def make_questions(folder, *, dataset, num_train, num_dev, seed):
     """Generated questions: list of training examples, list of dev examples."""
     run(
         "tools.make_demo_data",
-        dataset="hotpotqa",
+        dataset=dataset,
         output_dir=folder,
         num_train=num_train,
         num_dev=num_dev,
         seed=seed,
     )
-    return [read_json(folder / f"hotpotqa_{split}.json") for split in ("train", "dev")]
+    return [read_json(folder / f"{dataset}_{split}.json") for split in ("train", "dev")]
 
 
-def make_records(folder):
-    """TFRecords of the texts and of the questions."""
+def make_windows(folder):
+    """TFRecords of the texts."""
+    (folder / "windows").mkdir(exist_ok=True)
     for split in ("train", "heldout"):
         run(
             "pretrain.preprocess",
@@ -124,6 +124,11 @@ def make_records(folder):
             global_seq_length=_WINDOW_GLOBAL_LENGTH,
             num_shards=4,
         )
+
+
+def make_records(folder):
+    """TFRecords of the questions."""
+    (folder / "records").mkdir(exist_ok=True)
     for split in ("train", "dev"):
         run(
             "tasks.hotpotqa.preprocess",
@@ -197,16 +202,22 @@ def main(unused_argv):
     folder = pathlib.Path(flags.FLAGS.output_dir)
     documents = read_documents(flags.FLAGS.text_pattern)
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("windows", "records"):
-        (folder / name).mkdir(parents=True)
+    folder.mkdir(parents=True)
     seed = flags.FLAGS.seed
     questions, _ = make_questions(
-        folder, num_train=flags.FLAGS.num_train, num_dev=flags.FLAGS.num_dev, seed=seed
+        folder,
+        dataset="hotpotqa",
+        num_train=flags.FLAGS.num_train,
+        num_dev=flags.FLAGS.num_dev,
+        seed=seed,
     )
     train = [document for i, document in enumerate(documents) if i % _HELD_OUT]
     train += paragraphs_of(questions) if flags.FLAGS.contexts else []
     write_texts(folder, train, documents[::_HELD_OUT])
-    write_config(folder / "etc_config.json", write_vocab(folder, train))
+    texts = [document["text"] for document in train]
+    texts += [question["question"] for question in questions]
+    write_config(folder / "etc_config.json", write_vocab(folder, texts))
+    make_windows(folder)
     make_records(folder)
     curve = pretrain(
         folder, "pretrained", num_train_epochs=flags.FLAGS.num_pretrain_epochs, random_seed=seed
