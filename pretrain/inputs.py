@@ -1,13 +1,10 @@
 """TFRecords of `preprocess` to batches of windows that are masked anew each time."""
 
 import dataclasses
-import hashlib
-import json
-import re
 
 import tensorflow as tf
 
-from etcmodel import finetuning, training
+from etcmodel import finetuning
 
 from . import masking
 
@@ -15,7 +12,6 @@ __all__ = ["RecordConfig", "check_records", "make_eval_dataset", "make_train_dat
 
 LONG_FEATURES = ("long_token_ids", "long_word_starts", "sentence_ids", "long_breakpoints")
 GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
-_SHARD = re.compile(r"-\d{5}-of-\d{5}\.tfrecord$")
 _EVAL_SEED = 0
 
 
@@ -50,23 +46,7 @@ def check_records(file_pattern, config, tokenizer):
         ValueError: naming the file, if they do not fit.
     """
     finetuning.check_records(file_pattern, config, need_labels=True)
-    with tf.io.gfile.GFile(tokenizer.source_file, "rb") as file:
-        sha256 = hashlib.sha256(file.read()).hexdigest()
-    for settings_file in sorted(_settings_files(file_pattern)):
-        with tf.io.gfile.GFile(settings_file) as file:
-            made_with = json.load(file).get("vocab_sha256")
-        if made_with != sha256:
-            raise ValueError(
-                f"{settings_file}: the records were made with another vocabulary than "
-                f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
-            )
-
-
-def _settings_files(file_pattern):
-    """The settings beside the records, where they still are."""
-    files = training.matching_files(file_pattern)
-    names = {_SHARD.sub(".config.json", file) for file in files if _SHARD.search(file)}
-    return {name for name in names if tf.io.gfile.exists(name)}
+    finetuning.check_vocabulary(file_pattern, tokenizer)
 
 
 def make_train_dataset(file_pattern, records, masking_config, request):

@@ -1,8 +1,6 @@
 """Plain text and JSON lines to documents, read in groups that are packed together."""
 
-import gzip
-import json
-import zlib
+from etcmodel.preprocessing import raw_files
 
 __all__ = ["read_groups"]
 
@@ -19,55 +17,46 @@ def read_groups(path, document_separator="blank_line", characters_per_group=CHAR
         document_separator: 'blank_line' or 'file'. What ends a document of a text file.
         characters_per_group: int. A group ends when it has as many.
     Yields:
-        dict with "documents", a list of {"id": str, "text": str}; or, for a malformed line of
-        JSON, with "error": str.
+        dict with "documents", a list of {"id": str, "text": str}; or, for a line that is not JSON
+        or not UTF-8 where JSON is expected, with "error": str.
     Raises:
-        ValueError: if the file cannot be read as such; names the file.
+        ValueError: if the file cannot be read as such; names the file and the line.
     """
     group, size = [], 0
-    try:
-        for document in _documents(path, document_separator):
-            if "error" in document:
-                yield document
-                continue
-            group.append(document)
-            size += len(document["text"])
-            if size >= characters_per_group:
-                yield {"documents": group}
-                group, size = [], 0
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8: {error}") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: broken gzip file: {error}") from error
+    for document in _documents(path, document_separator):
+        if "error" in document:
+            yield document
+            continue
+        group.append(document)
+        size += len(document["text"])
+        if size >= characters_per_group:
+            yield {"documents": group}
+            group, size = [], 0
     if group:
         yield {"documents": group}
 
 
 def _documents(path, document_separator):
-    name = str(path).removesuffix(".gz")
-    with _open(path) as file:
-        lines = (line.decode("utf-8") for line in file)
-        if name.endswith(".jsonl"):
-            yield from _parse_lines(lines, path)
-        elif document_separator == "file":
-            yield {"id": str(path), "text": "".join(lines)}
-        else:
-            yield from _blocks(lines, path)
-
-
-def _open(path):
-    if "://" in str(path):
-        import tensorflow as tf  # Slow to import, and local files do not need it.
-
-        file = tf.io.gfile.GFile(path, "rb")
+    if str(path).removesuffix(".gz").endswith(".jsonl"):
+        yield from _parse_lines(path)
+    elif document_separator == "file":
+        yield {"id": str(path), "text": "".join(line for _, line in _text_lines(path))}
     else:
-        file = open(path, "rb")  # noqa: SIM115
-    return gzip.open(file) if str(path).endswith(".gz") else file
+        yield from _blocks(path)
 
 
-def _blocks(lines, path):
+def _text_lines(path):
+    for number, line in raw_files.read_lines(path, keep_blank=True):
+        try:
+            raw_files.check_utf8(line)
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: {error}") from error
+        yield number, line
+
+
+def _blocks(path):
     block, start = [], 1
-    for number, line in enumerate(lines, start=1):
+    for number, line in _text_lines(path):
         if line.strip():
             start = start if block else number
             block.append(line)
@@ -78,15 +67,13 @@ def _blocks(lines, path):
         yield {"id": f"{path}:{start}", "text": "".join(block)}
 
 
-def _parse_lines(lines, path):
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+def _parse_lines(path):
+    for number, line in raw_files.read_lines(path):
         place = f"{path}:{number}"
         try:
-            raw = json.loads(line)
-        except json.JSONDecodeError as error:
-            yield {"error": f"{place}: malformed JSON: {error}"}
+            raw = raw_files.load_json_line(line)
+        except ValueError as error:
+            yield {"error": f"{place}: {error}"}
             continue
         if not isinstance(raw, dict) or not isinstance(raw.get("text"), str):
             yield {"error": f"{place}: no object with a string `text`"}

@@ -10,6 +10,7 @@ Every weight is kept bit by bit, those of task heads included; Adam's moments an
 `etcmodel.load_pretrained` and `--init_checkpoint` take what is written. Prints what went where.
 """
 
+import tensorflow as tf
 from absl import app, flags
 
 from etcmodel.checkpoints import conversion, vocabulary_map
@@ -111,8 +112,8 @@ def run(options):
 def main(unused_argv):
     try:
         run(flags.FLAGS)
-    except ValueError as error:
-        raise SystemExit(f"convert_checkpoint: {error}") from None
+    except (ValueError, OSError, tf.errors.OpError) as error:
+        raise SystemExit(f"convert_checkpoint: {getattr(error, 'message', error)}") from None
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from etcmodel.finetuning.program import run_program
 from etcmodel.finetuning.records import (
     RecordConfig,
     check_records,
+    check_vocabulary,
     make_eval_dataset,
     make_train_dataset,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "Predictor",
     "RecordConfig",
     "check_records",
+    "check_vocabulary",
     "export",
     "make_eval_dataset",
     "make_train_dataset",

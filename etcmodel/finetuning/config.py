@@ -85,13 +85,17 @@ class FinetuningConfig(abc.ABC):
     def records(self):
         """What the TFRecords must agree with: the task's `RecordConfig`."""
 
+    def has_vocabulary(self):
+        """Whether a vocabulary file is given; training alone needs none."""
+        return bool(self.vocab_file or self.spm_model_file)
+
     def tokenizer(self):
         """The `FullTokenizer` of the vocabulary files.
 
         Raises:
             ValueError: if there is none, or it has more entries than the model.
         """
-        if not (self.vocab_file or self.spm_model_file):
+        if not self.has_vocabulary():
             vocab, spm_model = map(self.flag_name, ("vocab_file", "spm_model_file"))
             raise ValueError(f"Either --{vocab} or --{spm_model} must be given.")
         tokenizer = tokenization.FullTokenizer(

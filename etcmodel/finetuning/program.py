@@ -155,6 +155,7 @@ class Program:
 
     def _export(self, training_config):
         task = self.make_task()
+        task.check_run(training_config.output_dir)
         checkpoint = self._flag("export_ckpts") or training.best_checkpoint(
             training_config.output_dir
         )

@@ -2,13 +2,24 @@
 
 import abc
 import dataclasses
+import json
 import math
+import re
 
 import tensorflow as tf
 
 from etcmodel import training
 
-__all__ = ["RecordConfig", "check_records", "make_eval_dataset", "make_train_dataset"]
+__all__ = [
+    "RecordConfig",
+    "check_records",
+    "check_vocabulary",
+    "make_eval_dataset",
+    "make_train_dataset",
+    "vocabularies",
+]
+
+_SHARD = re.compile(r"-\d{5}-of-\d{5}\.tfrecord$")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,6 +144,40 @@ def check_records(file_pattern, config, *, need_labels):
                     raise ValueError(f"{file}: {_outside_vocabulary(name, config.vocab_size)}")
             return
     raise ValueError(f"The files that match {file_pattern!r} hold no records.")
+
+
+def vocabularies(file_pattern):
+    """The vocabularies that records were made with, as far as their settings lie beside them.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+    Returns:
+        dict of a settings file to `FullTokenizer.source_sha256`.
+    """
+    files = tf.io.gfile.glob(file_pattern) if file_pattern else []
+    found = {}
+    for name in sorted({_SHARD.sub(".config.json", x) for x in files if _SHARD.search(x)}):
+        if tf.io.gfile.exists(name):
+            with tf.io.gfile.GFile(name) as file:
+                found[name] = json.load(file).get("vocab_sha256")
+    return found
+
+
+def check_vocabulary(file_pattern, tokenizer):
+    """Compares the vocabulary of records with that of the run, as far as it is known.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        tokenizer: `FullTokenizer`.
+    Raises:
+        ValueError: naming both files, if they differ.
+    """
+    for settings_file, sha256 in vocabularies(file_pattern).items():
+        if sha256 != tokenizer.source_sha256():
+            raise ValueError(
+                f"{settings_file}: the records were made with another vocabulary than "
+                f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
+            )
 
 
 _KINDS = {tf.int64: "int64_list", tf.float32: "float_list", tf.string: "bytes_list"}

@@ -77,6 +77,8 @@ class FinetuningTask(training.Task):
     def train_dataset(self, request):
         config = self.config.records()
         records.check_records(self.config.train_pattern, config, need_labels=True)
+        if self.config.has_vocabulary():
+            records.check_vocabulary(self.config.train_pattern, self.tokenizer)
         return records.make_train_dataset(self.config.train_pattern, config, request)
 
     def eval_dataset(self, batch_size):
@@ -84,6 +86,7 @@ class FinetuningTask(training.Task):
             return None
         config = self.config.records()
         records.check_records(self.config.eval_pattern, config, need_labels=False)
+        records.check_vocabulary(self.config.eval_pattern, self.tokenizer)
         return records.make_eval_dataset(self.config.eval_pattern, config, batch_size)
 
     def evaluate(self, predictions):
@@ -93,5 +96,20 @@ class FinetuningTask(training.Task):
             self.write_predictions(self.config.predictions_file, predicted)
         return self.metrics(gold, predicted)
 
+    def check_run(self, output_dir):
+        """Compares the vocabulary with that of a run's training records, as far as it is known.
+
+        Raises:
+            ValueError: if they differ.
+        """
+        run = training.read_run_config(output_dir) or {}
+        known = run.get("task", {}).get("vocab_sha256")
+        if known and self.tokenizer.source_sha256() not in known:
+            raise ValueError(
+                f"{output_dir}: the model was trained with another vocabulary than "
+                f"{str(self.tokenizer.source_file)!r}. Give that one."
+            )
+
     def run_config(self):
-        return self.config.run_options()
+        vocabularies = sorted(set(records.vocabularies(self.config.train_pattern).values()))
+        return {**self.config.run_options(), "vocab_sha256": vocabularies}

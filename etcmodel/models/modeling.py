@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import typing
 
 import tensorflow as tf
 import tf_keras
@@ -81,7 +82,7 @@ class EtcConfig:
         """A config from a dict; unknown entries are logged and ignored.
 
         Raises:
-            ValueError: if `vocab_size` is missing.
+            ValueError: if `vocab_size` is missing or an entry is of a wrong type.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         if "vocab_size" not in json_object:
@@ -89,6 +90,8 @@ class EtcConfig:
         unknown = sorted(set(json_object) - known)
         if unknown:
             logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
+        for field in dataclasses.fields(cls):
+            _check_type(field, json_object.get(field.name, field.default))
         return cls(**{name: value for name, value in json_object.items() if name in known})
 
     @classmethod
@@ -139,6 +142,15 @@ class EtcConfig:
                 f"{self.relative_vocab_size}, relative_pos_max_distance="
                 f"{self.relative_pos_max_distance}"
             )
+
+
+def _check_type(field, value):
+    """Raises ValueError, naming the entry of a config, if `value` is not of the field's type."""
+    types = typing.get_args(field.type) or (field.type,)
+    accepted = (*types, int) if float in types else types
+    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in types):
+        wanted = " or ".join("null" if t is type(None) else t.__name__ for t in types)
+        raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -7,6 +7,7 @@ that the workers of a preprocessing pipeline start fast.
 Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are the release's.
 """
 
+import hashlib
 import re
 import unicodedata
 
@@ -19,6 +20,7 @@ from etcmodel.models.vocabulary import (
     encode_pieces,
     load_sentencepiece_model,
     load_vocab,
+    read_bytes,
 )
 
 __all__ = [
@@ -247,6 +249,10 @@ class FullTokenizer:
         if self.sp_model:
             return [self.sp_model.IdToPiece(int(index)) for index in ids]
         return convert_by_vocab(self.inv_vocab, ids)
+
+    def source_sha256(self):
+        """Hexadecimal digest of the vocabulary's file: the same for the same vocabulary."""
+        return hashlib.sha256(read_bytes(self.source_file)).hexdigest()
 
     def require_tokens(self, tokens):
         """Checks that the vocabulary has the given special tokens.

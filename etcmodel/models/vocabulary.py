@@ -13,6 +13,7 @@ __all__ = [
     "encode_pieces",
     "load_sentencepiece_model",
     "load_vocab",
+    "read_bytes",
 ]
 
 SPIECE_UNDERLINE = "▁"
@@ -31,7 +32,7 @@ def convert_to_unicode(text):
     raise ValueError(f"`text` must be str or bytes. Received: {type(text).__name__}")
 
 
-def _read_bytes(path):
+def read_bytes(path):
     """The content of a local file, or of a remote one such as `gs://…`."""
     if "://" in str(path):
         import tensorflow as tf  # Slow to import, and local files do not need it.
@@ -56,7 +57,7 @@ def load_vocab(vocab_file):
         ValueError: if the file is empty.
     """
     vocab = {}
-    lines = convert_to_unicode(_read_bytes(vocab_file)).split("\n")
+    lines = convert_to_unicode(read_bytes(vocab_file)).split("\n")
     for line in lines[: None if lines[-1] else -1]:
         vocab.setdefault(line.strip(), len(vocab))
     if not vocab:
@@ -72,7 +73,7 @@ def load_sentencepiece_model(spm_model_file):
     """
     import sentencepiece
 
-    content = _read_bytes(spm_model_file)
+    content = read_bytes(spm_model_file)
     try:
         if not content:  # An empty protocol buffer parses, and then fails on every call.
             raise RuntimeError("the file is empty")

@@ -2,9 +2,6 @@
 
 import abc
 import dataclasses
-import hashlib
-
-import tensorflow as tf
 
 from etcmodel.models import tokenization
 
@@ -74,10 +71,5 @@ class ConverterFactory(abc.ABC):
             "tokenizer": "sentencepiece" if tokenizer.sp_model else "wordpiece",
             "do_lower_case": self.do_lower_case and not tokenizer.sp_model,
             "vocab_size": len(tokenizer.vocab),
-            "vocab_sha256": _sha256(tokenizer.source_file),
+            "vocab_sha256": tokenizer.source_sha256(),
         }
-
-
-def _sha256(path):
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()

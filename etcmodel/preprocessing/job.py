@@ -104,12 +104,23 @@ def _beam_runner(job, files):
 
 def _check_written(job, statistics):
     if not statistics["examples_written"]:
-        bad = statistics["bad_examples"]
-        counts = {name: value for name, value in statistics.items() if name != "bad_examples"}
         raise BadExampleError(
-            f"{job.input_pattern}: no example is left to write: "
-            + (f"{len(bad)} are malformed, the first: {bad[0]}" if bad else f"{counts}")
+            f"{job.input_pattern}: no example is left to write: {_why_none(statistics)}"
         )
+
+
+def _why_none(statistics):
+    """In words, from the counts."""
+    if not statistics["examples_read"]:
+        return "the input holds none."
+    if bad := statistics["bad_examples"]:
+        return f"{len(bad)} are malformed, the first: {bad[0]}"
+    counts = {
+        name.replace("_", " "): value
+        for name, value in statistics.items()
+        if isinstance(value, int) and value
+    }
+    return ", ".join(f"{name}: {value}" for name, value in counts.items()) + "."
 
 
 def _move_into_place(job, folder, statistics):

@@ -11,10 +11,30 @@ import zlib
 
 import ijson
 
-__all__ = ["load_json_line", "open_bytes", "read_json_values", "read_lines"]
+__all__ = [
+    "by_id",
+    "check_utf8",
+    "load_json_line",
+    "open_bytes",
+    "read_json_values",
+    "read_lines",
+]
 
 _WHITE_SPACE = re.compile(r"\s*")
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def by_id(examples):
+    """Examples by their `example_id`, in their order.
+
+    Raises:
+        ValueError: if two have the same: in predictions and metrics one would hide the other.
+    """
+    found = {}
+    for example in examples:
+        if found.setdefault(example.example_id, example) is not example:
+            raise ValueError(f"There are two examples with the id {example.example_id!r}.")
+    return found
 
 
 def open_bytes(path):
@@ -28,15 +48,16 @@ def open_bytes(path):
     return gzip.open(file) if str(path).endswith(".gz") else file
 
 
-def read_lines(path):
-    """Streams the lines of a file that are not blank, and holds no more than one of them.
+def read_lines(path, *, keep_blank=False):
+    """Streams the lines of a file, and holds no more than one of them.
 
     Args:
         path: str. Compressed where the name ends in `.gz`; local or remote (`gs://…`).
+        keep_blank: bool. Also yield lines of white space.
 
     Yields:
         (line number from 1, str). Bytes that are no UTF-8 are surrogate code points: see
-        `load_json_line`.
+        `check_utf8`.
 
     Raises:
         ValueError: if a compressed file is broken; names the file and the place.
@@ -46,10 +67,18 @@ def read_lines(path):
         with contextlib.closing(open_bytes(path)) as file:
             for line in file:
                 number += 1
-                if not line.isspace():
+                if keep_blank or not line.isspace():
                     yield number, line.decode("utf-8", "surrogateescape")
     except _BROKEN_GZIP as error:
         raise ValueError(f"{path}: broken gzip file after line {number}: {error}") from error
+
+
+def check_utf8(line):
+    """Raises ValueError, with the place, if a line of `read_lines` was not UTF-8."""
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
 
 
 def load_json_line(line):
@@ -58,10 +87,7 @@ def load_json_line(line):
     Raises:
         ValueError: if it is not UTF-8 or not JSON.
     """
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
+    check_utf8(line)
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
@@ -88,13 +114,24 @@ def read_json_values(path):
                 yield value
                 count += 1
     except ijson.JSONError as error:
+        _check_all_utf8(path)
         reason = " ".join(str(error).split())  # It draws a picture over several lines.
         place = _locate_json_error(path) or f"after {count} examples: {reason}"
         raise ValueError(f"{path}: malformed JSON {place}") from error
     except UnicodeDecodeError as error:
+        _check_all_utf8(path)
         raise ValueError(f"{path}: invalid UTF-8 after {count} examples: {error}") from error
     except _BROKEN_GZIP as error:
         raise ValueError(f"{path}: broken gzip file after {count} examples: {error}") from error
+
+
+def _check_all_utf8(path):
+    """Raises ValueError with the line of the first bytes that are no UTF-8."""
+    for number, line in read_lines(path):
+        try:
+            check_utf8(line)
+        except ValueError as error:
+            raise ValueError(f"{path}: line {number}: {error}") from error
 
 
 def _json_values(file, path):

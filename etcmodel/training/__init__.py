@@ -5,7 +5,7 @@ from etcmodel.training.flags import define_training_flags, training_config_from_
 from etcmodel.training.input_pipeline import count_examples, matching_files, training_batches
 from etcmodel.training.loop import evaluate, load_model, predict, train
 from etcmodel.training.optimizer import build_learning_rate, build_optimizer
-from etcmodel.training.run_directory import OtherRunError, best_checkpoint
+from etcmodel.training.run_directory import OtherRunError, best_checkpoint, read_run_config
 from etcmodel.training.strategy import build_strategy
 from etcmodel.training.task import Task, TrainDataRequest
 from etcmodel.training.trainer import NonFiniteLossError
@@ -26,6 +26,7 @@ __all__ = [
     "load_model",
     "matching_files",
     "predict",
+    "read_run_config",
     "train",
     "training_batches",
     "training_config_from_flags",

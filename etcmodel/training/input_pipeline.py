@@ -11,10 +11,30 @@ def count_examples(file_pattern):
     """Number of records in the files; reads them all.
 
     Raises:
-        ValueError: if no file matches.
+        ValueError: if no file matches, or one is damaged; names it.
     """
-    counter = tf.data.TFRecordDataset(matching_files(file_pattern), num_parallel_reads=4)
+    files = matching_files(file_pattern)
+    try:
+        return _count(files)
+    except tf.errors.DataLossError:
+        for file in files:  # Which one it is, the error does not tell.
+            try:
+                _count([file])
+            except tf.errors.DataLossError as error:
+                raise ValueError(
+                    f"{file}: {_first_line(error)}. Copy the file again, or preprocess again."
+                ) from error
+        raise
+
+
+def _count(files):
+    counter = tf.data.TFRecordDataset(files, num_parallel_reads=min(4, len(files)))
     return int(counter.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
+
+
+def _first_line(error):
+    """What went wrong, without the operation's name around it."""
+    return error.message.splitlines()[0].rpartition("}} ")[2].partition(" [Op:")[0]
 
 
 def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):

@@ -7,7 +7,13 @@ import tensorflow as tf
 
 from etcmodel.training import strategy as strategy_lib
 
-__all__ = ["CheckpointWriter", "OtherRunError", "best_checkpoint", "claim_directory"]
+__all__ = [
+    "CheckpointWriter",
+    "OtherRunError",
+    "best_checkpoint",
+    "claim_directory",
+    "read_run_config",
+]
 
 _CONFIG_FILE = "run_config.json"
 _BEST = "best"
@@ -27,17 +33,26 @@ def claim_directory(output_dir, run_config, *, write=True):
     Raises:
         OtherRunError: if the directory holds a run with other options; the message names them.
     """
-    path = os.path.join(output_dir, _CONFIG_FILE)
     new = json.loads(json.dumps(run_config))  # Tuples become lists, as they are in the file.
-    if tf.io.gfile.exists(path):
-        with tf.io.gfile.GFile(path) as file:
-            _check_same(output_dir, _flat(json.load(file)), _flat(new))
+    old = read_run_config(output_dir)
+    if old is not None:
+        _check_same(output_dir, _flat(old), _flat(new))
     elif write:
         tf.io.gfile.makedirs(output_dir)
+        path = os.path.join(output_dir, _CONFIG_FILE)
         temporary = f"{path}.{os.getpid()}.tmp"
         with tf.io.gfile.GFile(temporary, "w") as file:
             file.write(json.dumps(new, indent=2, sort_keys=True) + "\n")
         tf.io.gfile.rename(temporary, path, overwrite=True)
+
+
+def read_run_config(output_dir):
+    """The dict given to `claim_directory`, as JSON holds it; None if there is no run."""
+    path = os.path.join(output_dir, _CONFIG_FILE)
+    if not tf.io.gfile.exists(path):
+        return None
+    with tf.io.gfile.GFile(path) as file:
+        return json.load(file)
 
 
 def best_checkpoint(output_dir):

@@ -19,6 +19,7 @@ import itertools
 import numpy as np
 
 from etcmodel.models import text_alignment
+from etcmodel.preprocessing import raw_files
 
 from .config import ANSWER_TYPES, BIO_IDS
 
@@ -88,9 +89,10 @@ def generate_predictions(outputs, examples, tokenizer, config):
         an output the answer is empty and there is no fact.
 
     Raises:
-        ValueError: if there are outputs, but none of them is of one of the examples.
+        ValueError: if two examples have the same id; if there are outputs, but none of them is of
+            one of the examples.
     """
-    examples = {example.example_id: example for example in examples}
+    examples = raw_files.by_id(examples)
     prediction = {
         "answer": dict.fromkeys(examples, ""),
         "sp": {example_id: [] for example_id in examples},
@@ -104,7 +106,10 @@ def generate_predictions(outputs, examples, tokenizer, config):
             prediction["answer"][example_id] = decoder.answer()
             prediction["sp"][example_id] = decoder.supporting_facts()
     if example_id is not None and not num_found:
-        raise ValueError(f"No output is of one of the examples; the last has id {example_id!r}.")
+        raise ValueError(
+            f"None of the records is of one of the {len(examples)} examples of the raw file; the "
+            f"last has id {example_id!r}. Were they made from another file?"
+        )
     return prediction
 
 

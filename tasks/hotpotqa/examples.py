@@ -102,7 +102,8 @@ def make_features(example, config, tokenizer):
         In debug: long_tokens and global_tokens, str, not padded.
 
     Raises:
-        ValueError: if the question does not fit, or labels are missing in training.
+        ValueError: if the question does not fit or has no tokens, or labels are missing in
+            training.
     """
     if config.is_training:
         _check_labels(example, config)

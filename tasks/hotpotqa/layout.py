@@ -45,9 +45,14 @@ class InputLayout:
         """Adds CLS, then the question, one global token a long token.
 
         Raises:
-            ValueError: if it does not fit (the release leaves out what does not).
+            ValueError: if it does not fit (the release leaves out what does not), or has no tokens.
         """
         config = self._config
+        if not tokenized.tokens and not config.release_compatible:
+            raise ValueError(
+                f"example {example.example_id!r}: field `question`: {example.question!r} has no "
+                "tokens"
+            )
         needed = 1 + len(tokenized.tokens)
         limits = (config.long_seq_length, config.global_seq_length)
         if not config.release_compatible and any(limit and limit < needed for limit in limits):

@@ -81,13 +81,18 @@ def make_windows(example, config, word_ids):
         A `ConvertedPage`.
 
     Raises:
-        ValueError: if no candidate has a token, or training finds no annotation.
+        ValueError: if no candidate or the question has a token, or training finds no annotation.
     """
     if config.is_training and not example.annotations:
         raise ValueError(
             f"example {example.example_id}: field `annotations` is empty, and training needs it"
         )
     page = make_page(example, config, word_ids)
+    if not page.question_ids and not config.release_compatible:
+        raise ValueError(
+            f"example {example.example_id}: field `question_text`: {example.question!r} has no "
+            "tokens"
+        )
     if not page.token_ids:
         raise ValueError(
             f"example {example.example_id}: the page has no token in a top-level candidate of "

@@ -117,7 +117,10 @@ def predictions(outputs, words_by_url, max_predictions, *, release_compatible=Fa
                 output, words_by_url[url], max_predictions, release_compatible=release_compatible
             )
     if url is not None and not found:
-        raise ValueError(f"No output is of one of the pages; the last has the URL {url!r}.")
+        raise ValueError(
+            f"None of the records is of one of the {len(words_by_url)} pages of the raw file; the "
+            f"last has the URL {url!r}. Were they made from another file?"
+        )
     return {url: found.get(url, []) for url in words_by_url}
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from etcmodel.preprocessing import raw_files
+
 from .raw_data import normalized
 
 __all__ = ["metrics", "predict", "predicted_answer"]
@@ -41,13 +43,12 @@ def predict(outputs, examples, *, release_compatible=False):
         dict of example id to answer: the official prediction format.
 
     Raises:
-        ValueError: if an output is of none of the examples, or has too few logits.
+        ValueError: if two examples have the same id; if an output is of none of the examples, or
+            has too few logits.
     """
     candidates = {
-        example.example_id: (
-            example.normalized_candidates if release_compatible else example.candidates
-        )
-        for example in examples
+        example_id: example.normalized_candidates if release_compatible else example.candidates
+        for example_id, example in raw_files.by_id(examples).items()
     }
     answers = {}
     for output in outputs:

@@ -77,8 +77,8 @@ def make_features(example, config, tokenizer, split_sentences=None):
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
 
     Raises:
-        ValueError: if the answer is no candidate, a candidate has no tokens, or the example does
-            not fit without any sentence; names the example.
+        ValueError: if the answer is no candidate or is missing and needed, a candidate or the query
+            has no tokens, or the example does not fit without any sentence; names the example.
     """
     split_sentences = split_sentences or sentence_splitting.sentence_splitter(
         config.sentence_splitter
@@ -87,6 +87,8 @@ def make_features(example, config, tokenizer, split_sentences=None):
     find_mentions = mention_finder(
         candidates, tokenizer, release_compatible=config.release_compatible
     )
+    if config.needs_answer:
+        example.answer_index()
     layout = InputLayout(config, tokenizer, example.example_id)
     for candidate in candidates:
         layout.add_candidate(candidate)

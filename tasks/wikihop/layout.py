@@ -70,10 +70,15 @@ class InputLayout:
         """Adds the query, one global token a long token.
 
         Raises:
-            ValueError: if the candidates and the query do not fit.
+            ValueError: if the candidates and the query do not fit, or it has no tokens.
         """
         config = self._config
-        for token in self._tokenizer.tokenize(query):
+        tokens = self._tokenizer.tokenize(query)
+        if not tokens and not config.release_compatible:
+            raise ValueError(
+                f"example {self._example_id!r}: field `query`: {query!r} has no tokens"
+            )
+        for token in tokens:
             position = self._add_global(
                 config.query_global_token_id, config.query_global_token_type_id
             )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -150,7 +151,29 @@ def test_the_options_that_decide_the_weights_mark_a_run():
         "max_global_seq_length": 230,
         "initialization": "random",
         "tags": ("x", "y"),
+        "vocab_sha256": [],
     }
+
+
+def test_a_run_keeps_its_vocabulary(toy_data, tmp_path, capsys):
+    records = tmp_path / "train-00000-of-00001.tfrecord"
+    shutil.copy(toy_data.train, records)
+    settings = {"vocab_sha256": toy_data.tokenizer.source_sha256()}
+    (tmp_path / "train.config.json").write_text(json.dumps(settings))
+    other = tmp_path / "vocab.txt"
+    other.write_text("\n".join(reversed(toy.VOCAB)))
+    model = {"etc_config_file": toy_data.etc_config, "output_dir": tmp_path / "run"}
+    train = {"run_mode": "train", "train_tf_examples_filepattern": records, "batch_size": 10}
+
+    def check_refused(**arguments):
+        with pytest.raises(SystemExit):
+            parsed(vocab_file=other, **arguments, **model).main([])
+        assert f"another vocabulary than '{other}'" in capsys.readouterr().err
+
+    check_refused(**train)
+    parsed(**train, **model).main([])  # Training alone needs no vocabulary.
+    check_refused(run_mode="export")
+    parsed(run_mode="export", vocab_file=toy_data.vocab, **model).main([])
 
 
 @pytest.mark.parametrize(

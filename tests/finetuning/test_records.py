@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import finetuning, preprocessing, training
+from etcmodel.models import tokenization
 from tests.finetuning import toy
 
 GOOD = {
@@ -84,6 +85,18 @@ def test_records_that_do_not_fit_are_refused_with_file_and_feature(tmp_path, cha
     path = write(tmp_path / "bad", features)
     with pytest.raises(ValueError, match=f"{path}: .*{message}"):
         finetuning.check_records(path, record_config(), need_labels=True)
+
+
+def test_records_of_another_vocabulary_are_refused(toy_data, tmp_path):
+    pattern = write(tmp_path / "dev-00000-of-00001.tfrecord", GOOD)
+    finetuning.check_vocabulary(pattern, toy_data.tokenizer)  # Unknown without settings.
+    settings_file = tmp_path / "dev.config.json"
+    settings_file.write_text(json.dumps({"vocab_sha256": toy_data.tokenizer.source_sha256()}))
+    finetuning.check_vocabulary(pattern, toy_data.tokenizer)
+    other = tmp_path / "vocab.txt"
+    other.write_text("\n".join(reversed(toy.VOCAB)))
+    with pytest.raises(ValueError, match=f"{settings_file}: .* another vocabulary than '{other}'"):
+        finetuning.check_vocabulary(pattern, tokenization.FullTokenizer(str(other)))
 
 
 def test_only_what_the_mode_needs_is_checked(tmp_path):

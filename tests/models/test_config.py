@@ -38,6 +38,19 @@ def test_unknown_entries_are_logged_and_ignored(monkeypatch):
     [
         ("{", "is not valid JSON: .*line 1"),
         ("[1]", "must hold a JSON object"),
+        (
+            '{"vocab_size": 9, "hidden_size": "8"}',
+            "`hidden_size` must be of type int. Received: '8'",
+        ),
+        ('{"vocab_size": true}', "`vocab_size` must be of type int. Received: True"),
+        (
+            '{"vocab_size": 9, "embedding_size": 2.5}',
+            "`embedding_size` must be of type int or null. Received: 2.5",
+        ),
+        (
+            '{"vocab_size": 9, "initializer_range": "x"}',
+            "`initializer_range` must be of type float. Received: 'x'",
+        ),
         ('{"hidden_size": 8}', r"has no `vocab_size`. It has: \['hidden_size'\]"),
     ],
 )

@@ -44,19 +44,25 @@ class TestReading:
         assert read(path) == [{"id": "7", "text": "One."}, {"id": f"{path}:3", "text": "Two."}]
 
     @pytest.mark.parametrize(
-        ("line", "message"), [("{", "malformed JSON"), ('{"txt": 1}', "a string `text`")]
+        ("line", "message"),
+        [
+            ("{", "malformed JSON at column"),
+            ('{"txt": 1}', "a string `text`"),
+            ("{\udcff}", "invalid UTF-8 at character 2"),
+        ],
     )
     def test_a_malformed_line_is_named_and_the_others_are_read(self, tmp_path, line, message):
         path = tmp_path / "text.jsonl"
-        path.write_text(f'{line}\n{{"text": "Two."}}\n', encoding="utf-8")
+        text = f'{line}\n{{"text": "Two."}}\n'
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
         bad, good = raw_data.read_groups(str(path))
         assert bad["error"].startswith(f"{path}:1: ") and message in bad["error"]
         assert [document["text"] for document in good["documents"]] == ["Two."]
 
     def test_a_file_that_is_no_text_is_named(self, tmp_path):
         path = tmp_path / "latin.txt"
-        path.write_bytes(b"caf\xe9\n")
-        with pytest.raises(ValueError, match=f"{path}: not UTF-8"):
+        path.write_bytes(b"One.\n\ncaf\xe9\n")
+        with pytest.raises(ValueError, match=f"{path}:3: invalid UTF-8 at character 4"):
             read(path)
 
     def test_a_broken_gzip_file_is_named(self, tmp_path):

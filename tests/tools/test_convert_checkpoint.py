@@ -86,6 +86,14 @@ def test_a_refusal_is_a_line_and_not_a_traceback(arguments, monkeypatch):
         convert_checkpoint.main([])
 
 
+def test_a_directory_that_cannot_be_is_a_line_too(arguments, monkeypatch):
+    inside_a_file = arguments["etc_config_file"] / "new"
+    options = options_of({**arguments, "output_dir": inside_a_file})
+    monkeypatch.setattr(flags, "FLAGS", options)
+    with pytest.raises(SystemExit, match="^convert_checkpoint: .*config_of_etc.json"):
+        convert_checkpoint.main([])
+
+
 def test_only_overwrite_replaces(arguments):
     run_here(**arguments)
     with pytest.raises(ValueError, match=r"exists already. Allow to overwrite it \(--overwrite\)"):

@@ -30,6 +30,16 @@ def test_missing_files_are_named():
         input_pipeline.count_examples("/no/such/file")
 
 
+def test_a_damaged_file_is_named(tmp_path):
+    pattern = toy.write_records(str(tmp_path))
+    damaged = tmp_path / "train-1.tfrecord"
+    content = bytearray(damaged.read_bytes())
+    content[60] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^{damaged}: corrupted record at \d+\. Copy the file"):
+        input_pipeline.count_examples(pattern)
+
+
 def test_every_epoch_has_all_examples_in_another_order(records):
     first, second = np.split(np.concatenate(labels(records, 12)), 2)
     assert sorted(first) == sorted(second) and len(set(first)) == toy.NUM_EXAMPLES

@@ -133,6 +133,11 @@ class TestDecoding:
             outputs = [{"unique_ids": np.array([b"other"])}]
             generate_predictions(outputs, [EXAMPLE], tokenizer, DecodingConfig())
 
+    def test_questions_with_the_same_id_are_an_error(self, tokenizer):
+        other = dataclasses.replace(EXAMPLE, question="Who?")
+        with pytest.raises(ValueError, match="two examples with the id 'q1'"):
+            generate_predictions([], [EXAMPLE, other], tokenizer, DecodingConfig())
+
     @pytest.mark.parametrize(
         ("fields", "message"),
         [

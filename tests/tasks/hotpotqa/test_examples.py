@@ -181,6 +181,10 @@ class TestFixedFaults:
 
 
 class TestErrors:
+    def test_a_question_without_tokens(self, tokenizer):
+        with pytest.raises(ValueError, match="'q1': field `question`: '\\\\u200b' has no tokens"):
+            convert(tokenizer, raw_example(question="\u200b"))
+
     def test_training_needs_labels(self, tokenizer):
         with pytest.raises(ValueError, match="example 'q1': field `answer` is missing, and train"):
             convert(tokenizer, raw_example(answer=None))

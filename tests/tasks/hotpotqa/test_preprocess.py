@@ -208,7 +208,7 @@ def test_help_explains_each_flag_with_its_default():
         ("", "found an empty file"),
         ('[{"_id": }]', "malformed JSON at line 1, column 10"),
         (json.dumps([BAD_EXAMPLE]), "1 are malformed, the first: .* example 'bad'"),
-        (json.dumps([DROPPED_EXAMPLE]), "'dropped_no_answer_in_input': 1"),
+        (json.dumps([DROPPED_EXAMPLE]), "examples read: 1, dropped no answer in input: 1"),
     ],
 )
 def test_input_without_examples_is_an_error(tmp_path, vocab_file, content, message):

@@ -240,6 +240,10 @@ class TestErrors:
         with pytest.raises(ValueError, match="example 17: the page has no token in a top-level"):
             convert(raw)
 
+    def test_a_question_without_tokens_is_refused(self, convert):
+        with pytest.raises(ValueError, match=r"17: field `question_text`: '\\u200b' has no tokens"):
+            convert(raw_example(question_text="\u200b"))
+
     def test_training_needs_annotations(self, convert):
         with pytest.raises(ValueError, match="example 17: field `annotations` is empty"):
             convert(raw_example(annotations=[]), is_training=True)

@@ -49,7 +49,7 @@ class TestPredictions:
         assert found == {"u/é": ["red rose"], "none": []}
 
     def test_outputs_of_other_pages_only_are_refused(self):
-        with pytest.raises(ValueError, match="No output is of one of the pages.*'other'"):
+        with pytest.raises(ValueError, match="None of the records is of .* 1 pages.*'other'"):
             decode.predictions([page_output("other", [(0, 1, 1.0)])], {"u": WORDS}, 5)
 
     def test_line_of_the_submission(self):

@@ -43,6 +43,11 @@ def test_records_of_another_file_are_an_error():
         evaluate.predict([{"example_id": b"9", "logits": np.zeros(2)}], GOLD)
 
 
+def test_examples_with_the_same_id_are_an_error():
+    with pytest.raises(ValueError, match="two examples with the id '2'"):
+        evaluate.predict([], [*GOLD, example("2", "c")])
+
+
 def test_too_few_logits_are_an_error():
     with pytest.raises(ValueError, match="as many as there are logits, 1, or fewer"):
         evaluate.predicted_answer(["a", "b"], np.zeros(1))

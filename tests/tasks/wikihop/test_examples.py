@@ -122,6 +122,16 @@ class TestErrors:
         with pytest.raises(ValueError, match="'w1': field `candidates`: '' has no tokens"):
             convert(tokenizer, raw_example(candidates=["avaria", " "]))
 
+    def test_a_query_without_tokens(self, tokenizer):
+        with pytest.raises(ValueError, match="'w1': field `query`: ' ' has no tokens"):
+            convert(tokenizer, raw_example(query=" "))
+
+    def test_an_example_to_train_on_needs_an_answer(self, tokenizer):
+        raw = raw_example(answer=None)
+        assert "label_id" not in convert(tokenizer, raw).features
+        with pytest.raises(ValueError, match="'w1': field `answer` is missing"):
+            convert(tokenizer, raw, needs_answer=True)
+
     @pytest.mark.parametrize(
         ("fields", "message"),
         [

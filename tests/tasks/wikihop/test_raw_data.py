@@ -42,7 +42,7 @@ class TestReading:
             ('"text"', "expected a JSON array"),
             ('[{"id": "a",\n "query" 3}]', "malformed JSON at line 2, column 10"),
             (json.dumps([raw_example()] * 2)[:-5], "malformed JSON at line 1, column"),
-            (b'[{"id": "\xff\xfe"}]', "malformed JSON after 0 examples: .*UTF"),
+            (b'[{"id":\n"\xff\xfe"}]', "line 2: invalid UTF-8 at character 2"),
             ("[1]", r"element 0: an example must be a JSON object\. Received: 1"),
         ],
     )
