@@ -13,7 +13,8 @@ Differences from the release (`release_compatible=True` repeats it):
 - `yes` and `no` have no span: answer_begins and answer_ends are -1 (there: the first such letters,
   else the CLS token).
 - An example is dropped without a supporting *sentence* in the input (there: or its paragraph).
-- A question that does not fit is an error (there: what does not fit is left out).
+- A question that does not fit is an error (there: what does not fit is left out), and so is one
+  without tokens.
 - Supporting facts that name no paragraph are an error in training. A sentence index out of range,
   which the true training set has, is skipped and counted, as in the release.
 """

@@ -14,7 +14,7 @@ Differences from the release (`release_compatible=True` repeats it):
   last one that is attended to. There it is the padding token behind it.
 - With `fixed_blocks` the type ids of the global tokens are those of the blocks. There they are
   those of another layout, and more than there are global tokens.
-- A page without tokens in a candidate is an error.
+- A page without tokens in a candidate is an error, and so is a question without tokens.
 """
 
 import dataclasses

@@ -8,6 +8,7 @@ Differences from the release (`release_compatible=True` repeats it):
 - Candidates' mentions: see `mentions`.
 - The answer is stripped like the candidates (there: one with white space at its ends is an error).
 - Sentences are also dropped to fit the global input (there: an error).
+- A query without tokens is an error.
 - `candidates` and `ground_truth_answer` are spelled as in the file (there: normalized).
 """
 
