@@ -19,7 +19,7 @@ class PretrainModel(tf_keras.Model):
     The language model's head is tied to the token embeddings. For contrastive predictive coding
     (paper, appendix B) the same encoder runs once more over each masked sentence, alone and not
     masked; what its global token then says is to be predicted from the global token of the masked
-    sentence, by a bilinear form. The heads are float32 under any policy.
+    sentence, by a bilinear form of both, normalized. The heads are float32 under any policy.
 
     Args:
         etc_config: `EtcConfig` without absolute positions (windows hold several documents).
@@ -111,7 +111,7 @@ class PretrainModel(tf_keras.Model):
 
     def _predict_sentences(self, global_output, sentences):
         """float32 [batch, C, hidden_size]: from the global tokens of the masked sentences."""
-        hidden = tf.cast(tf.gather(global_output, sentences, batch_dims=1), tf.float32)
+        hidden = _normalized(tf.gather(global_output, sentences, batch_dims=1))
         # Scaled as attention logits are.
         return tf.matmul(hidden, self.cpc_weights) / math.sqrt(self.etc_config.hidden_size)
 
@@ -133,4 +133,15 @@ class PretrainModel(tf_keras.Model):
             training=training,
         )
         shape = [-1, num_sentences, self.etc_config.hidden_size]
-        return tf.cast(tf.reshape(global_output, shape), tf.float32)
+        return _normalized(tf.reshape(global_output, shape))
+
+
+def _normalized(hidden):
+    """float32, with mean 0 and variance 1.
+
+    With `use_pre_activation_order` outputs are sums over all layers: products of them are so large
+    at first that their loss would drown the language model's.
+    """
+    hidden = tf.cast(hidden, tf.float32)
+    mean, variance = tf.nn.moments(hidden, -1, keepdims=True)
+    return (hidden - mean) * tf.math.rsqrt(variance + 1e-12)

@@ -76,7 +76,13 @@ def test_the_sentences_of_one_document_see_each_other(tokenizer, pretrain_model)
     assert differences.max() > 1e-3
 
 
-def test_the_target_of_a_sentence_is_its_encoding_alone(tokenizer, pretrain_model):
+def normalized(x):
+    return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("pre_activation", [False, True])
+def test_the_target_of_a_sentence_is_its_encoding_alone(tokenizer, pre_activation):
+    pretrain_model = build_model(use_pre_activation_order=pre_activation)
     features = windows.make_windows(DOCUMENTS[:1], tokenizer).features
     config = windows.masking_config(tokenizer, cpc_share=1.0, max_cpc_sentence_length=12)
     batch = masking.mask_batch(windows.tensors(features), tf.constant([0], tf.int64), 0, config)
@@ -95,7 +101,27 @@ def test_the_target_of_a_sentence_is_its_encoding_alone(tokenizer, pretrain_mode
                 tf.zeros([1, len(ids)], tf.int32),
             ),
         )
-        np.testing.assert_allclose(targets[i], alone[0, 0], atol=2e-5)
+        np.testing.assert_allclose(targets[i], normalized(alone[0, 0].numpy()), atol=2e-5)
+
+
+@pytest.mark.parametrize("pre_activation", [False, True])
+def test_a_masked_sentence_is_predicted_from_its_global_token(tokenizer, pre_activation):
+    pretrain_model = build_model(use_pre_activation_order=pre_activation)
+    features = windows.make_windows(DOCUMENTS[:1], tokenizer).features
+    config = windows.masking_config(tokenizer, cpc_share=1.0)
+    batch = masking.mask_batch(windows.tensors(features), tf.constant([0], tf.int64), 0, config)
+    _, hidden = pretrain_model.etc_model(
+        batch["long_token_ids"],
+        batch["global_token_ids"],
+        structure=pretrain_model._structure(
+            batch["long_breakpoints"], batch["global_breakpoints"], batch["sentence_ids"]
+        ),
+    )
+    weights = pretrain_model.cpc_weights.numpy()
+    expected = normalized(hidden.numpy()[0]) @ weights / np.sqrt(weights.shape[0])
+    expected = expected[batch["cpc_sentences"].numpy()[0]]
+    predictions = pretrain_model(batch)["cpc_predictions"][0]
+    np.testing.assert_allclose(predictions, expected, atol=2e-5)
 
 
 def test_the_language_model_is_tied_to_the_embeddings_and_every_weight_learns(tokenizer):
