@@ -160,7 +160,7 @@ def vocabularies(file_pattern):
         if tf.io.gfile.exists(name):
             with tf.io.gfile.GFile(name) as file:
                 found[name] = json.load(file).get("vocab_sha256")
-    return found
+    return {name: sha256 for name, sha256 in found.items() if sha256}
 
 
 def check_vocabulary(file_pattern, tokenizer):

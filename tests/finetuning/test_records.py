@@ -91,6 +91,8 @@ def test_records_of_another_vocabulary_are_refused(toy_data, tmp_path):
     pattern = write(tmp_path / "dev-00000-of-00001.tfrecord", GOOD)
     finetuning.check_vocabulary(pattern, toy_data.tokenizer)  # Unknown without settings.
     settings_file = tmp_path / "dev.config.json"
+    settings_file.write_text("{}")
+    finetuning.check_vocabulary(pattern, toy_data.tokenizer)
     settings_file.write_text(json.dumps({"vocab_sha256": toy_data.tokenizer.source_sha256()}))
     finetuning.check_vocabulary(pattern, toy_data.tokenizer)
     other = tmp_path / "vocab.txt"
