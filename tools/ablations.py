@@ -144,8 +144,11 @@ def _pretrain(folder, variant, seed):
     return folder / name / "best"
 
 
-def _finetune(folder, name, variant, seed, **options):
-    """Fine-tunes; returns the accuracy."""
+def _run_variant(folder, variant, seed):
+    """Pre-trains, if the variant does, and fine-tunes; returns the accuracy."""
+    options = {"init_checkpoint": _pretrain(folder, variant, seed)} if variant.pretrained else {}
+    fields = "_".join(f"{field}{value:d}" for field, value in variant._asdict().items())
+    name = f"finetuned_{fields}_seed{seed}"
     demo.run(
         "tasks.wikihop.run_finetuning",
         output_dir=folder / name,
@@ -183,11 +186,7 @@ def main(unused_argv):
         for name in flags.FLAGS.variant:
             if (name, seed) in done:
                 continue
-            variant, options = VARIANTS[name], {}
-            if variant.pretrained:
-                options["init_checkpoint"] = _pretrain(folder, variant, seed)
-            fields = "_".join(f"{field}{value:d}" for field, value in variant._asdict().items())
-            accuracy = _finetune(folder, f"finetuned_{fields}_seed{seed}", variant, seed, **options)
+            accuracy = _run_variant(folder, VARIANTS[name], seed)
             results.append({"variant": name, "seed": seed, "accuracy": accuracy})
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(results[-1]) + "\n")

@@ -172,8 +172,9 @@ def check_vocabulary(file_pattern, tokenizer):
     Raises:
         ValueError: naming both files, if they differ.
     """
+    expected = tokenizer.source_sha256()
     for settings_file, sha256 in vocabularies(file_pattern).items():
-        if sha256 != tokenizer.source_sha256():
+        if sha256 != expected:
             raise ValueError(
                 f"{settings_file}: the records were made with another vocabulary than "
                 f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."

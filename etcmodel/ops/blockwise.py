@@ -13,7 +13,7 @@ import tensorflow as tf
 from etcmodel import tensor_utils
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import masks as masks_ops
-from etcmodel.ops import windows
+from etcmodel.ops import products, windows
 from etcmodel.ops.compilation import compiled_elementwise
 
 __all__ = ["KeyGroup", "attend"]
@@ -281,29 +281,29 @@ class _Part:
 
     def logits(self, queries, chunk):
         """float32 [heads, batch, blocks, block_len, keys]."""
-        logits = _rows_by_keys(queries, self.keys)
+        logits = products.rows_by_keys(queries, self.keys)
         adder = self.group.adder(chunk)
         if self.group.spread is None:
             return _add(logits, adder)
         spread = self.group.spread
-        scores = [_by_label(queries, x, transpose=True) for x in spread.split(self.embs)]
+        scores = [products.by_label(queries, x, transpose=True) for x in spread.split(self.embs)]
         biases = tf.cast(self.biases, tf.float32) * _scale(queries)
         biases = [x[:, tf.newaxis, tf.newaxis, tf.newaxis] for x in spread.split(biases)]
         return spread.add(logits, scores, biases, adder, chunk)
 
     def mix(self, weights):
         """The values, weighted: [heads, batch, blocks, block_len, size]."""
-        return _pairs_by_keys(weights, self.values)
+        return products.pairs_by_keys(weights, self.values)
 
     def values_product(self, gradients):
         """The gradient of the weights from that of the output."""
-        return _rows_by_keys(gradients, self.values)
+        return products.rows_by_keys(gradients, self.values)
 
     def gradients(self, queries, output_gradients, weights, pair_gradients, chunk):
         """Gradients: of the queries; of keys and values; of the label tables."""
-        query_gradient = _pairs_by_keys(pair_gradients, self.keys)
+        query_gradient = products.pairs_by_keys(pair_gradients, self.keys)
         key_gradients = [
-            self._collect_keys(_pairs_by_rows(pairs, rows, self.keys), chunk)
+            self._collect_keys(products.pairs_by_rows(pairs, rows, self.keys), chunk)
             for pairs, rows in ((pair_gradients, queries), (weights, output_gradients))
         ]
         if self.group.spread is None:
@@ -313,8 +313,8 @@ class _Part:
         by_label = spread.collect(pair_gradients, chunk, num_labels)
         for scores, embs in zip(by_label, spread.split(self.embs), strict=True):
             scores = tf.cast(scores, queries.dtype)
-            query_gradient += _by_label(scores, embs)
-            emb_gradients.append(tf.cast(_label_by_size(scores, queries), tf.float32))
+            query_gradient += products.by_label(scores, embs)
+            emb_gradients.append(tf.cast(products.label_by_size(scores, queries), tf.float32))
             bias_gradients.append(tf.reduce_sum(tf.cast(scores, tf.float32), [1, 2, 3]))
         biases = _scale(queries) * tf.concat(bias_gradients, 1)
         return query_gradient, key_gradients, [tf.concat(emb_gradients, 1), biases]
@@ -401,52 +401,3 @@ def _merge_blocks(x):
     """[heads, batch, blocks, block_len, size] to [heads, batch, rows, size]."""
     num_heads, batch, blocks, block_len, size = tensor_utils.get_shape_list(x)
     return tf.reshape(x, [num_heads, batch, blocks * block_len, size])
-
-
-def _flat(x, keys):
-    """[…, rows, size] as matrices, one for each matrix of `keys` [heads, batch, blocks or 1, …]."""
-    num_heads, batch, blocks, rows, size = tensor_utils.get_shape_list(x)
-    if keys.shape[2] == 1:
-        blocks, rows = 1, blocks * rows
-    return tf.reshape(x, [num_heads * batch * blocks, rows, size])
-
-
-def _matrices(keys):
-    shape = tensor_utils.get_shape_list(keys)
-    return tf.reshape(keys, [shape[0] * shape[1] * shape[2], *shape[3:]])
-
-
-def _unflat(x, like):
-    """Back to the blocks of `like`."""
-    shape = tensor_utils.get_shape_list(like)[:4]
-    return tf.reshape(x, [*shape, tensor_utils.get_shape_list(x)[-1]])
-
-
-def _rows_by_keys(rows, keys):
-    return _unflat(tf.matmul(_flat(rows, keys), _matrices(keys), transpose_b=True), rows)
-
-
-def _pairs_by_keys(pairs, keys):
-    return _unflat(tf.matmul(_flat(pairs, keys), _matrices(keys)), pairs)
-
-
-def _pairs_by_rows(pairs, rows, keys):
-    product = tf.matmul(_flat(pairs, keys), _flat(rows, keys), transpose_a=True)
-    outer = tensor_utils.get_shape_list(keys)[:3]
-    return tf.reshape(product, [*outer, *tensor_utils.get_shape_list(product)[1:]])
-
-
-def _by_label(rows, embs, transpose=False):
-    """Rows [heads, batch, blocks, block_len, size] times a matrix of each head."""
-    num_heads, *_, size = tensor_utils.get_shape_list(rows)
-    product = tf.matmul(tf.reshape(rows, [num_heads, -1, size]), embs, transpose_b=transpose)
-    return _unflat(product, rows)
-
-
-def _label_by_size(by_label, rows):
-    """[heads, labels, size]."""
-    flat = [
-        tf.reshape(x, [x.shape[0], -1, tensor_utils.get_shape_list(x)[-1]])
-        for x in (by_label, rows)
-    ]
-    return tf.matmul(*flat, transpose_a=True)

@@ -19,7 +19,7 @@ class WikiHopInputConfig:
         sentence_splitter: one of `sentence_splitting.SENTENCE_SPLITTERS`.
         shuffle_docs_within_example: bool. Put the documents in a random order.
         random_seed: int. Of that order, which also depends on the example's id.
-        needs_answer: bool. Refuse an example without an answer: the records are to train on.
+        is_training: bool. Refuse an example without an answer.
         release_compatible: bool. Repeat the faults of the authors' release (see the README).
         *_global_token_id: int. Global tokens of candidates, query tokens, documents, sentences.
         *_global_token_type_id: int. Their token types.
@@ -32,7 +32,7 @@ class WikiHopInputConfig:
     sentence_splitter: str = "punkt"
     shuffle_docs_within_example: bool = False
     random_seed: int = 0
-    needs_answer: bool = False
+    is_training: bool = False
     release_compatible: bool = False
     sentence_global_token_id: int = 1
     query_global_token_id: int = 3

@@ -78,7 +78,7 @@ def make_features(example, config, tokenizer, split_sentences=None):
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
 
     Raises:
-        ValueError: if the answer is no candidate or is missing and needed, a candidate or the query
+        ValueError: if the answer is no candidate or training finds none, a candidate or the query
             has no tokens, or the example does not fit without any sentence; names the example.
     """
     split_sentences = split_sentences or sentence_splitting.sentence_splitter(
@@ -88,8 +88,6 @@ def make_features(example, config, tokenizer, split_sentences=None):
     find_mentions = mention_finder(
         candidates, tokenizer, release_compatible=config.release_compatible
     )
-    if config.needs_answer:
-        example.answer_index()
     layout = InputLayout(config, tokenizer, example.example_id)
     for candidate in candidates:
         layout.add_candidate(candidate)
@@ -144,7 +142,7 @@ def _texts_and_label(example, config):
         "candidates": list(example.normalized_candidates if compatible else example.candidates),
         "is_real_example": [1],
     }
-    if example.answer is not None:
+    if config.is_training or example.answer is not None:
         features["label_id"] = [float(example.answer_index(release_compatible=compatible))]
         answer = example.answer.lower() if compatible else example.answer
         features["ground_truth_answer"] = [answer]

@@ -34,7 +34,7 @@ class PreprocessOptions(program.PreprocessOptions):
     )
     num_dev_shards: int = option(1, "Number of dev files.", lower_bound=1)
     statistics_file: str = ""  # No flag: there is one for each set.
-    needs_answer: bool = False  # No flag: examples to train on do.
+    is_training: bool = False  # No flag: one of the sets is to train on.
     tokenizer_type: str | None = option(
         None,
         "Which vocabulary to use: that of --vocab_file (BERT) or --spm_model_path (ALBERT). None: "
@@ -90,7 +90,7 @@ class PreprocessOptions(program.PreprocessOptions):
             raise ValueError("Either --vocab_file or --spm_model_path must be given.")
 
     def feature_fields(self):
-        return {**super().feature_fields(), "needs_answer": self.needs_answer}
+        return {**super().feature_fields(), "is_training": self.is_training}
 
     def sets(self):
         """The options of each set that is to be made: its input, its prefix, its shards."""
@@ -105,7 +105,7 @@ class PreprocessOptions(program.PreprocessOptions):
                 dev_input_pattern="",
                 output_prefix=os.path.join(self.output_prefix, name),
                 num_shards=num_shards,
-                needs_answer=name == "train",
+                is_training=name == "train",
                 spm_model_file="" if self.tokenizer_type == "BERT" else self.spm_model_file,
             )
             for name, (pattern, num_shards) in sets.items()

@@ -130,7 +130,7 @@ class TestErrors:
         raw = raw_example(answer=None)
         assert "label_id" not in convert(tokenizer, raw).features
         with pytest.raises(ValueError, match="'w1': field `answer` is missing"):
-            convert(tokenizer, raw, needs_answer=True)
+            convert(tokenizer, raw, is_training=True)
 
     @pytest.mark.parametrize(
         ("fields", "message"),
