@@ -2,8 +2,13 @@
 
 Logits are `(query . key + query . label_embedding + label_bias) / sqrt(size_per_head)`, where each
 pair of tokens has a label; pairs that may not attend get -10000 added rather than -infinity, so
-that a row without any allowed key averages over its keys instead of giving NaN. Logits and softmax
-are float32 whatever the type of the inputs.
+that a row without any allowed key averages over its keys instead of giving NaN.
+
+What is float32 whatever the type of the inputs: the sum of the logits' parts, the softmax, its
+gradient, and the sums of gradients over blocks of queries. The matrix products (queries, keys,
+values and label embeddings, forward and backward) round to the type of the inputs, except for
+float16 inputs: float16 could hold neither the products' sums nor small probabilities, so all of the
+attention is float32 for them, and only its outputs and gradients round to float16.
 
 Masks and labels come in one of two ways, with the same results: dense, as tensors over all pairs,
 or as a `structure.GlobalLocalStructure`. AutoGraph is kept out: nothing here needs it, and its

@@ -3,6 +3,12 @@
 Neither pass holds more than one chunk of logits. The forward pass keeps, beside inputs and output,
 the logarithm of each query's normaliser, from which the backward pass gets the probabilities back
 in one step; dropout draws from a seed, so that both passes see the same mask.
+
+Logits, softmax and its gradient are float32. Matrix products are of the type of the queries, but
+float32 for float16 queries: weights are divided by their sum after they met the values, so that
+bfloat16 and float32, which have the range, need no pass over all pairs for it. float16 has no room
+for such sums (its largest number is 65504), nor for the probabilities of tens of thousands of keys
+and their gradients (it rounds below 6e-5 ever more coarsely).
 """
 
 import dataclasses
@@ -61,19 +67,27 @@ def attend(queries, groups, layout, dropout_rate=0.0):
         float [batch, num_rows, num_heads, value_size_per_head].
     """
     seed = dropout_ops.new_seed() if dropout_rate else None
+    queries = tf.convert_to_tensor(queries)
+    product_dtype = tf.float32 if queries.dtype == tf.float16 else queries.dtype
     tensors = []
     for group in groups:
         tensors += [group.keys, group.values]
         if group.spread is not None:
             # Here, so that the gradient of taking rows is left to TensorFlow.
             tables = (group.emb_table, group.bias_table)
-            tensors += [tf.cast(group.spread.table_rows(t), queries.dtype) for t in tables]
+            tensors += [tf.cast(group.spread.table_rows(t), product_dtype) for t in tables]
     batch, num_rows, num_heads, _ = tensor_utils.get_shape_list(queries)
     value_size = tensor_utils.get_shape_list(groups[0].values)[-1]
 
+    def cast(*tensors):
+        return [tf.cast(x, product_dtype) for x in tensors]
+
+    # The casts are inside: the backward pass keeps the arguments as they are, and only the outputs
+    # before they are rounded, since gradients of labels are small differences of large sums.
     @tf.custom_gradient
-    def run(queries, *tensors):
+    def run(*arguments):
         computation = _Computation(groups, layout, dropout_rate, seed)
+        queries, *tensors = cast(*arguments)
         outputs, normalisers = computation.forward(queries, tensors)
         outputs = tf.reshape(outputs, [batch, layout.padded_rows, num_heads, value_size])
         outputs = outputs[:, :num_rows]
@@ -81,9 +95,11 @@ def attend(queries, groups, layout, dropout_rate=0.0):
         def grad(gradient):
             # Nothing is computed again before it is needed: it would only fill memory.
             with tf.control_dependencies([gradient]):
-                return computation.backward(queries, tensors, outputs, normalisers, gradient)
+                queries, *tensors = cast(*arguments)
+                gradients = computation.backward(queries, tensors, outputs, normalisers, gradient)
+            return [tf.cast(x, of.dtype) for x, of in zip(gradients, arguments, strict=True)]
 
-        return outputs, grad
+        return tf.cast(outputs, arguments[0].dtype), grad
 
     return run(queries, *tensors)
 
