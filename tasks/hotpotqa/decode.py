@@ -5,8 +5,10 @@ sentence is predicted to be a supporting one. Its score is the product of the pr
 ends (span), or the mean of its tokens' probabilities (BIO).
 
 Differences from the release (`release_compatible=True` repeats it):
-- There the CLS token counts as a supporting sentence whenever the last global token does.
-- There the later of two spans with the same score wins, here the earlier one.
+- There the CLS token counts as a supporting sentence whenever the last global token does; an answer
+  may go from it to a padding token.
+- Of spans with the same score the one that begins last wins there, then the one that ends last;
+  here the one that begins first, then the one that ends first.
 - There the answer is empty without a span in a supporting sentence; here it is the best span of
   any sentence, since an empty answer is never right.
 - There SentencePiece answers are spelled from the pieces, with `<unk>`; here they are the raw text.
@@ -162,10 +164,11 @@ class _Decoder:
                 continue
             supported = bool(self._supports[self._sentence_ids[first]])
             if self._config.release_compatible:
-                if supported and (best is None or score >= best_rank):
-                    best, best_rank = (first, last), score
-            elif best is None or (supported, score) > best_rank:
-                best, best_rank = (first, last), (supported, score)
+                is_candidate, rank = supported, (score, first, last)
+            else:
+                is_candidate, rank = True, (supported, score, -first, -last)
+            if is_candidate and (best is None or rank > best_rank):
+                best, best_rank = (first, last), rank
         return best
 
     def _is_span(self):

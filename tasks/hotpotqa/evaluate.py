@@ -23,6 +23,7 @@ __all__ = [
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _CLOSED_ANSWERS = ("yes", "no", "noanswer")
+_CLOSED_KINDS = {"yes": "Y", "no": "N"}
 
 
 class Score(NamedTuple):
@@ -108,8 +109,7 @@ def metrics(gold, prediction):
 
 
 def _scores(example, prediction):
-    if example.answer is None or example.supporting_facts is None:
-        raise ValueError(f"example {example.example_id!r} has no labels to evaluate on")
+    _check_labels(example)
     scores = {}
     if (answer := prediction["answer"].get(example.example_id)) is not None:
         scores[""] = answer_score(answer, example.answer)
@@ -132,24 +132,26 @@ def _f1(precision, recall):
 def exact_match_counts(gold, prediction):
     """Counts the answers by true and predicted kind.
 
-    The kinds are `Y` (yes), `N` (no) and `A` (a span); a predicted span may also be `E` (empty) or,
-    where a span was asked for, `B` (not the right one).
+    The kinds are `Y` (yes), `N` (no) and `A` (any other answer, once normalized even an empty one).
+    Of a predicted answer `A` means the right one where a span was asked for, and any text where yes
+    or no was; it may also be `B` (where a span was asked for, another one) or `E` (empty).
 
     Args:
         gold, prediction: see `metrics`. Examples without a predicted answer count as empty.
 
     Returns:
         dict of `counts/<true>_<predicted>` to a number, and `percentages/<true>_<predicted>` to its
-        share of the examples of this true kind.
+        share of the examples of this true kind, in [0, 1].
+
+    Raises:
+        ValueError: if a gold example has no labels.
     """
     counts = collections.Counter()
     totals = collections.Counter()
     for example in gold:
-        true_kind = _kind(example.answer)
-        answer = prediction["answer"].get(example.example_id, "")
-        kind = _kind(answer)
-        if kind == true_kind == "A" and not exact_match_score(answer, example.answer):
-            kind = "B"
+        _check_labels(example)
+        answer = prediction["answer"].get(example.example_id) or ""
+        true_kind, kind = _kinds(normalize_answer(example.answer), normalize_answer(answer))
         counts[f"{true_kind}_{kind}"] += 1.0
         totals[true_kind] += 1
     named = {f"counts/{pair}": count for pair, count in sorted(counts.items())}
@@ -157,5 +159,18 @@ def exact_match_counts(gold, prediction):
     return named | shares
 
 
-def _kind(answer):
-    return {"yes": "Y", "no": "N", "": "E"}.get(normalize_answer(answer), "A")
+def _kinds(answer, predicted):
+    """The true and the predicted kind; both answers are normalized."""
+    true_kind = _CLOSED_KINDS.get(answer, "A")
+    if predicted in _CLOSED_KINDS:
+        return true_kind, _CLOSED_KINDS[predicted]
+    if true_kind != "A":
+        return true_kind, "A" if predicted else "E"
+    if predicted == answer:
+        return true_kind, "A"
+    return true_kind, "B" if predicted else "E"
+
+
+def _check_labels(example):
+    if example.answer is None or example.supporting_facts is None:
+        raise ValueError(f"example {example.example_id!r} has no labels to evaluate on")

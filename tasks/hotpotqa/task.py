@@ -113,7 +113,10 @@ class HotpotQaTask(finetuning.FinetuningTask):
         )
 
     def metrics(self, examples, predictions):
-        return evaluate.metrics(examples, predictions)
+        return {
+            **evaluate.metrics(examples, predictions),
+            **evaluate.exact_match_counts(examples, predictions),
+        }
 
     def num_predictions(self, predictions):
         return len(predictions["answer"])

@@ -28,7 +28,6 @@ __all__ = [
     "WikiHopExample",
     "WikiHopInputConfig",
     "make_features",
-    "padding_features",
     "parse_example",
     "read_examples",
 ]
@@ -114,15 +113,6 @@ def make_features(example, config, tokenizer, split_sentences=None):
         num_sentences_left_out=sum(map(len, sentences)) - sum(kept),
         num_mentions=num_mentions,
     )
-
-
-def padding_features(config):
-    """The features of a padding example, which the loss and the metrics leave out: no texts."""
-    return {
-        "is_real_example": [0],
-        "label_id": [0.0],
-        **InputLayout(config, tokenizer=None, example_id="").features(),
-    }
 
 
 def _ordered_documents(example, config):

@@ -4,9 +4,12 @@ Differences from the release (`release_compatible=True` repeats it):
 - Of candidates that overlap the longest is taken, and the first of equal ones (there: the last in
   the list, so that the answer may lose its mentions to an equal or a shorter candidate).
 - Sentence pieces are compared as text, ignoring case (there: as pieces, so that a candidate, which
-  is in lower case, is not found where it is capitalised or follows a bracket).
-- Word pieces are compared without their accents, which they have lost (there: a sentence must also
-  spell the candidate as it is), and unknown ones match nothing (there: each other).
+  is in lower case, is not found where it is capitalized or follows a bracket).
+- Word pieces are compared without their accents, which they have lost, and whatever the white space
+  between them (there, with sentence pieces too: the sentence, in lower case, must also contain the
+  candidate as a string).
+- A mention ends where a word ends (there: a word piece of the same word may follow, so that "walk"
+  is found in "walk ##able"), and unknown word pieces match nothing (there: each other).
 """
 
 import re
@@ -17,26 +20,20 @@ __all__ = ["find_candidate_mentions", "mention_finder"]
 
 
 def find_candidate_mentions(tokens, candidate_tokens):
-    """Every place of a candidate in a sentence, as whole words.
+    """Every place where a candidate's tokens stand one after another in a sentence.
 
     Args:
         tokens, candidate_tokens: list of str. Both of one tokenizer.
 
     Returns:
-        list of (first, last) token.
+        list of (first, last) token; empty for a candidate without tokens.
     """
     length = len(candidate_tokens)
     return [
         (start, start + length - 1)
         for start in range(len(tokens) - length + 1)
-        if length and _is_at(tokens, start, candidate_tokens)
+        if length and tokens[start : start + length] == candidate_tokens
     ]
-
-
-def _is_at(tokens, start, candidate_tokens):
-    end = start + len(candidate_tokens)
-    is_whole_word = end >= len(tokens) or not tokens[end].startswith("##")
-    return is_whole_word and tokens[start:end] == candidate_tokens
 
 
 def mention_finder(candidates, tokenizer, *, release_compatible=False):
@@ -53,19 +50,19 @@ def mention_finder(candidates, tokenizer, *, release_compatible=False):
     """
     tokens = [tokenizer.tokenize(candidate) for candidate in candidates]
     if release_compatible:
-        return _every_candidate_finder(candidates, tokens, is_wordpiece=not tokenizer.sp_model)
+        return _every_candidate_finder(candidates, tokens)
     if tokenizer.sp_model:
         return _longest_text_finder(tokens)
     return _longest_tokens_finder(tokens)
 
 
-def _every_candidate_finder(candidates, candidates_tokens, is_wordpiece):
+def _every_candidate_finder(candidates, candidates_tokens):
     def find(sentence, tokens):
         text = sentence.lower()
         return [
             (number, first, last)
             for number, candidate_tokens in enumerate(candidates_tokens)
-            if candidates[number] in text or not is_wordpiece
+            if candidates[number] in text
             for first, last in find_candidate_mentions(tokens, candidate_tokens)
         ]
 
@@ -88,13 +85,20 @@ def _longest_tokens_finder(candidates_tokens):
             if start < end or token not in by_first_token:
                 continue
             for number, candidate_tokens in by_first_token[token]:
-                if _is_at(tokens, start, candidate_tokens):
+                if _is_whole_mention(tokens, start, candidate_tokens):
                     end = start + len(candidate_tokens)
                     mentions.append((number, start, end - 1))
                     break
         return mentions
 
     return find
+
+
+def _is_whole_mention(tokens, start, candidate_tokens):
+    """Whether the candidate stands at `start` and the word that it ends with ends there too."""
+    end = start + len(candidate_tokens)
+    is_word_end = end >= len(tokens) or not tokens[end].startswith("##")
+    return is_word_end and tokens[start:end] == candidate_tokens
 
 
 def _longest_text_finder(candidates_tokens):

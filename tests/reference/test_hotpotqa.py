@@ -48,8 +48,8 @@ def supporting_facts(prediction, gold):
     return [score.em, score.prec, score.recall]
 
 
-def metrics(prediction, gold):
-    examples_of_gold = [
+def gold_examples(gold):
+    return [
         examples.HotpotQAExample(
             example_id=entry["_id"],
             question="",
@@ -59,7 +59,10 @@ def metrics(prediction, gold):
         )
         for entry in gold
     ]
-    return evaluate.metrics(examples_of_gold, prediction)
+
+
+def metrics(prediction, gold):
+    return evaluate.metrics(gold_examples(gold), prediction)
 
 
 UNITS = {
@@ -113,6 +116,22 @@ def check_unit(case):
             score = evaluate.supporting_facts_score(**entry["args"])._asdict()
             named = {f"sp_{name}": value for name, value in score.items()}
             assert named == close_to(entry["metrics"])
+        if "get_em_counts" in entry:
+            check_counts(entry)
+
+
+def check_counts(entry):
+    """Where the release fails for want of a prediction, the answer counts as empty here."""
+    expected = entry["get_em_counts"]
+    answers = entry["args"]["prediction"]["answer"]
+    if expected == "KeyError":
+        missing = [gold for gold in entry["args"]["gold"] if gold["_id"] not in answers]
+        counts = evaluate.exact_match_counts(gold_examples(missing), {"answer": answers})
+        assert missing and {name[-2:] for name in counts} == {"_E"}
+    else:
+        gold = gold_examples(entry["args"]["gold"])
+        counts = evaluate.exact_match_counts(gold, entry["args"]["prediction"])
+        assert counts == close_to(expected)
 
 
 def check_convert(case):

@@ -7,6 +7,7 @@ import pytest
 from etcmodel.models import sentence_splitting, tokenization
 from etcmodel.tasks.wikihop import evaluate, examples, mentions, truncation
 from tests.reference import cases
+from tests.tasks.wikihop import padding
 
 TOPIC = "wikihop"
 
@@ -65,7 +66,7 @@ def padding_example(long_seq_len, global_seq_len):
     config = examples.WikiHopInputConfig(
         long_seq_length=long_seq_len, global_seq_length=global_seq_len
     )
-    return examples.padding_features(config)
+    return padding.padding_features(config)
 
 
 def check_truncate(entry):

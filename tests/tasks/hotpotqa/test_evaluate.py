@@ -177,6 +177,39 @@ class TestFixedFaults:
         prediction = predict(begins, begins, release_compatible=compatible, max_answer_length=1)
         assert prediction["answer"]["q1"] == answer
 
+    @pytest.mark.parametrize("order", [1, -1])
+    @pytest.mark.parametrize(
+        ("positions", "first", "last"),
+        [
+            # Begins, ends; what wins corrected; what wins as in the release.
+            (([4, 9], [5, 10]), "The Red", "ly sings"),
+            (([5], [5, 6]), "Red", "Red Rose"),
+            (([5, 6], [6]), "Red Rose", "Rose"),
+            (([5, 6], [6, 7]), "Red Rose", "Rose."),
+        ],
+    )
+    def test_equal_spans_are_ranked_by_position_not_by_their_place_in_the_lists(
+        self, predict, positions, first, last, order
+    ):
+        begins, ends = ([(index, 0.5) for index in side][::order] for side in positions)
+        facts = [SENTENCE_OF_ANSWER, SECOND_SENTENCE]
+        for compatible, answer in ((False, first), (True, last)):
+            prediction = predict(begins, ends, facts, release_compatible=compatible)
+            assert prediction["answer"]["q1"] == answer
+
+    def test_a_better_span_wins_wherever_it_stands(self, predict):
+        begins, ends = [(4, 0.6), (5, 0.5)], [(4, 0.5), (5, 0.5)]
+        for compatible in (False, True):
+            prediction = predict(begins, ends, release_compatible=compatible, max_answer_length=1)
+            assert prediction["answer"]["q1"] == "The"
+
+    @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red"), (True, "")])
+    def test_no_answer_goes_from_cls_into_the_padding(self, predict, compatible, answer):
+        begins, ends = [(0, 0.9), (5, 0.5)], [(23, 0.9), (5, 0.5)]
+        facts = [SENTENCE_OF_ANSWER, 11]  # The last global token, which is padding.
+        prediction = predict(begins, ends, facts, release_compatible=compatible)
+        assert prediction["answer"]["q1"] == answer
+
     @pytest.mark.parametrize("compatible", [False, True])
     def test_paragraphs_of_one_title_share_their_facts(self, tokenizer, compatible):
         twice = dataclasses.replace(EXAMPLE, paragraphs=EXAMPLE.paragraphs[:1] * 2)
@@ -262,3 +295,35 @@ class TestMetrics:
             "percentages/A_Y": 1.0,
             "percentages/N_Y": 1.0,
         }
+
+    @pytest.mark.parametrize(
+        ("answer", "predicted", "kinds"),
+        [
+            # Without its articles nothing is left of the true answer: it still is a span.
+            ("The The", "the", "A_A"),
+            ("The The", "", "A_A"),
+            ("A", "rock", "A_B"),
+            ("A", "no", "A_N"),
+            ("!", "Yes.", "A_Y"),
+            ("Red Rose", "the red rose!", "A_A"),
+            ("Red Rose", "rose", "A_B"),
+            ("Red Rose", "the", "A_E"),
+            ("Red Rose", None, "A_E"),
+            ("noanswer", "noanswer", "A_A"),
+            ("Yes", "yes!", "Y_Y"),
+            ("Yes", "the no", "Y_N"),
+            ("Yes", "rose", "Y_A"),
+            ("Yes", "an", "Y_E"),
+            ("no", "no", "N_N"),
+            ("no", "no way", "N_A"),
+        ],
+    )
+    def test_kinds_of_answers(self, answer, predicted, kinds):
+        answers = {} if predicted is None else {"q1": predicted}
+        counts = evaluate.exact_match_counts(self.gold(answer=answer), {"answer": answers})
+        assert counts == {f"counts/{kinds}": 1.0, f"percentages/{kinds}": 1.0}
+
+    def test_counts_need_labelled_examples(self):
+        unlabelled = examples.HotpotQAExample("q1", "?", ())
+        with pytest.raises(ValueError, match="'q1' has no labels to evaluate on"):
+            evaluate.exact_match_counts([unlabelled], {"answer": {}})

@@ -138,6 +138,10 @@ def test_training_reports_its_progress_and_losses(trained):
 def test_evaluation_prints_the_official_metrics(trained):
     metrics = json.loads(trained["evaluation"].splitlines()[-1])
     assert set(metrics) >= {"em", "f1", "sp_f1", "joint_f1"}
+    counts = {name: number for name, number in metrics.items() if name.startswith("counts/")}
+    assert sum(counts.values()) == 6
+    num_right = sum(counts.get(f"counts/{kind}", 0) for kind in ("A_A", "Y_Y", "N_N"))
+    assert metrics["em"] == pytest.approx(num_right / 6)
 
 
 def test_the_exported_model_answers_like_the_trained_one(trained):

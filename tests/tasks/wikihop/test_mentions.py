@@ -1,7 +1,10 @@
 """Where candidates are found in a sentence, and which of several wins."""
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
+from etcmodel.models import tokenization
 from etcmodel.tasks.wikihop import mentions
 from tests.tasks.wikihop import tokenizers
 
@@ -68,6 +71,77 @@ class TestReleaseCompatible:
             found(text, ["belmark"], tokenizer, release_compatible=flag) for flag in (False, True)
         ]
         assert [len(mentioned) for mentioned in both] == [3, 1]
+
+
+@pytest.fixture(scope="module")
+def walking(tmp_path_factory):
+    """A tokenizer for which "walkable" is walk ##able, and "unaffable" una ##ffa ##ble."""
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    words = ["walk", "##able", "walked", "una", "##ffa", "##ble", "the", "old", "mill"]
+    path.write_text("\n".join(["[PAD]", "[UNK]", *words]) + "\n", encoding="utf-8")
+    return tokenization.FullTokenizer(str(path))
+
+
+class TestReleaseCompatibleSpans:
+    """Spans are (candidate number, first token, last token)."""
+
+    def spans(self, sentence, candidates, tokenizer, compatible=True):
+        find = mentions.mention_finder(candidates, tokenizer, release_compatible=compatible)
+        return find(sentence, tokenizer.tokenize(sentence))
+
+    @pytest.mark.parametrize(
+        ("sentence", "candidate", "released", "corrected"),
+        [
+            ("walk walkable walked", "walk", [(0, 0), (1, 1)], [(0, 0)]),
+            ("Walkable", "walk", [(0, 0)], []),
+            ("walkable", "walkable", [(0, 1)], [(0, 1)]),
+            ("the unaffable mill", "una", [(1, 1)], []),
+            ("walk walk walkable", "walk walk", [(0, 1), (1, 2)], [(0, 1)]),
+            ("the old walkable mill", "old walk", [(1, 2)], []),
+        ],
+    )
+    def test_a_piece_of_the_same_word_may_follow(
+        self, walking, sentence, candidate, released, corrected
+    ):
+        for compatible, spans in ((True, released), (False, corrected)):
+            found_spans = self.spans(sentence, [candidate], walking, compatible)
+            assert found_spans == [(0, *span) for span in spans]
+
+    @pytest.mark.parametrize(
+        ("sentence", "is_mention"),
+        [
+            ("the old mill", True),
+            ("The OLD Mill", True),
+            ("the old  mill", False),
+            ("the old\tmill", False),
+            ("the old\u00a0mill", False),
+        ],
+    )
+    def test_the_sentence_spells_the_candidate(self, walking, tmp_path, sentence, is_mention):
+        assert self.spans(sentence, ["old mill"], walking) == ([(0, 1, 2)] if is_mention else [])
+        assert self.spans(sentence, ["old mill"], walking, compatible=False) == [(0, 1, 2)]
+        pieces = tokenizers.sentence_pieces(tmp_path)
+        assert pieces.tokenize("the old mill") == pieces.tokenize("the old  mill")
+        expected = is_mention and sentence == sentence.lower()  # Pieces differ by case.
+        assert bool(self.spans(sentence, ["old mill"], pieces)) == expected
+
+    @hypothesis.settings(derandomize=True, deadline=None, max_examples=100)
+    @hypothesis.given(
+        words=strategies.lists(
+            strategies.sampled_from(["walk", "Walkable", "walked", "unaffable", "the", "old"])
+        ),
+        blanks=strategies.sampled_from([" ", "  "]),
+        candidate=strategies.sampled_from(["walk", "walkable", "una", "the old", "old walk"]),
+    )
+    def test_every_place_of_the_tokens(self, walking, words, blanks, candidate):
+        sentence = blanks.join(words)
+        tokens, wanted = walking.tokenize(sentence), walking.tokenize(candidate)
+        expected = []
+        for first in range(len(tokens)):
+            last = first + len(wanted) - 1
+            if candidate in sentence.lower() and tokens[first : last + 1] == wanted:
+                expected.append((0, first, last))
+        assert self.spans(sentence, [candidate], walking) == expected
 
 
 class TestWordPieces:

@@ -7,7 +7,7 @@ import tensorflow as tf
 from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
 from etcmodel.tasks.wikihop import examples, model, task
-from tests.tasks.wikihop import tokenizers
+from tests.tasks.wikihop import padding, tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
 SETTINGS = examples.WikiHopInputConfig(long_seq_length=48, global_seq_length=16)
@@ -28,9 +28,7 @@ def etc_config(**fields):
 
 
 def batch(*features):
-    columns = {
-        name: [row[name] for row in features] for name in examples.padding_features(SETTINGS)
-    }
+    columns = {name: [row[name] for row in features] for name in padding.padding_features(SETTINGS)}
     for name in ("label_id", "is_real_example"):
         columns[name] = [value for (value,) in columns[name]]
     return {name: tf.constant(rows) for name, rows in columns.items()}
@@ -42,7 +40,7 @@ def features(tmp_path_factory):
     tokenizer = tokenizers.wordpiece(tmp_path_factory.mktemp("vocab"))
     example = examples.parse_example(raw_example())
     converted = examples.make_features(example, SETTINGS, tokenizer)
-    return batch(converted.features, examples.padding_features(SETTINGS))
+    return batch(converted.features, padding.padding_features(SETTINGS))
 
 
 def built(**options):
