@@ -1,6 +1,4 @@
-"""Reports, after a run, how many reference cases of each topic and kind were checked."""
-
-import collections
+"""Reports, after a run, how many of all reference cases of each topic and kind were checked."""
 
 import pytest
 
@@ -36,24 +34,22 @@ class _ReferenceReport:
                 self._outcomes[tuple(value)] = report.outcome
 
     def pytest_terminal_summary(self, terminalreporter):
-        """Prints a line per topic and kind: cases passed of all, and the names not run."""
+        """Prints a line per topic and kind: cases passed of all there are, and those not run."""
         if not self._outcomes:
             return
         terminalreporter.section(f"reference cases of {cases.reference_root()}")
         for topic in sorted({topic for topic, _ in self._outcomes}):
-            for kind, names in _names_by_kind(topic).items():
+            for kind, names in cases.names_by_kind(topic).items():
                 outcomes = {name: self._outcomes.get((topic, name)) for name in names}
-                passed = [name for name in names if outcomes[name] == "passed"]
-                pending = [name for name in names if outcomes[name] is None]
-                line = f"{topic} {kind}: {len(passed)} of {len(names)} passed"
-                if pending:
-                    line += f", {len(pending)} not run: {', '.join(pending[:5])}"
-                    line += " …" if len(pending) > 5 else ""
-                terminalreporter.write_line(line)
+                terminalreporter.write_line(f"{topic} {kind}: {_summary(outcomes)}")
 
 
-def _names_by_kind(topic):
-    names = collections.defaultdict(list)
-    for case in cases.load_cases(topic):
-        names[cases.kind_of(case)].append(case["name"])
-    return names
+def _summary(outcomes):
+    """How many cases passed, and which were not run; `outcomes` by name, None where not run."""
+    num_passed = sum(outcome == "passed" for outcome in outcomes.values())
+    line = f"{num_passed} of {len(outcomes)} passed"
+    not_run = [name for name, outcome in outcomes.items() if outcome is None]
+    if not_run:
+        shown = ", ".join(not_run[:5])
+        line += f", {len(not_run)} not run: {shown}{' …' if len(not_run) > 5 else ''}"
+    return line

@@ -1,9 +1,11 @@
 """Reads the reference cases: what the authors' release computed, as JSON manifests and arrays.
 
 A reference root holds one folder a topic (`core`, `hotpotqa`, …), each with a `manifest.json` whose
-`cases` name their files, and the folder `vocab`.
+`cases` name their files, and the folder `vocab`. A copy with fewer cases also has `all_cases.json`,
+the names of all of them by topic and kind, so that a report can tell what it did not run.
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -12,6 +14,7 @@ ROOT_VARIABLE = "ETCMODEL_REFERENCE_ROOT"
 _HERE = pathlib.Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[1]
 _SMALL_COPY = _HERE / "small"
+ALL_CASES = "all_cases.json"
 
 
 def reference_root():
@@ -44,6 +47,19 @@ def load_cases(topic):
     if not manifest.is_file():
         return []
     return json.loads(manifest.read_text(encoding="utf-8"))["cases"]
+
+
+def names_by_kind(topic):
+    """The names of all cases of `topic` by kind, also of those that a small copy leaves out."""
+    listing = reference_root() / ALL_CASES
+    if listing.is_file():
+        listed = json.loads(listing.read_text(encoding="utf-8"))
+        if topic in listed:
+            return listed[topic]
+    names = collections.defaultdict(list)
+    for case in load_cases(topic):
+        names[kind_of(case)].append(case["name"])
+    return dict(names)
 
 
 def load_json(topic, path):

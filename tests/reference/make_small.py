@@ -1,4 +1,4 @@
-"""Writes `small/`: a few cases of each kind, for a checkout that has no reference folder beside it.
+"""Writes `small/`: cases of each kind, for a checkout that has no reference folder beside it.
 
 The public vocabularies are far too big for that. They shrink to the pieces that the kept texts
 need; the first ones, which have special meanings, keep their ids, the others get new ones, and so
@@ -20,18 +20,21 @@ from etcmodel.models import tokenization
 from tests.reference import cases, shrink_vocabulary, small_core
 
 TOPICS = ("tokenization", "hotpotqa")
+LISTED_TOPICS = (small_core.TOPIC, "hotpotqa", "nq", "openkp", "tokenization", "wikihop")
 WORDPIECE = "vocab/bert_uncased_vocab.txt"
 SENTENCEPIECE = "vocab/gpt2_sentencepiece.model"
 MAX_ENTRIES = 40  # Of `strings.json`.
 
 README = """# A small copy of the reference cases
 
-Written by `tests/reference/make_small.py`, which selects cases of the full reference folder; the
-layout is the same. The vocabularies are cut down to the pieces that the kept texts need: ids from
-104 up are renamed, in the vocabularies and in the values alike. The SentencePiece models also lost
-their normalization table, which no kept text needs. The cases of `core` are copied as they are.
-Everything else is what the authors' release computed. Whoever has the full folder sets
-`ETCMODEL_REFERENCE_ROOT` or puts it at `../shared/reference`.
+Written by `tests/reference/make_small.py` and its siblings, which select cases of the full
+reference folder; the layout is the same. The vocabularies are cut down to the pieces that the kept
+texts need: ids from 104 up are renamed, in the vocabularies and in the values alike. The
+SentencePiece models also lost their normalization table, which no kept text needs. The cases of
+`core` are copied as they are; only the biggest are left out. Everything else is what the authors'
+release computed. `all_cases.json` has the names of all cases of the full folder, against which the
+report at the end of a test run counts. Whoever has that folder sets `ETCMODEL_REFERENCE_ROOT` or
+puts it at `../shared/reference`.
 The vocabularies come from Google's BERT and BigBird releases (Apache 2.0).
 """
 
@@ -158,6 +161,13 @@ def write_manifest(topic, kept, target):
     (target / topic / "manifest.json").write_text(text + "\n", encoding="utf-8")
 
 
+def write_names(target):
+    """Writes the names of all cases, kept or not, by topic and kind."""
+    names = {topic: cases.names_by_kind(topic) for topic in LISTED_TOPICS}
+    text = json.dumps(names, ensure_ascii=False, indent=0)
+    (target / cases.ALL_CASES).write_text(text + "\n", encoding="utf-8")
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--max_cases_per_kind", type=int, default=14)
@@ -180,6 +190,7 @@ def main(arguments):
     for topic in TOPICS:
         write_manifest(topic, kept[topic], flags.target)
     kept[small_core.TOPIC] = small_core.write(flags.target)
+    write_names(flags.target)
     (flags.target / "README.md").write_text(README, encoding="utf-8")
     size = sum(path.stat().st_size for path in flags.target.rglob("*") if path.is_file())
     print(f"{sum(map(len, kept.values()))} cases, {size / 1000:.0f} kB")

@@ -27,6 +27,7 @@ CASES = (
     "preproc_wp_cased_input",
     "preproc_sp_train_rate0_predict_la",
     "preproc_sp_fixed_blocks",
+    "program_preproc",
     "inference_hand_made",
     "evaluator_hand_made",
     "metrics_mixed",
@@ -86,6 +87,29 @@ def small_preprocess(case, id_maps):
     return entries
 
 
+def small_program(case):
+    """The page of each window of the kept pages by shard; all windows go to the shards in turn."""
+    content = cases.load_json(TOPIC, case["file"])
+    for split, shards in content["unique_ids_by_shard"].items():
+        (windows_case,) = [
+            other
+            for other in cases.load_cases(TOPIC)
+            if other["name"] == case["same_windows_as"][split]
+        ]
+        entries = cases.load_json(TOPIC, windows_case["file"])
+        ids = [entry["example_id"] for entry in entries for _ in entry["windows"]]
+        if list(shards.values()) != dealt(ids, len(shards)):
+            raise ValueError(f"{split}: the windows do not go to the shards in turn")
+        kept = dealt([example_id for example_id in ids if example_id in PAGES], len(shards))
+        shards.update(zip(shards, kept, strict=True))
+    return content
+
+
+def dealt(items, num_hands):
+    """`items` in turn to so many hands."""
+    return [items[hand::num_hands] for hand in range(num_hands)]
+
+
 def write_json(path, content):
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     path.write_text(text + "\n", encoding="utf-8")
@@ -109,6 +133,8 @@ def main(arguments):
     for case in kept:
         if case["kind"] == "preprocess":
             write_json(target / case["file"], small_preprocess(case, id_maps))
+        elif case["kind"] == "program":
+            write_json(target / case["file"], small_program(case))
         elif case["file"].endswith(".json"):
             write_json(target / case["file"], cases.load_json(TOPIC, case["file"]))
         else:

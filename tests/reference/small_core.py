@@ -1,4 +1,4 @@
-"""Selects a few `core` cases for the small copy; their files are copied as they are."""
+"""Selects the `core` cases of the small copy; their files are copied as they are."""
 
 import json
 import shutil
@@ -6,9 +6,8 @@ import shutil
 from tests.reference import cases
 
 TOPIC = "core"
-WITH_CHECKPOINT = ("models", "tasks")
-TASK = "hotpotqa"  # The one whose model the small copy has.
-MAX_ARRAY_BYTES = 10_000  # Of cases about single functions and layers.
+ALWAYS = ("tasks",)  # Kinds of which every case is kept: each is another task's model.
+MAX_BYTES = 2_900_000  # Of all files and of the manifest's entries.
 
 
 def write(target):
@@ -20,30 +19,44 @@ def write(target):
         copy = folder / path.relative_to(cases.topic_folder(TOPIC))
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    text = json.dumps({"cases": kept}, ensure_ascii=False, separators=(",", ":"))
-    (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(as_json({"cases": kept}) + "\n", encoding="utf-8")
     return kept
 
 
 def selected_cases():
-    """Of each public name the smallest case that succeeds and the smallest that must fail."""
+    """As many cases as there is room for, the small ones first.
+
+    In any case there are all task models, and of each public name the smallest case that succeeds
+    and the smallest that must fail.
+    """
+    all_cases = sorted(cases.load_cases(TOPIC), key=num_bytes)
     smallest = {}
-    for case in cases.load_cases(TOPIC):
-        if is_wanted(case):
-            group = case["kind"], case["api"], "raises" in case
-            smallest[group] = min(case, smallest.get(group, case), key=num_bytes)
-    names = {case["name"] for case in smallest.values()}
-    return [case for case in cases.load_cases(TOPIC) if case["name"] in names]
-
-
-def is_wanted(case):
-    if case["kind"] == "tasks":
-        return TASK in case["api"]
-    return case["kind"] in WITH_CHECKPOINT or num_bytes(case) <= MAX_ARRAY_BYTES
+    for case in all_cases:
+        smallest.setdefault((case["kind"], case["api"], "raises" in case), case["name"])
+    needed = set(smallest.values()) | {c["name"] for c in all_cases if c["kind"] in ALWAYS}
+    kept, files, num_left = set(), set(), MAX_BYTES
+    for case in sorted(all_cases, key=lambda case: case["name"] not in needed):
+        new_files = set(files_of(case)) - files  # Some cases share a checkpoint.
+        num_left -= total_bytes(new_files) + len(as_json(case))
+        if num_left < 0:
+            break
+        kept.add(case["name"])
+        files |= new_files
+    if not needed <= kept:
+        raise ValueError(f"there is no room for {sorted(needed - kept)} in {MAX_BYTES} bytes")
+    return [case for case in cases.load_cases(TOPIC) if case["name"] in kept]
 
 
 def num_bytes(case):
-    return sum(path.stat().st_size for path in files_of(case))
+    return total_bytes(files_of(case)) + len(as_json(case))
+
+
+def total_bytes(paths):
+    return sum(path.stat().st_size for path in paths)
+
+
+def as_json(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def files_of(case):
