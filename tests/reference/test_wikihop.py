@@ -1,11 +1,15 @@
 """Every WikiHop case of the reference values."""
 
 import functools
+import tempfile
 
 import pytest
+import tensorflow as tf
 
+from etcmodel import preprocessing
+from etcmodel.finetuning import records
 from etcmodel.models import sentence_splitting, tokenization
-from etcmodel.tasks.wikihop import evaluate, examples, mentions, truncation
+from etcmodel.tasks.wikihop import evaluate, examples, inputs, mentions, truncation
 from tests.reference import cases
 from tests.tasks.wikihop import padding
 
@@ -115,10 +119,21 @@ def from_json(single_example):
     }
 
 
+def check_records_of_length(num_global_tokens, global_seq_len):
+    """There are as many logits as global tokens; the program compares these before it predicts."""
+    made_with = examples.WikiHopInputConfig(long_seq_length=4, global_seq_length=num_global_tokens)
+    features = {"example_id": ["i"], **padding.padding_features(made_with)}
+    given = inputs.RecordConfig(long_seq_length=4, global_seq_length=global_seq_len, vocab_size=9)
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/records"
+        with tf.io.TFRecordWriter(path) as writer:
+            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+        records.check_records(path, given, need_labels=False)
+
+
 def get_predicted_answer(candidate_answers, logits, global_seq_len):
     if len(logits) != global_seq_len:
-        # The release asserts it; here the records' features have the lengths that they must have.
-        raise ValueError("the logits are those of other inputs")
+        check_records_of_length(len(logits), global_seq_len)
     example = examples.WikiHopExample("i", "", (), tuple(candidate_answers))
     output = {"example_id": "i", "logits": logits}
     return evaluate.predict([output], [example], release_compatible=True)["i"]
