@@ -162,7 +162,10 @@ def report(folder, model, baseline, predictions):
     page = report_html.render_report(
         title="ETC on generated two-hop questions",
         train_curve=read_jsonl(folder / "model" / "train_metrics.jsonl"),
-        dev_curve=read_jsonl(folder / "model" / "eval_metrics.jsonl"),
+        dev_curve=[
+            {name: point[name] for name in ("step", *_FIGURES)}  # Not the counts of answers.
+            for point in read_jsonl(folder / "model" / "eval_metrics.jsonl")
+        ],
         metrics={"model": model, "baseline": baseline},
         examples=dev,
         predictions=predictions,

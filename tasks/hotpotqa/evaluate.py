@@ -35,9 +35,6 @@ class Score(NamedTuple):
     recall: float
 
 
-_ZERO = Score(0.0, 0.0, 0.0, 0.0)
-
-
 def normalize_answer(text):
     """Lower-cases `text` and drops ASCII punctuation, articles and superfluous white space."""
     text = text.lower().translate(_NO_PUNCTUATION)
