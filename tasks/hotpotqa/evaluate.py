@@ -169,5 +169,9 @@ def _kinds(answer, predicted):
 
 
 def _check_labels(example):
-    if example.answer is None or example.supporting_facts is None:
-        raise ValueError(f"example {example.example_id!r} has no labels to evaluate on")
+    for name in ("answer", "supporting_facts"):
+        if getattr(example, name) is None:
+            raise ValueError(
+                f"example {example.example_id!r}: field `{name}` is missing, and evaluation needs "
+                "it. Give a gold file with labels."
+            )

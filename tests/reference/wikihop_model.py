@@ -8,7 +8,7 @@ import tensorflow as tf
 from etcmodel import checkpoints
 from etcmodel.models import modeling
 from etcmodel.models.side_inputs import side_inputs_of
-from etcmodel.tasks.wikihop import model
+from etcmodel.tasks.wikihop import inputs, model
 from tests.reference import cases
 
 TOPIC = "core"
@@ -27,7 +27,7 @@ def run_case(case, arrays, assert_close, check_norms):
     assert not report.unused and not report.not_in_checkpoint
 
     features = {name: tf.constant(arrays[key]) for name, key in case["features"].items()}
-    check_records(case, features)
+    check_records(case, config, features)
     check_side_inputs(case, task_model, features, arrays)
     with tf.GradientTape() as tape:
         outputs = task_model(features)
@@ -57,17 +57,18 @@ def check_side_inputs(case, task_model, features, arrays):
         np.testing.assert_array_equal(np.asarray(made[name], np.int32), arrays[key], err_msg=name)
 
 
-def check_records(case, features):
+def check_records(case, config, features):
     """The record file holds the same features as the arrays."""
+    record_config = inputs.RecordConfig(
+        long_seq_length=features["long_token_ids"].shape[1],
+        global_seq_length=features["global_token_ids"].shape[1],
+        vocab_size=config.vocab_size,
+    )
+    spec = {**record_config.model_features(), **record_config.label_features()}
     file = str(cases.resolve(TOPIC, case["records"]["file"]))
     records = tf.data.TFRecordDataset(file, case["records"]["compression"])
-    spec = {
-        name: tf.io.FixedLenFeature(
-            values.shape[1:], tf.float32 if name == "label_id" else tf.int64
-        )
-        for name, values in features.items()
-    }
     parsed = list(records.map(lambda record: tf.io.parse_single_example(record, spec)))
+    assert set(spec) == set(features)
     for name, values in features.items():
         from_file = np.stack([np.asarray(record[name]) for record in parsed])
         np.testing.assert_array_equal(from_file, values, err_msg=json.dumps(name))

@@ -282,9 +282,15 @@ class TestMetrics:
     def test_metrics_need_labelled_examples(self):
         with pytest.raises(ValueError, match="no gold example"):
             evaluate.metrics([], {"answer": {}, "sp": {}})
-        with pytest.raises(ValueError, match="'q1' has no labels"):
-            unlabelled = examples.HotpotQAExample("q1", "?", ())
-            evaluate.metrics([unlabelled], {"answer": {}, "sp": {}})
+        unlabelled = examples.HotpotQAExample("q1", "?", ())
+        without_facts = dataclasses.replace(unlabelled, answer="rose")
+        for example, field in ((unlabelled, "answer"), (without_facts, "supporting_facts")):
+            message = f"example 'q1': field `{field}` is missing, and evaluation needs it"
+            for gold in ([example], [*self.gold(), example]):
+                with pytest.raises(ValueError, match=message):
+                    evaluate.metrics(gold, {"answer": {}, "sp": {}})
+                with pytest.raises(ValueError, match=message):
+                    evaluate.exact_match_counts(gold, {"answer": {}})
 
     def test_counts_by_kind(self):
         gold = self.gold() + self.gold() + self.gold(answer="no")
@@ -322,8 +328,3 @@ class TestMetrics:
         answers = {} if predicted is None else {"q1": predicted}
         counts = evaluate.exact_match_counts(self.gold(answer=answer), {"answer": answers})
         assert counts == {f"counts/{kinds}": 1.0, f"percentages/{kinds}": 1.0}
-
-    def test_counts_need_labelled_examples(self):
-        unlabelled = examples.HotpotQAExample("q1", "?", ())
-        with pytest.raises(ValueError, match="'q1' has no labels to evaluate on"):
-            evaluate.exact_match_counts([unlabelled], {"answer": {}})
