@@ -35,7 +35,8 @@ def predict(outputs, examples, *, release_compatible=False):
 
     Args:
         outputs: iterable of dicts, one an example: `example_id` (str or bytes, scalar or [1]) and
-            `logits` (float [global_len]).
+            `logits` (float [global_len]). Those with an empty id, padding examples of the release's
+            records, are left out.
         examples: iterable of `WikiHopExample`s, in any order; there may be more of them.
         release_compatible: bool. Give answers stripped and in lower case.
 
@@ -53,6 +54,8 @@ def predict(outputs, examples, *, release_compatible=False):
     answers = {}
     for output in outputs:
         example_id = _text(output["example_id"])
+        if not example_id:
+            continue
         if example_id not in candidates:
             raise ValueError(f"Example {example_id!r} of the records is not in the raw file.")
         answers[example_id] = predicted_answer(candidates[example_id], output["logits"])

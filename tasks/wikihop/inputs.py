@@ -32,7 +32,8 @@ class RecordConfig(finetuning.RecordConfig):
         }
 
     def decoding_features(self):
-        return {"example_id": tf.io.FixedLenFeature([], tf.string)}
+        # The release's padding examples have none.
+        return {"example_id": tf.io.FixedLenFeature([], tf.string, default_value="")}
 
 
 def _ints(length):
