@@ -94,11 +94,11 @@ def _sentence(rng, things):
 def _lay_out(rng, elements):
     """The elements as OpenKP has them, one below the other."""
     vdom, y, begin = [], 20.0, 0
-    for number, (kind, content) in enumerate(elements):
-        end = begin + len(content.split())
+    for kind, content in elements:
+        end = begin + len(content.split(" "))
         vdom.append(
             {
-                "Id": number,
+                "Id": 0,
                 "text": content,
                 "feature": _looks(rng, kind, y),
                 "start_idx": begin,

@@ -89,6 +89,10 @@ class Predictor(abc.ABC):
         self.task = self.task_class(self.config)
         self.tokenizer = self.task.tokenizer
 
+    def read_examples(self, path):
+        """Iterator over the examples of a raw file that `predict` can take."""
+        return self.task.read_examples(path)
+
     @abc.abstractmethod
     def parse_example(self, raw):
         """The example of a dict in the data set's format.
@@ -105,7 +109,7 @@ class Predictor(abc.ABC):
         """Predictions in the official format.
 
         Args:
-            examples: iterable of examples (`task.read_examples`), or of dicts in the data set's
+            examples: iterable of examples (`read_examples`), or of dicts in the data set's
                 format; answers are not needed.
             batch_size: int. Records of one step.
         Raises:

@@ -173,7 +173,7 @@ class Program:
         )
         predictor = self.predictor_class(self._export_dir(), **chosen)
         predictions = predictor.predict(
-            predictor.task.read_examples(path), training_config.predict_batch_size
+            predictor.read_examples(path), training_config.predict_batch_size
         )
         predictions_file = self._predictions_file() or "predictions.json"
         predictor.task.write_predictions(predictions_file, predictions)

@@ -5,55 +5,17 @@ end of the page is no phrase (there it is what is left of it).
 """
 
 import json
-from typing import NamedTuple
-
-import numpy as np
 
 from . import phrases
 
-__all__ = [
-    "Position",
-    "decode_page",
-    "key_phrases",
-    "predictions",
-    "submission_line",
-    "top_positions",
-]
-
-
-class Position(NamedTuple):
-    """A candidate: its first word, its number of words and its logit."""
-
-    start_idx: int
-    phrase_len: int
-    logit: float
-
-
-def top_positions(logits, max_positions):
-    """The candidates with the highest logits.
-
-    Args:
-        logits: float [kp_max_length, num_words]. Of the n-grams of 1, 2, … words, by first word.
-        max_positions: int.
-
-    Returns:
-        list of `Position`, the highest logit first.
-    """
-    logits = np.asarray(logits)
-    num_words = logits.shape[1]
-    flat = logits.ravel()
-    best = np.argsort(-flat, kind="stable")[:max_positions]
-    return [
-        Position(int(place % num_words), int(place // num_words) + 1, float(flat[place]))
-        for place in best
-    ]
+__all__ = ["decode_page", "key_phrases", "predictions", "submission_line"]
 
 
 def key_phrases(positions, words, max_predictions, *, release_compatible=False):
     """The best phrases of a page, each once whatever its case.
 
     Args:
-        positions: iterable of `Position`.
+        positions: iterable of (first word, number of words, logit) of n-grams.
         words: sequence of str. The words of the page.
         max_predictions: int.
         release_compatible: bool. Repeat the fault of the release.
@@ -67,7 +29,9 @@ def key_phrases(positions, words, max_predictions, *, release_compatible=False):
             continue
         if start + length > len(words) and not release_compatible:
             continue
-        found.setdefault(phrases.normalized(words[start : start + length]))
+        phrase = phrases.normalized(words[start : start + length])
+        if phrase:  # Not a single word without letters, as between two blanks.
+            found.setdefault(phrase)
         if len(found) >= max_predictions:
             break
     return list(found)

@@ -48,7 +48,7 @@ class TextExample:
     @property
     def words(self):
         """What the places of phrases count: list of str."""
-        return self.text.split()
+        return phrases.split(self.text)
 
     def to_json(self):
         """The page as the dataset has it, without its VDOM: a JSON-like dict."""
@@ -63,7 +63,8 @@ def scores(gold, predicted, max_depth=_MAX_DEPTH):
 
     Args:
         gold: set of str, lower-case; not empty.
-        predicted: list of str, the best first; case and spacing do not count.
+        predicted: list of str, the best first; case does not count. Empty phrases and those that
+            came before are left out, and the others move up.
         max_depth: int.
 
     Returns:
@@ -75,12 +76,10 @@ def scores(gold, predicted, max_depth=_MAX_DEPTH):
     if not gold:
         raise ValueError("A page without key phrases cannot be scored.")
     result = Scores([], [], [])
-    num_right, seen = 0, set()
+    ranked = [phrase for phrase in dict.fromkeys(map(str.lower, predicted)) if phrase]
+    num_right = 0
     for depth in range(1, max_depth + 1):
-        if depth <= len(predicted):
-            phrase = phrases.normalized(predicted[depth - 1].split())
-            num_right += phrase in gold and phrase not in seen
-            seen.add(phrase)
+        num_right += depth <= len(ranked) and ranked[depth - 1] in gold
         precision, recall = num_right / depth, num_right / len(gold)
         result.precision.append(precision)
         result.recall.append(recall)

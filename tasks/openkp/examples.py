@@ -18,7 +18,14 @@ import dataclasses
 
 from . import layout, phrases
 from .config import MAX_KEY_PHRASES, OpenKpInputConfig
-from .raw_data import OpenKpExample, parse_example, parse_line, read_examples, read_lines
+from .raw_data import (
+    OpenKpExample,
+    parse_example,
+    parse_line,
+    read_examples,
+    read_good_examples,
+    read_lines,
+)
 
 __all__ = [
     "ConvertedExample",
@@ -28,6 +35,7 @@ __all__ = [
     "parse_example",
     "parse_line",
     "read_examples",
+    "read_good_examples",
     "read_lines",
 ]
 
@@ -112,7 +120,9 @@ def _drop_reason(example, config, labels):
     if config.release_compatible:
         if len(_distinct_phrases(example)) > MAX_KEY_PHRASES:
             return TOO_MANY_KEY_PHRASES
-        return NO_KEY_PHRASE if example.key_phrases is not None and not labels else None
+        # There, with fixed blocks, an empty list of phrases is as good as none.
+        unlabelled = (None, ()) if config.fixed_block_len else (None,)
+        return NO_KEY_PHRASE if example.key_phrases not in unlabelled and not labels else None
     return NO_KEY_PHRASE if config.is_training and not labels else None
 
 
@@ -124,7 +134,7 @@ def _distinct_phrases(example):
 def _labels(example, config, inputs):
     """(first word, number of words) of each key phrase in the input."""
     words = phrases.normalized_words(example.words[: inputs.num_words])
-    wanted = [phrase.split() for phrase in _distinct_phrases(example)]
+    wanted = [phrases.split(phrase) for phrase in _distinct_phrases(example)]
     if not config.release_compatible:
         wanted = [phrase for phrase in wanted if len(phrase) <= config.kp_max_length]
         places = ((phrases.find(phrase, words), len(phrase)) for phrase in wanted)
@@ -148,6 +158,8 @@ def _labels_by_element(wanted, words, elements):
 
 def _labels_by_letters(wanted, words):
     """As the release: the word in which the phrase's first letters stand."""
-    text = " ".join(words)
-    places = ((text.find(" ".join(phrase)), len(phrase)) for phrase in wanted)
-    return [(text.count(" ", 0, place), length) for place, length in places if place >= 0]
+    text = phrases.joined(words)
+    places = ((text.find(phrases.joined(phrase)), len(phrase)) for phrase in wanted)
+    return [
+        (len(phrases.split(text[:place])) - 1, length) for place, length in places if place >= 0
+    ]

@@ -5,7 +5,7 @@ import dataclasses
 from . import phrases, vdom
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
-__all__ = ["Inputs", "WordTokenizer", "features", "lay_out"]
+__all__ = ["Inputs", "WordTokenizer", "check_page", "features", "lay_out"]
 
 _MAX_CACHED_WORDS = 1 << 18
 
@@ -59,6 +59,13 @@ class Inputs:
             self.word_ids += [word] * len(ids)
             self.num_words = word + 1
         return end
+
+
+def check_page(example, config):
+    """Raises the ValueError of `lay_out` or `features` for a page that they refuse."""
+    _url(example, config)
+    if not config.fixed_block_len:
+        _elements(example)
 
 
 def lay_out(example, config, tokenize_word):

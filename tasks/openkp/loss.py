@@ -2,8 +2,8 @@
 
 Difference from the release (`release_compatible=True` repeats it): the mass of the smoothing goes
 to the n-grams of the page (there also to those of the padding, whose logits are about -10,000, so
-that it adds up to 1 to the loss and says nothing), and a page without labels adds nothing (there
-all its n-grams are labels).
+that it adds up to 1 to the loss and says nothing) and may be 0 (there it is 1e-6 at least), and a
+page without labels adds nothing (there all its n-grams are labels).
 """
 
 import tensorflow as tf
@@ -11,50 +11,83 @@ import tensorflow as tf
 __all__ = [
     "LABEL_OCCURRENCES",
     "MASKED_LOGIT",
+    "cross_entropy",
     "loss",
-    "make_ngram_labels",
     "max_over_occurrences",
+    "ngram_labels",
     "ngram_mask",
 ]
 
 LABEL_OCCURRENCES = ("first", "max")
 MASKED_LOGIT = -10000.0  # Of n-grams that are not on the page.
+_RELEASE_MIN_SMOOTHING_MASS = 1e-6
 
 
-def make_ngram_labels(
-    label_start_idx, label_phrase_len, long_max_length, kp_max_length, additive_smoothing_mass=1e-6
+def ngram_labels(
+    label_start_idx,
+    label_phrase_len,
+    allowed,
+    additive_smoothing_mass,
+    *,
+    release_compatible=False,
 ):
-    """The probabilities to learn, with smoothing over all places, padding too.
+    """The probabilities to learn.
 
     Args:
-        label_start_idx: int [batch, num_labels]. First word of each key phrase; -1 is padding.
-        label_phrase_len: int [batch, num_labels]. Its number of words; -1 is padding.
-        long_max_length: int. Places.
-        kp_max_length: int. The longest n-gram.
-        additive_smoothing_mass: float. What all n-grams share before the sum is scaled to 1; the
-            labels have 1 together.
+        label_start_idx: int [batch, num_labels]. First word of each key phrase; -1 for none.
+        label_phrase_len: int [batch, num_labels]. Its number of words; -1 for none. There is none
+            either beyond `long_len` first words and `kp_max_length` words.
+        allowed: bool [batch, kp_max_length, long_len]. The n-grams that share the smoothing mass.
+        additive_smoothing_mass: float. What they share before the sum is scaled to 1; the labels
+            have 1 together.
+        release_compatible: bool. As the release: all n-grams share, and 1e-6 at least.
     Returns:
-        float32 [batch, kp_max_length * long_max_length], the unigrams first.
+        (probabilities, has_labels): float32 [batch, kp_max_length, long_len], and bool [batch].
     """
-    hits = _hits(label_start_idx, label_phrase_len, long_max_length, kp_max_length)
-    return _smoothed(hits, tf.ones_like(hits), additive_smoothing_mass)
+    if release_compatible:
+        allowed = tf.ones_like(allowed)
+        additive_smoothing_mass = max(additive_smoothing_mass, _RELEASE_MIN_SMOOTHING_MASS)
+    hits = _hits(label_start_idx, label_phrase_len, tf.shape(allowed))
+    total = _sum_of_page(hits)
+    allowed = tf.cast(allowed, tf.float32)
+    share = additive_smoothing_mass * allowed / tf.maximum(_sum_of_page(allowed), 1.0)
+    labels = tf.math.divide_no_nan(hits, total) + share
+    labels = tf.math.divide_no_nan(labels, _sum_of_page(labels))
+    return labels, total[:, 0, 0] > 0
 
 
-def _hits(label_start_idx, label_phrase_len, num_places, kp_max_length):
-    """float32 [batch, kp_max_length * num_places]: how many labels each n-gram has."""
-    is_label = (label_start_idx >= 0) & (label_phrase_len <= kp_max_length)
+def _hits(label_start_idx, label_phrase_len, shape):
+    """float32 of shape [batch, kp_max_length, long_len]: how many labels each n-gram has."""
+    kp_max_length, num_places = shape[1], shape[2]
+    is_label = (
+        (label_start_idx >= 0)
+        & (label_start_idx < num_places)
+        & (label_phrase_len >= 1)
+        & (label_phrase_len <= kp_max_length)
+    )
     place = (label_phrase_len - 1) * num_places + label_start_idx
     one_hot = tf.one_hot(tf.where(is_label, place, -1), kp_max_length * num_places)
-    return tf.reduce_sum(one_hot, axis=1)
+    return tf.reshape(tf.reduce_sum(one_hot, axis=1), shape)
 
 
-def _smoothed(hits, allowed, mass):
-    """Scales label counts to sum 1, spreads `mass` over the allowed n-grams, scales again."""
-    total = tf.reduce_sum(hits, axis=-1, keepdims=True)
-    labels = tf.math.divide_no_nan(hits, total)
-    share = mass * allowed / tf.maximum(tf.reduce_sum(allowed, axis=-1, keepdims=True), 1.0)
-    labels += share
-    return tf.math.divide_no_nan(labels, tf.reduce_sum(labels, axis=-1, keepdims=True))
+def _sum_of_page(values):
+    return tf.reduce_sum(values, axis=[1, 2], keepdims=True)
+
+
+def cross_entropy(labels, logits):
+    """The cross entropy of each page: one softmax over all of its n-grams.
+
+    Args:
+        labels: float32 [batch, kp_max_length, long_len]. Probabilities.
+        logits: float32 [batch, kp_max_length, long_len].
+    Returns:
+        float32 [batch].
+    """
+    shape = tf.shape(logits)
+    flat_shape = [shape[0], shape[1] * shape[2]]
+    return tf.nn.softmax_cross_entropy_with_logits(
+        labels=tf.reshape(labels, flat_shape), logits=tf.reshape(logits, flat_shape)
+    )
 
 
 def max_over_occurrences(ngram_logits, first_occurrence):
@@ -94,7 +127,7 @@ def loss(
             [batch, kp_max_length * long_len].
         label_occurrences: 'first' (a key phrase is its first occurrence), or 'max' (a phrase has
             the highest logit of all its occurrences, and the softmax is over distinct phrases).
-        additive_smoothing_mass: float. See `make_ngram_labels`.
+        additive_smoothing_mass: float. See `ngram_labels`.
         release_compatible: bool. Repeat the faults of the release; only with 'first'.
     Returns:
         dict of a float32 scalar: "loss".
@@ -107,26 +140,23 @@ def loss(
             f"Received: {label_occurrences!r}"
         )
     logits = outputs["ngram_logits"]  # [batch, kp_max_length, long_len]
-    kp_max_length, num_places = logits.shape[1], tf.shape(logits)[2]
-    hits = _hits(
-        features["label_start_idx"], features["label_phrase_len"], num_places, kp_max_length
-    )
-    allowed = ngram_mask(features["long_word_input_mask"], kp_max_length)
+    allowed = ngram_mask(features["long_word_input_mask"], logits.shape[1])
     if label_occurrences == "max":
         if release_compatible:
             raise ValueError("The release has no max loss: `release_compatible` must be False.")
         first = tf.reshape(features["long_word_first_occurrence"], tf.shape(logits))
         logits, is_first = max_over_occurrences(logits, first)
         allowed &= is_first
-    if release_compatible:
-        allowed = tf.ones_like(allowed)
-    allowed = tf.cast(tf.reshape(allowed, tf.shape(hits)), tf.float32)
-    losses = tf.nn.softmax_cross_entropy_with_logits(
-        labels=_smoothed(hits, allowed, additive_smoothing_mass),
-        logits=tf.reshape(logits, tf.shape(hits)),
+    labels, has_labels = ngram_labels(
+        features["label_start_idx"],
+        features["label_phrase_len"],
+        allowed,
+        additive_smoothing_mass,
+        release_compatible=release_compatible,
     )
+    losses = cross_entropy(labels, logits)
     if not release_compatible:
-        losses = tf.where(tf.reduce_sum(hits, axis=-1) > 0, losses, 0.0)
+        losses = tf.where(has_labels, losses, 0.0)
     return {"loss": tf.reduce_mean(losses)}
 
 

@@ -12,7 +12,7 @@ from . import visual
 from .config import VisualConfig
 from .loss import MASKED_LOGIT, ngram_mask
 
-__all__ = ["OpenKpModel", "make_structure", "sum_words", "to_long"]
+__all__ = ["OpenKpModel", "best_ngrams", "make_structure", "sum_words", "to_long"]
 
 
 class OpenKpModel(tf_keras.Model):
@@ -108,7 +108,10 @@ class OpenKpModel(tf_keras.Model):
         words = self.dropout(self.word_emb_layer_norm(words), training=training)
         mask = ngram_mask(features["long_word_input_mask"], self.kp_max_length)
         logits = tf.where(mask, self._ngram_logits(words, training), MASKED_LOGIT)
-        return {"ngram_logits": logits, **self._best(logits, mask)}
+        return {
+            "ngram_logits": logits,
+            **best_ngrams(logits, mask, self.max_position_predictions),
+        }
 
     def _embedding_adders(self, features):
         """The arguments of `EtcModel` that hold visual embeddings."""
@@ -137,18 +140,30 @@ class OpenKpModel(tf_keras.Model):
             logits.append(dense(ngrams)[:, :, 0])
         return tf.stack(logits, axis=1)
 
-    def _best(self, logits, mask):
-        """The best n-grams by output name."""
-        num_places = tf.shape(logits)[2]
-        flat_shape = [tf.shape(logits)[0], self.kp_max_length * num_places]
-        num_best = tf.minimum(self.max_position_predictions, flat_shape[1])
-        top_logits, places = tf.math.top_k(tf.reshape(logits, flat_shape), num_best)
-        is_real = tf.gather(tf.reshape(mask, flat_shape), places, batch_dims=1)
-        return {
-            "top_logits": top_logits,
-            "top_start_idx": places % num_places,
-            "top_phrase_len": tf.where(is_real, places // num_places + 1, 0),
-        }
+
+def best_ngrams(ngram_logits, mask, max_positions):
+    """The n-grams with the highest logits.
+
+    Args:
+        ngram_logits: float [batch, kp_max_length, long_len]. By number of words and first word.
+        mask: bool [batch, kp_max_length, long_len]. Which n-grams there are.
+        max_positions: int.
+    Returns:
+        dict of [batch, k], the highest logit first: float `top_logits`, int32 `top_start_idx`, the
+        first word, and `top_phrase_len`, the number of words, 0 for one that the mask rules out.
+        k is `max_positions`, or the number of places if there are fewer.
+    """
+    shape = tf.shape(ngram_logits)
+    num_places = shape[2]
+    flat_shape = [shape[0], shape[1] * num_places]
+    num_best = tf.minimum(max_positions, flat_shape[1])
+    top_logits, places = tf.math.top_k(tf.reshape(ngram_logits, flat_shape), num_best)
+    is_real = tf.gather(tf.reshape(mask, flat_shape), places, batch_dims=1)
+    return {
+        "top_logits": top_logits,
+        "top_start_idx": places % num_places,
+        "top_phrase_len": tf.where(is_real, places // num_places + 1, 0),
+    }
 
 
 def _layer_norm(name):

@@ -1,6 +1,31 @@
-"""Where phrases occur among the words of a page; case does not count."""
+"""What the words and phrases of a page are, and where phrases occur; case does not count.
 
-__all__ = ["find", "first_occurrences", "normalized", "normalized_words"]
+As in the dataset, a blank (U+0020) separates two words and nothing else does: a no-break space or a
+tab is part of a word, and between two blanks stands an empty word, which counts like any other. A
+phrase is its words joined by blanks; nothing is trimmed.
+"""
+
+__all__ = [
+    "find",
+    "first_occurrences",
+    "joined",
+    "normalized",
+    "normalized_words",
+    "occurs_in",
+    "split",
+]
+
+_SEPARATOR = " "
+
+
+def split(text):
+    """The words of a text, or of a phrase: a list of str, some of them possibly empty."""
+    return text.split(_SEPARATOR)
+
+
+def joined(words):
+    """The text, or phrase, of a sequence of words: what `split` makes the words of."""
+    return _SEPARATOR.join(words)
 
 
 def normalized_words(words):
@@ -10,7 +35,12 @@ def normalized_words(words):
 
 def normalized(phrase):
     """A phrase (sequence of words) as one lower-case str."""
-    return " ".join(normalized_words(phrase))
+    return joined(normalized_words(phrase))
+
+
+def occurs_in(text, phrase):
+    """Whether the words of a phrase stand in a text one after another: both are str."""
+    return joined(["", phrase.lower(), ""]) in joined(["", text.lower(), ""])
 
 
 def find(phrase, words, begin=0, end=None):

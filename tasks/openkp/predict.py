@@ -30,6 +30,11 @@ class OpenKpPredictor(finetuning.Predictor):
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
+    def read_examples(self, path):
+        return examples.read_good_examples(
+            path, lambda page: layout.check_page(page, self._features)
+        )
+
     def make_features(self, example):
         unlabelled = dataclasses.replace(example, key_phrases=None)
         converted = examples.make_features(unlabelled, self._features, self._tokenize_word)
@@ -40,8 +45,8 @@ class OpenKpPredictor(finetuning.Predictor):
         """Key phrases by page.
 
         Args:
-            pages: iterable of `OpenKpExample`s (`examples.read_examples`), or of dicts in the
-                dataset's format; key phrases are not needed. They are taken one at a time.
+            pages: iterable of `OpenKpExample`s (`read_examples`), or of dicts in the dataset's
+                format; key phrases are not needed. They are taken one at a time.
             batch_size: int.
         Returns:
             dict of URL to list of str, lower-case, the best first.

@@ -1,10 +1,23 @@
 """OpenKP's files: a page a line, as JSON, with its rendered elements (the VDOM) as JSON within."""
 
+import contextlib
 import dataclasses
+import logging
 
 from etcmodel.preprocessing import raw_files
 
-__all__ = ["OpenKpExample", "parse_example", "parse_line", "read_examples", "read_lines"]
+from . import phrases
+
+__all__ = [
+    "OpenKpExample",
+    "parse_example",
+    "parse_line",
+    "read_examples",
+    "read_good_examples",
+    "read_lines",
+]
+
+_MAX_REFUSED_NAMED = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,7 +27,7 @@ class OpenKpExample:
     Attributes:
         url: str. Names the page.
         text: str. Everything there is to read on it.
-        words: tuple of str. The words of the text: what phrases consist of.
+        words: tuple of str. The words of the text (`phrases.split`): what phrases consist of.
         vdom: what the line holds as `VDOM`, not checked yet: see `vdom.parse`. None for nothing.
         key_phrases: tuple of tuple of str (its words), or None where the line has no labels.
     """
@@ -52,8 +65,14 @@ def parse_line(raw):
     Raises:
         ValueError: names the line, and the page and the field where they are known.
     """
-    try:
+    with _naming_line(raw):
         return parse_example(raw_files.load_json_line(raw["line"]))
+
+
+@contextlib.contextmanager
+def _naming_line(raw):
+    try:
+        yield
     except ValueError as error:
         raise ValueError(f"line {raw['line_number']}: {error}") from error
 
@@ -71,13 +90,43 @@ def read_examples(path):
             raise ValueError(f"{path}: {error}") from error
 
 
+def read_good_examples(path, check):
+    """Yields the pages of a file that preprocessing takes, and warns of those that it skips.
+
+    Args:
+        path: str. See `read_lines`.
+        check: function of an `OpenKpExample` that raises a ValueError for one that is not good.
+
+    Raises:
+        ValueError: if no page is good; names the file, the first line, and what is wrong with it.
+    """
+    num_good, num_refused, first = 0, 0, None
+    for raw in read_lines(path):
+        try:
+            example = parse_line(raw)
+            with _naming_line(raw):
+                check(example)
+        except ValueError as error:
+            num_refused += 1
+            first = first or error
+            if num_refused <= _MAX_REFUSED_NAMED:
+                logging.warning("skipped %s: %s", path, error)
+            continue
+        num_good += 1
+        yield example
+    if num_refused and not num_good:
+        raise ValueError(f"{path}: none of the {num_refused} pages can be used, the first: {first}")
+    if num_refused:
+        logging.warning("%s: %d of %d pages skipped", path, num_refused, num_good + num_refused)
+
+
 def parse_example(raw):
     """Checks a JSON object and gives it its type.
 
     Args:
         raw: dict. `url` and `text`, both str; `VDOM`, a JSON list as str (or the list itself);
             `KeyPhrases`, a list of phrases, each a list of words or of one string of all words.
-            Empty phrases, which the dataset has, are dropped; labels may be left out.
+            Phrases of no word, which the dataset has, are dropped; labels may be left out.
 
     Returns:
         An `OpenKpExample`.
@@ -94,13 +143,12 @@ def parse_example(raw):
         text = raw.get("text")
         if not isinstance(text, str):
             raise ValueError(f"field `text` must be a string. Received: {_shown(text)}")
-        words = tuple(text.split())
-        if not words:
+        if not text.strip():
             raise ValueError("the page is empty: `text` has no words")
         return OpenKpExample(
             url=url,
             text=text,
-            words=words,
+            words=tuple(phrases.split(text)),
             vdom=raw.get("VDOM"),
             key_phrases=_key_phrases(raw.get("KeyPhrases")),
         )
@@ -109,15 +157,15 @@ def parse_example(raw):
 
 
 def _key_phrases(value):
-    """The words of each phrase that has any; None for no labels."""
+    """The words of each phrase that is not empty; None for no labels."""
     if value is None:
         return None
     if not isinstance(value, list) or not all(map(_is_phrase, value)):
         raise ValueError(
             f"field `KeyPhrases` must be a list of lists of words. Received: {_shown(value)}"
         )
-    phrases = (tuple(" ".join(phrase).split()) for phrase in value)
-    return tuple(phrase for phrase in phrases if phrase)
+    texts = map(phrases.joined, value)
+    return tuple(tuple(phrases.split(text)) for text in texts if text)
 
 
 def _is_phrase(value):

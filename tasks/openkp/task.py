@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning
 
-from . import decode, evaluate, examples, inputs, loss, model
+from . import decode, evaluate, examples, inputs, layout, loss, model
 from .config import DENSE_RANGES, INDICATOR_FEATURES, OpenKpInputConfig, VisualConfig
 
 __all__ = ["OpenKpConfig", "OpenKpTask"]
@@ -219,7 +219,15 @@ class OpenKpTask(finetuning.FinetuningTask):
         )
 
     def read_examples(self, path):
-        return examples.read_examples(path)
+        """Yields the pages to score: without those that preprocessing skips, which have no record.
+
+        The VDOM may be missing, as in files made for the evaluation.
+        """
+        return examples.read_good_examples(path, self._check_scored)
+
+    def _check_scored(self, page):
+        if page.vdom is not None:
+            layout.check_page(page, self.config.features())
 
     def decode(self, outputs, examples):
         return decode.predictions(

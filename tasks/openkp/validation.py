@@ -3,10 +3,10 @@
 import dataclasses
 import json
 import os
-import re
 
 from etcmodel.preprocessing import raw_files
 
+from . import phrases, vdom
 from .config import MAX_KEY_PHRASES
 from .raw_data import read_lines
 
@@ -37,26 +37,25 @@ class ValidationReport:
 
 
 def is_whole_words(text, phrase):
-    """Whether a phrase occurs in a text as whole words, whatever its case.
+    """Whether a phrase occurs in a text as whole words (`phrases.split`), whatever its case.
 
     Args:
         text: str.
-        phrase: list of str: words, or parts with several.
+        phrase: list of str: words, or parts with several; empty words are left out.
 
     Returns:
         (bool, list of one str): also the phrase as the dataset is to have it.
     """
-    joined = " ".join(" ".join(phrase).split())
-    pattern = rf"(?<!\S){re.escape(joined.lower())}(?!\S)"
-    return bool(joined and re.search(pattern, text.lower())), [joined]
+    cleaned = phrases.joined(filter(None, phrases.split(phrases.joined(phrase))))
+    return bool(cleaned) and phrases.occurs_in(text, cleaned), [cleaned]
 
 
 def validated(page, is_eval=False):
-    """A page with its first three key phrases that occur in the text.
+    """A page, whose elements make up its text, with its first three key phrases that occur in it.
 
     Args:
         page: JSON-like dict of a line.
-        is_eval: bool. There are no key phrases: the page is kept as it is.
+        is_eval: bool. There are no key phrases: a page with a good VDOM is kept as it is.
 
     Returns:
         (dict, int): the page, and how many phrases were dropped.
@@ -69,6 +68,10 @@ def validated(page, is_eval=False):
     text = page.get("text")
     if not isinstance(text, str):
         raise ValueError(f"page {page['url']!r}: field `text` must be a string")
+    try:
+        vdom.check_complete(page.get("VDOM"), phrases.split(text))
+    except ValueError as error:
+        raise ValueError(f"page {page['url']!r}: {error}") from error
     if is_eval:
         return page, 0
     raw_phrases = page.get("KeyPhrases")

@@ -1,13 +1,15 @@
 """The VDOM of a page: its rendered elements, where their words stand in the text, how they look."""
 
 import bisect
+import contextlib
 import dataclasses
 import json
 import math
 
+from . import phrases
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
-__all__ = ["Element", "font_size_to_font_id", "parse"]
+__all__ = ["Element", "check_complete", "font_size_to_font_id", "parse"]
 
 # Where the 20 numbers of an element hold what; those of its parent come 10 later.
 _NUM_NUMBERS = 20
@@ -57,8 +59,12 @@ class Element:
 
 
 def font_size_to_font_id(font_size):
-    """The bucket of a font size in pixels: 0 for none, 23 for 50 and above."""
-    return bisect.bisect_right(_FONT_BOUNDARIES, font_size)
+    """The bucket of a font size, rounded to whole pixels (a half to even): 0 for none, 23 at most.
+
+    Args:
+        font_size: int or float, finite.
+    """
+    return bisect.bisect_right(_FONT_BOUNDARIES, round(font_size))
 
 
 def parse(value, words):
@@ -77,6 +83,52 @@ def parse(value, words):
     Raises:
         ValueError: if it is not such a list, or an element does not agree with the text.
     """
+    elements, end = [], 0
+    for index, raw in enumerate(_load(value)):
+        with _naming_element(index):
+            begin, end = _span(raw, words, end)
+            features = _features(raw.get("feature"))
+        if begin < end:
+            elements.append(Element(begin, end, features))
+    if not elements:
+        raise ValueError("field `VDOM` has no element with text")
+    return tuple(elements)
+
+
+def check_complete(value, words):
+    """Checks that the elements are of one page, and that they make up all of its text.
+
+    Args:
+        value, words: as of `parse`; the elements also have an `Id`, that of the page.
+
+    Raises:
+        ValueError: if there is no element, one does not agree with the text, does not begin where
+            the one before ends or has another `Id`, or the text goes on after the last.
+    """
+    elements = _load(value)
+    if not elements:
+        raise ValueError("field `VDOM` has no element")
+    end = 0
+    for index, raw in enumerate(elements):
+        with _naming_element(index):
+            begin, next_end = _span(raw, words, end)
+            _check_equal("start_idx", begin, end, "the end of the element before")
+            _check_equal("Id", raw.get("Id"), elements[0].get("Id"), "that of the first element")
+        end = next_end
+    if end != len(words):
+        raise ValueError(
+            f"field `VDOM` ends after {end} words, the text has {len(words)}: there must be an "
+            "element for each word"
+        )
+
+
+def _check_equal(name, value, expected, what):
+    if value != expected:
+        raise ValueError(f"`{name}` must be {expected!r}, {what}. Received: {value!r}")
+
+
+def _load(value):
+    """The elements of a page, not checked yet: a list."""
     if value is None:
         raise ValueError("field `VDOM` is missing")
     if isinstance(value, str):
@@ -88,21 +140,19 @@ def parse(value, words):
             ) from error
     if not isinstance(value, list):
         raise ValueError(f"field `VDOM` must be a list, not {type(value).__name__}")
-    elements, end = [], 0
-    for index, raw in enumerate(value):
-        try:
-            element = _parse_element(raw, words, end)
-        except ValueError as error:
-            raise ValueError(f"VDOM element {index}: {error}") from error
-        end = element.end
-        if element.begin < end:
-            elements.append(element)
-    if not elements:
-        raise ValueError("field `VDOM` has no element with text")
-    return tuple(elements)
+    return value
 
 
-def _parse_element(raw, words, previous_end):
+@contextlib.contextmanager
+def _naming_element(index):
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"VDOM element {index}: {error}") from error
+
+
+def _span(raw, words, previous_end):
+    """(number of the first word, number after the last) of an element."""
     if not isinstance(raw, dict):
         raise ValueError(f"must be an object, not {type(raw).__name__}")
     begin, end = raw.get("start_idx"), raw.get("end_idx")
@@ -111,13 +161,13 @@ def _parse_element(raw, words, previous_end):
             f"`start_idx` and `end_idx` must lie in order between {previous_end} (the element "
             f"before) and {len(words)} (the text). Received: {begin!r}, {end!r}"
         )
-    text = raw.get("text")
-    if not isinstance(text, str) or tuple(text.split()) != words[begin:end]:
+    text, expected = raw.get("text"), phrases.joined(words[begin:end])
+    if text != expected:
         raise ValueError(
-            f"`text` must be the words {begin} to {end} of the page, "
-            f"{' '.join(words[begin:end])!r}. Received: {text!r}"
+            f"`text` must be the words {begin} to {end} of the page, {expected!r}. "
+            f"Received: {text!r}"
         )
-    return Element(begin, end, _features(raw.get("feature")))
+    return begin, end
 
 
 def _is_int(value):
