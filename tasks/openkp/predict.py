@@ -31,9 +31,7 @@ class OpenKpPredictor(finetuning.Predictor):
         return examples.parse_example(raw)
 
     def read_examples(self, path):
-        return examples.read_good_examples(
-            path, lambda page: layout.check_page(page, self._features)
-        )
+        return examples.read_good_examples(path, self.make_features)
 
     def make_features(self, example):
         unlabelled = dataclasses.replace(example, key_phrases=None)

@@ -8,7 +8,7 @@ def element(text, begin, **numbers):
     feature = [0.0] * 20
     for place, value in numbers.items():
         feature[int(place.removeprefix("n"))] = value
-    end = begin + len(text.split())
+    end = begin + (text.count(" ") + 1 if text else 0)
     return {"Id": 1, "text": text, "feature": feature, "start_idx": begin, "end_idx": end}
 
 

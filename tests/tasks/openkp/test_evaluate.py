@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import decode, evaluate, raw_data
+from etcmodel.tasks.openkp import decode, evaluate, phrases, raw_data
 from tests.tasks.openkp.pages import page
 
 WORDS = ["The", "red", "Rose", "and", "the", "Red", "rose"]
@@ -34,6 +36,19 @@ class TestKeyPhrases:
     def test_what_is_not_on_the_page_is_no_phrase(self):
         positions = [(1, 0, 9.0), (7, 1, 8.0), (3, 1, 1.0)]
         assert decode.key_phrases(positions, WORDS, 5) == ["and"]
+
+    def test_words_stand_between_single_blanks_and_nothing_is_trimmed(self):
+        words = phrases.split("red\u00a0fox  den\t")
+        positions = [(0, 3, 3.0), (1, 2, 2.0), (0, 1, 1.0)]
+        expected = ["red\u00a0fox  den\t", " den\t", "red\u00a0fox"]
+        assert decode.key_phrases(positions, words, 5) == expected
+
+    @pytest.mark.parametrize("compatible", [False, True])
+    def test_an_empty_word_alone_is_no_phrase(self, compatible):
+        words = phrases.split("red\u00a0fox  den")
+        positions = [(0, 3, 3.0), (1, 1, 2.0), (2, 1, 1.0)]
+        found = decode.key_phrases(positions, words, 2, release_compatible=compatible)
+        assert found == ["red\u00a0fox  den", "den"]
 
     @pytest.mark.parametrize(("compatible", "found"), [(False, ["and"]), (True, ["rose", "and"])])
     def test_an_ngram_beyond_the_end_is_no_phrase(self, compatible, found):
@@ -65,13 +80,39 @@ def text_example(url, key_phrases):
 
 class TestMetrics:
     def test_precision_recall_and_f1_by_depth(self):
-        scores = evaluate.scores({"red rose", "garden"}, ["sky", "Red  Rose"], max_depth=3)
+        scores = evaluate.scores({"red rose", "garden"}, ["sky", "Red Rose"], max_depth=3)
         assert scores.precision == [0, 1 / 2, 1 / 3]
         assert scores.recall == [0, 1 / 2, 1 / 2]
         assert scores.f1 == pytest.approx([0, 1 / 2, 2 / 5])
 
-    def test_a_phrase_counts_once(self):
-        assert evaluate.scores({"rose"}, ["rose", "Rose"], 2).precision == [1, 1 / 2]
+    def test_repeated_and_empty_phrases_are_dropped_before_ranking(self):
+        scores = evaluate.scores({"rose", "sky"}, ["rose", "", "Rose", "sky"], 3)
+        assert scores.precision == [1, 1, 2 / 3]
+        assert scores.recall == [1 / 2, 1, 1]
+
+    @given(
+        gold=st.sets(st.sampled_from(["a", "b", "a b", "a  b"]), min_size=1),
+        predicted=st.lists(st.sampled_from(["", "a", "A", "b", "a b", "a  b", "c", "\u00a0"])),
+    )
+    @settings(derandomize=True, deadline=None, max_examples=200)
+    def test_matches_slow_reference(self, gold, predicted):
+        scores = evaluate.scores(gold, predicted, max_depth=4)
+        ranked = []
+        for phrase in predicted:
+            if phrase != "" and phrase.lower() not in ranked:
+                ranked.append(phrase.lower())
+        for depth in (1, 2, 3, 4):
+            num_right = len(gold & set(ranked[:depth]))
+            precision, recall = num_right / depth, num_right / len(gold)
+            f1 = 2 * precision * recall / (precision + recall) if num_right else 0
+            expected = pytest.approx((precision, recall, f1))
+            assert tuple(values[depth - 1] for values in scores) == expected
+
+    def test_spacing_counts(self):
+        (gold,) = text_example("a", [["Oak", "", "door"]]).key_phrases
+        assert gold == "oak  door"
+        assert evaluate.scores({gold}, ["oak door"], 1).precision == [0]
+        assert evaluate.scores({gold}, ["Oak  door"], 1).precision == [1]
 
     def test_average_over_pages_with_or_without_predictions(self):
         gold = [text_example("a", [["rose"]]), text_example("b", [["red"], ["rose"]])]

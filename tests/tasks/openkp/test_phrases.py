@@ -6,6 +6,28 @@ from hypothesis import strategies as st
 from etcmodel.tasks.openkp import phrases
 
 WORDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=12)
+ODD_WORDS = st.lists(st.sampled_from(["", "a", "B", "a\u00a0b", "\t", "\u3000", "\n"]), min_size=1)
+
+
+def test_a_single_blank_separates_words_and_nothing_else_does():
+    words = ["", "red\u00a0fox", "", "den\tand", "\u3000", "tree\n", ""]
+    assert phrases.split(" red\u00a0fox  den\tand \u3000 tree\n ") == words
+    assert phrases.normalized(["RED\u00a0Fox", "", "Den"]) == "red\u00a0fox  den"
+
+
+@given(ODD_WORDS)
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_joining_and_splitting_undo_each_other(words):
+    assert phrases.split(phrases.joined(words)) == words
+
+
+@given(ODD_WORDS, ODD_WORDS)
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_a_phrase_occurs_where_its_words_stand_in_the_text(words, phrase):
+    phrase = phrase[:2]
+    place = slow_find([word.lower() for word in phrase], [word.lower() for word in words])
+    found = phrases.occurs_in(phrases.joined(words), phrases.joined(phrase))
+    assert found == (place is not None)
 
 
 def slow_find(phrase, words):

@@ -2,10 +2,14 @@
 
 import gzip
 import json
+import logging
 
+import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import raw_data, vdom
+from etcmodel.tasks.openkp import phrases, raw_data, vdom
 from tests.tasks.openkp.pages import element, page, write_lines
 
 WORDS = ("the", "red", "rose")
@@ -53,10 +57,46 @@ class TestReadLines:
             list(raw_data.read_examples(path))
 
 
+class TestReadGoodExamples:
+    def test_leaves_out_what_is_refused_and_names_it(self, tmp_path, caplog):
+        def check(example):
+            if "moon" in example.words:
+                raise ValueError("no moon")
+
+        pages = [page("one"), "{nonsense\n", page("the moon"), page("two")]
+        path = write_lines(tmp_path / "a.jsonl", pages)
+        with caplog.at_level(logging.WARNING):
+            found = list(raw_data.read_good_examples(path, check))
+        assert [example.text for example in found] == ["one", "two"]
+        bad_json, moon, count = caplog.messages
+        assert bad_json.startswith(f"skipped {path}: line 2: malformed JSON")
+        assert moon == f"skipped {path}: line 3: no moon"
+        assert count == f"{path}: 2 of 4 pages skipped"
+
+    def test_many_are_counted_and_the_first_of_them_named(self, tmp_path, caplog):
+        path = write_lines(tmp_path / "a.jsonl", [page("one"), *["{\n"] * 30])
+        with caplog.at_level(logging.WARNING):
+            list(raw_data.read_good_examples(path, lambda example: None))
+        assert len(caplog.messages) == 21
+        assert caplog.messages[-1] == f"{path}: 30 of 31 pages skipped"
+
+    def test_a_file_without_a_good_page_is_refused(self, tmp_path):
+        path = write_lines(tmp_path / "a.jsonl", ["{\n", "[]\n"])
+        message = "a.jsonl: none of the 2 pages can be used, the first: line 1: malformed JSON"
+        with pytest.raises(ValueError, match=message):
+            list(raw_data.read_good_examples(path, lambda example: None))
+
+
 class TestParseExample:
     def test_key_phrases_are_words_and_empty_ones_vanish(self):
-        raw = page("a red rose", key_phrases=(["red", "rose"], ["a red"], [], [" "]))
+        raw = page("a red rose", key_phrases=(["red", "rose"], ["a red"], [], [""]))
         assert raw_data.parse_example(raw).key_phrases == (("red", "rose"), ("a", "red"))
+
+    def test_words_stand_between_single_blanks(self):
+        raw = page("red\u00a0fox ", "den\tand", key_phrases=(["Oak", "", "door"], ["a\u00a0b"]))
+        example = raw_data.parse_example(raw)
+        assert example.words == ("red\u00a0fox", "", "den\tand")
+        assert example.key_phrases == (("Oak", "", "door"), ("a\u00a0b",))
 
     def test_labels_may_be_left_out(self):
         raw = page("a red rose", KeyPhrases=None)
@@ -67,7 +107,7 @@ class TestParseExample:
         [
             ({"url": ""}, "a page has no field `url`"),
             ({"text": 3}, "page 'http://example.org/1': field `text` must be a string"),
-            ({"text": " \n"}, "page 'http://example.org/1': the page is empty"),
+            ({"text": " \n\u00a0"}, "page 'http://example.org/1': the page is empty"),
             ({"KeyPhrases": ["red"]}, "field `KeyPhrases` must be a list of lists of words"),
             ({"KeyPhrases": [[1]]}, "field `KeyPhrases` must be a list of lists of words"),
         ],
@@ -104,10 +144,29 @@ class TestVdom:
             "global_parent_heading_indicator": 1,
             "global_parent_leaf_indicator": 0,
             "global_parent_bold_indicator": 0,
-            "global_font_ids": 5,
+            "global_font_ids": 5,  # 12.5 is rounded to 12.
             "global_parent_font_ids": 23,
         }
         assert parsed.features == expected
+
+    def test_an_element_has_the_words_of_the_page_with_all_their_blanks(self):
+        words = phrases.split("red\u00a0fox  den")
+        parsed = vdom.parse([element("red\u00a0fox ", 0), element("den", 2)], words)
+        assert [(e.begin, e.end) for e in parsed] == [(0, 2), (2, 3)]
+        with pytest.raises(ValueError, match=r"the words 0 to 3 of the page, 'red\\xa0fox  den'\."):
+            vdom.parse([{**element("red\u00a0fox den", 0), "end_idx": 3}], words)
+
+    @given(size=st.one_of(st.floats(-5, 70), st.integers(0, 140).map(lambda n: n / 2)))
+    @example(size=9.5)
+    @example(size=29.6)
+    @settings(derandomize=True, deadline=None, max_examples=200)
+    def test_font_sizes_are_rounded_before_the_bucket(self, size):
+        boundaries = [1, *range(9, 26), 30, 35, 40, 45, 50]
+        expected = sum(np.rint(size) >= boundary for boundary in boundaries)
+        assert vdom.font_size_to_font_id(size) == expected
+        (parsed,) = vdom.parse([element("the red rose", 0, n8=size, n18=9.5)], WORDS)
+        assert parsed.features["global_font_ids"] == expected
+        assert parsed.features["global_parent_font_ids"] == vdom.font_size_to_font_id(10)
 
     def test_elements_without_words_vanish(self):
         parsed = vdom.parse([element("the", 0), element("", 1), element("red rose", 1)], WORDS)
