@@ -1,17 +1,23 @@
 """From pages to features: the layout, the fixed faults, the errors, a true page."""
 
+import itertools
+import json
 import pathlib
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from etcmodel.models import tokenization
 from etcmodel.tasks.openkp import examples, layout, raw_data
 from etcmodel.tasks.openkp.config import FLOAT_FEATURES
-from tests.tasks.openkp.pages import page
+from tests.tasks.openkp.pages import element, page
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 REAL_FILE = ROOT.parent / "shared" / "real" / "openkp_1.jsonl"
 BERT_VOCAB = ROOT.parent / "shared" / "reference" / "vocab" / "bert_uncased_vocab.txt"
+
+ODD_WORDS = ["", "a", "B", "a\u00a0b", "\t", "\u3000c", "cat"]
 
 PIECES = "[PAD] [g] [UNK] a red rose green bush ##es in the garden con ##cat cat"
 
@@ -97,6 +103,68 @@ class TestFeatures:
         assert converted.drop_reason == "no_key_phrase_in_input"
 
 
+class TestWords:
+    """A blank separates words and nothing else does; empty words count."""
+
+    def test_tokens_masks_and_labels_of_a_page_with_odd_spaces(self, tokenizer, tokenize_word):
+        raw = page(
+            "Red\u00a0rose ", "garden", key_phrases=[["red\u00a0rose", "", "garden"], ["rose"]]
+        )
+        for compatible in (False, True):
+            fields = {"fixed_block_len": 2} if compatible else {}
+            converted = convert(tokenize_word, raw, release_compatible=compatible, **fields)
+            features = converted.features
+            assert tokenizer.convert_ids_to_tokens(features["long_token_ids"][:4]) == (
+                ["red", "rose", "garden", "[PAD]"]
+            )
+            assert features["long_word_idx"][:4] == [0, 0, 2, 0]
+            assert features["long_vdom_idx"][:4] == [0, 0, 1, 0]
+            assert features["long_word_input_mask"][:4] == [1, 1, 1, 0]
+            # The release finds letters within words, in blocks.
+            assert labels(converted) == ([(0, 3), (0, 1)] if compatible else [(0, 3)])
+
+    def test_an_element_of_an_empty_word_has_its_global_token(self, tokenize_word):
+        elements = [element("a", 0), {**element("", 1), "end_idx": 2}, element("rose", 2)]
+        raw = page("a  rose", VDOM=json.dumps(elements), key_phrases=[["rose"]])
+        features = convert(tokenize_word, raw).features
+        assert features["global_input_mask"] == [1, 1, 1, 0]
+        assert features["long_vdom_idx"][:2] == [0, 2]
+        assert features["long_word_idx"][:2] == [0, 2]
+
+    @given(words=st.lists(st.sampled_from(ODD_WORDS), min_size=1, max_size=9), data=st.data())
+    @settings(derandomize=True, deadline=None, max_examples=200)
+    def test_matches_slow_reference(self, words, data):
+        assume("".join(words).strip())
+        start = data.draw(st.integers(0, len(words) - 1))
+        label = words[start : start + data.draw(st.integers(1, 3))]
+        assume(" ".join(label))
+        cuts = sorted({0, len(words), *data.draw(st.sets(st.integers(1, len(words))))})
+        texts = [" ".join(words[a:b]) for a, b in itertools.pairwise(cuts)]
+        elements = [
+            {**element("", begin), "text": text, "end_idx": end}
+            for text, (begin, end) in zip(texts, itertools.pairwise(cuts), strict=True)
+        ]
+        raw = page(*texts, VDOM=json.dumps(elements), key_phrases=[label])
+
+        def tokenize_word(word):  # A token for each letter, none for white space.
+            return [ord(char) for char in word if not char.isspace()]
+
+        features = convert(
+            tokenize_word, raw, long_max_length=40, global_max_length=10, kp_max_length=3
+        ).features
+        tokens = [(word, i) for i, word in enumerate(words) for _ in tokenize_word(word)]
+        assert features["long_word_idx"][: len(tokens)] == [i for _, i in tokens]
+        assert features["long_word_input_mask"] == [1] * len(words) + [0] * (40 - len(words))
+        assert sum(features["global_input_mask"]) == len(texts)
+        lowered = [word.lower() for word in words]
+        size = len(label)
+        first = next(
+            i for i in range(len(words)) if lowered[i : i + size] == [w.lower() for w in label]
+        )
+        assert features["label_start_idx"][0] == first
+        assert features["label_phrase_len"][0] == size
+
+
 class TestFixedFaults:
     """Each with the release's behaviour beside it."""
 
@@ -150,6 +218,25 @@ class TestFixedFaults:
         raw = page("a red rose", key_phrases=[["a", "red", "rose"], ["a"]])
         converted = convert(tokenize_word, raw, kp_max_length=2, release_compatible=compatible)
         assert labels(converted) == found
+
+    @pytest.mark.parametrize("block_len", [None, 2])
+    def test_no_key_phrases_drop_a_page_in_the_release_unless_blocks_are_fixed(
+        self, tokenize_word, block_len
+    ):
+        raw = page("a red rose", key_phrases=[])
+        converted = convert(tokenize_word, raw, fixed_block_len=block_len, release_compatible=True)
+        if block_len:
+            assert labels(converted) == []
+        else:
+            assert converted.drop_reason == "no_key_phrase_in_input"
+        with pytest.raises(ValueError, match="has no key phrases to train on"):
+            convert(tokenize_word, raw, fixed_block_len=block_len)
+
+    @pytest.mark.parametrize("block_len", [None, 2])
+    def test_phrases_that_are_not_there_drop_a_page_in_the_release(self, tokenize_word, block_len):
+        raw = page("a red rose", key_phrases=[["moon"]])
+        converted = convert(tokenize_word, raw, fixed_block_len=block_len, release_compatible=True)
+        assert converted.drop_reason == "no_key_phrase_in_input"
 
     @pytest.mark.parametrize("compatible", [False, True])
     def test_training_needs_labels(self, tokenize_word, compatible):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etcmodel.tasks.openkp import loss, phrases
@@ -140,6 +140,63 @@ def test_smoothing_ignores_padding_unless_as_in_the_release():
     assert abs(smoothed - plain) < 1e-3
     # 15 of the 18 n-grams lie in the padding: 15 / 18 of the mass of 1e-4 meets about -10,000.
     assert 0.7 < released - plain < 0.9
+
+
+def slow_labels(starts, lengths, allowed, mass):
+    """The probabilities of a page: its labels share 1, all allowed n-grams share the mass."""
+    probs = np.zeros(allowed.shape)
+    for start, length in zip(starts, lengths, strict=True):
+        if 0 <= start < allowed.shape[1] and 1 <= length <= allowed.shape[0]:
+            probs[length - 1, start] += 1
+    has_labels = probs.any()
+    probs /= max(probs.sum(), 1)
+    probs += mass * allowed / max(allowed.sum(), 1)
+    return probs / (probs.sum() or 1), has_labels
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(-1, 6), st.integers(-1, 4)), min_size=1, max_size=4),
+    num_words=st.integers(0, 4),
+    mass=st.sampled_from([0.0, 1e-7, 1e-3, 0.5]),
+    compatible=st.booleans(),
+)
+@example(pairs=[(4, 1), (1, 1)], num_words=4, mass=0.0, compatible=False)
+@example(pairs=[(0, 1)], num_words=2, mass=0.0, compatible=True)
+@settings(derandomize=True, deadline=None, max_examples=150)
+def test_labels_match_slow_reference(pairs, num_words, mass, compatible):
+    starts, lengths = zip(*pairs, strict=True)
+    allowed = loss.ngram_mask([[1] * num_words + [0] * (4 - num_words)], 3)
+    labels, has_labels = loss.ngram_labels(
+        tf.constant([starts]),
+        tf.constant([lengths]),
+        allowed,
+        mass,
+        release_compatible=compatible,
+    )
+    if compatible:
+        allowed, mass = np.ones([1, 3, 4]), max(mass, 1e-6)
+    expected, expected_has_labels = slow_labels(starts, lengths, np.asarray(allowed[0]), mass)
+    assert has_labels.numpy().tolist() == [expected_has_labels]
+    np.testing.assert_allclose(labels[0], expected, rtol=1e-6)
+
+
+def test_a_label_beyond_the_input_is_none():
+    labels, _ = loss.ngram_labels(
+        tf.constant([[4, 1]]), tf.constant([[1, 1]]), tf.ones([1, 2, 4], tf.bool), 0.0
+    )
+    np.testing.assert_array_equal(labels[0], [[0, 1, 0, 0], [0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(("compatible", "elsewhere"), [(False, 0.0), (True, 5e-7)])
+def test_the_release_smooths_at_least_a_little(compatible, elsewhere):
+    labels, _ = loss.ngram_labels(
+        tf.constant([[0]]),
+        tf.constant([[1]]),
+        tf.ones([1, 1, 2], tf.bool),
+        0.0,
+        release_compatible=compatible,
+    )
+    np.testing.assert_allclose(labels[0, 0, 1], elsewhere, rtol=1e-5)
 
 
 def test_a_page_without_labels_adds_nothing_unless_as_in_the_release():
