@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 
+from etcmodel.tasks.openkp import phrases
 from tests.reference import cases, make_small, make_small_wikihop
 
 TOPIC = "openkp"
@@ -63,7 +64,7 @@ def write_file(name, target, id_maps):
 def raw_texts():
     """All words of the pages, as they are tokenized: one by one."""
     lines = cases.resolve(TOPIC, RAW_FILE).read_text(encoding="utf-8").splitlines()
-    return {word for line in lines for word in json.loads(line)["text"].split()}
+    return {word for line in lines for word in phrases.split(json.loads(line)["text"])}
 
 
 def main(arguments):

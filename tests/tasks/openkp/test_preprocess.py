@@ -17,6 +17,10 @@ from tests.tasks.openkp.pages import page, write_lines
 VOCAB = ["[PAD]", "[g]", "[UNK]", "a", "red", "rose", "in", "the", "garden", "moon"]
 
 GOOD = [page("a red rose", "in the garden", url=f"http://good/{i}") for i in range(5)]
+ODD_SPACES = page(
+    "a red\u00a0rose ", "in\tthe", key_phrases=[["red\u00a0rose"]], url="http://good/odd-spaces"
+)
+GOOD.append(ODD_SPACES)
 DROPPED = page("a red rose", key_phrases=[["sky"]], url="http://dropped")
 BAD = [
     "{nonsense\n",
@@ -58,18 +62,26 @@ def records(folder):
     return [tf.train.Example.FromString(record.numpy()).features.feature for record in data]
 
 
+def url_of(record):
+    return "".join(chr(i) for i in record["url_code_points"].int64_list.value if i >= 0)
+
+
 def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
     done = run("preprocess", **flags)
     assert done.returncode == 0, done.stderr[-2000:]
     made = records(flags["output_dir"])
-    urls = {"".join(chr(i) for i in r["url_code_points"].int64_list.value if i >= 0) for r in made}
-    assert urls == {raw["url"] for raw in GOOD}
+    assert {url_of(record) for record in made} == {raw["url"] for raw in GOOD}
     assert list(made[0]["long_token_ids"].int64_list.value) == [3, 4, 5, 6, 7, 8, 0, 0]
     assert list(made[0]["label_start_idx"].int64_list.value) == [1, -1, -1]
     assert list(made[0]["global_heights"].float_list.value) == [0.0] * 4
 
+    (odd,) = [r for r in made if url_of(r) == ODD_SPACES["url"]]
+    assert list(odd["long_token_ids"].int64_list.value) == [3, 4, 5, 6, 7, 0, 0, 0]
+    assert list(odd["long_word_idx"].int64_list.value) == [0, 1, 1, 3, 3, 0, 0, 0]
+    assert list(odd["label_start_idx"].int64_list.value) == [1, -1, -1]
+
     statistics = json.loads((flags["output_dir"] / "pages.stats.json").read_text())
-    assert statistics["examples_written"] == 5
+    assert statistics["examples_written"] == 6
     assert statistics["examples_bad"] == 5
     assert statistics["dropped_no_key_phrase_in_input"] == 1
     named = " ".join(statistics["bad_examples"])
@@ -78,7 +90,7 @@ def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
         "line 4: page 'http://bad/vdom': field `VDOM` is malformed JSON",
         "line 5: page 'http://bad/empty': the page is empty",
         "http://bad/unlabelled' has no key phrases to train on",
-        "line 11: invalid UTF-8",
+        "line 12: invalid UTF-8",
     ):
         assert part in named, (part, named)
     settings = json.loads((flags["output_dir"] / "pages.config.json").read_text())
@@ -115,9 +127,9 @@ def test_the_cleaning_program(tmp_path):
     target = tmp_path / "clean.jsonl"
     done = run("input_validate_and_dedup", input_file=source, output_file=target)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("lines: 7, written: 5, repeated: 1, bad: 1")
-    assert "skipped line 7: malformed JSON" in done.stderr
-    assert len(target.read_text().splitlines()) == 5
+    assert done.stdout.startswith("lines: 8, written: 6, repeated: 1, bad: 1")
+    assert "skipped line 8: malformed JSON" in done.stderr
+    assert len(target.read_text().splitlines()) == 6
 
     failed = run(
         "input_validate_and_dedup", "--strict", input_file=source, output_file=tmp_path / "other"

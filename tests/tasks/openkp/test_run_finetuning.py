@@ -141,24 +141,6 @@ def test_pages_that_preprocessing_skips_are_not_scored(made):
     assert evaluate.metrics(gold, predicted) == made["metrics"]
 
 
-def test_a_file_of_texts_without_vdom_scores_the_same(made):
-    """As the release's preprocessing writes it."""
-    folder = made["folder"]
-    pages = map(evaluate.TextExample.of, examples.read_examples(made["dev"]))
-    texts = folder / "text_examples.jsonl"
-    texts.write_text("".join(f"{json.dumps(page.to_json())}\n" for page in pages))
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        programs.fine_tune(
-            "openkp",
-            run_mode="evaluate",
-            eval_input_tfrecord=folder / "records" / "openkp_dev_raw-*",
-            eval_text_example_path=texts,
-            predictions_file=folder / "from_texts.jsonl",
-            **made["flags"],
-        )
-    assert json.loads(printed.getvalue().splitlines()[-1]) == made["metrics"]
-
-
 def test_learns_to_find_key_phrases_far_better_than_by_counting(made):
     gold = list(map(evaluate.TextExample.of, examples.read_examples(made["dev"])))
     counted = {page.url: most_frequent_phrases(page) for page in gold}
