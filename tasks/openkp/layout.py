@@ -37,7 +37,7 @@ class Inputs:
     Attributes:
         token_ids: list of int.
         word_ids, global_ids: list of int. The word and the global token of each token.
-        num_words: int. Words up to the last that has a token here.
+        num_words: int. Words up to the last that fits, those without tokens too.
         elements: list of `vdom.Element`. Those of the global tokens; empty with fixed blocks.
         num_globals: int. Global tokens.
     """
@@ -49,11 +49,12 @@ class Inputs:
     elements: list = dataclasses.field(default_factory=list)
     num_globals: int = 0
 
-    def add_words(self, words, begin, end, tokenize_word, max_length):
+    def add_words(self, words, begin, end, tokenize_word, max_tokens, max_words):
         """Adds words while they fit; returns the number of the first that did not, or `end`."""
         for word in range(begin, end):
             ids = tokenize_word(words[word])
-            if len(self.token_ids) + len(ids) > max_length or word >= max_length:
+            # Words without tokens fill no room of the tokens, but one in each feature of words.
+            if len(self.token_ids) + len(ids) > max_tokens or word >= max_words:
                 return word
             self.token_ids += ids
             self.word_ids += [word] * len(ids)
@@ -86,8 +87,9 @@ def _by_elements(example, config, tokenize_word):
         if config.release_compatible and not _fits(inputs, example, element, config, tokenize_word):
             break
         num_tokens = len(inputs.token_ids)
+        length = config.long_max_length
         end = inputs.add_words(
-            example.words, element.begin, element.end, tokenize_word, config.long_max_length
+            example.words, element.begin, element.end, tokenize_word, length, length
         )
         if end > element.begin:
             num_tokens = len(inputs.token_ids) - num_tokens
@@ -116,8 +118,10 @@ def _in_blocks(example, config, tokenize_word):
     """A global token for every `fixed_block_len` long tokens."""
     inputs = Inputs()
     length = config.fixed_block_len
-    limit = min(config.long_max_length, config.global_max_length * length)
-    inputs.add_words(example.words, 0, len(example.words), tokenize_word, limit)
+    max_words = config.long_max_length
+    max_tokens = min(config.long_max_length, config.global_max_length * length)
+    words = example.words
+    inputs.add_words(words, 0, len(words), tokenize_word, max_tokens, max_words)
     inputs.global_ids = [token // length for token in range(len(inputs.token_ids))]
     inputs.num_globals = -(-len(inputs.token_ids) // length)
     return inputs

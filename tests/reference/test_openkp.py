@@ -113,7 +113,7 @@ def check_program(case, folder):
     (folder / expected["input_file"]).write_text(text, encoding="utf-8")
     ((_, statistics),) = program.run(options, preprocess.load_parts)
 
-    shards = sorted(folder.glob("records/*tfrecord*"))
+    shards = sorted(folder.glob("records/*-of-*"))
     assert len(shards) == flags["output_num_shards"]
     written = list(map(url_of, tf.data.TFRecordDataset(list(map(str, shards)))))
     assert sorted(written) == expected["success_urls"]

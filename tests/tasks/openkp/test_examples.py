@@ -123,6 +123,15 @@ class TestWords:
             # The release finds letters within words, in blocks.
             assert labels(converted) == ([(0, 3), (0, 1)] if compatible else [(0, 3)])
 
+    def test_words_without_tokens_take_no_room_of_the_tokens(self, tokenize_word):
+        raw = page("a    rose in", key_phrases=[["rose"]])
+        fields = {"long_max_length": 6, "global_max_length": 1, "fixed_block_len": 2}
+        features = convert(tokenize_word, raw, **fields).features
+        assert features["long_word_idx"] == [0, 4, 0, 0, 0, 0]
+        assert features["long_word_input_mask"] == [1, 1, 1, 1, 1, 0]
+        features = convert(tokenize_word, raw, long_max_length=5).features
+        assert features["long_word_input_mask"] == [1, 1, 1, 1, 1]
+
     def test_an_element_of_an_empty_word_has_its_global_token(self, tokenize_word):
         elements = [element("a", 0), {**element("", 1), "end_idx": 2}, element("rose", 2)]
         raw = page("a  rose", VDOM=json.dumps(elements), key_phrases=[["rose"]])
