@@ -12,6 +12,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `OpenKpInputConfig`."""
 
     task = "openkp"
+    format_version = 2  # 1: words were split at any white space, font sizes not rounded.
 
     def input_config(self, tokenizer):
         config = OpenKpInputConfig(**self.fields)

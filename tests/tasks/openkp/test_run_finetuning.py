@@ -158,6 +158,8 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
             out.write(f"{json.dumps(page)}\n")
             if not number:
                 out.writelines(refused_pages(page))
+                no_vdom = {"url": "refused/no-vdom", "text": page["text"]}
+                out.write(f"{json.dumps(no_vdom)}\n")
         if REAL_FILE.exists():
             out.write(REAL_FILE.read_text(encoding="utf-8").strip() + "\n")
     programs.fine_tune(
@@ -175,8 +177,9 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
     assert skipped[0].startswith("line 2: malformed JSON")
     assert skipped[1].startswith("line 3: page 'refused/0': the page is empty")
     assert skipped[2].startswith("line 4: page 'refused/1': VDOM element 1: `text` must be the")
-    num_pages = len(evaluated) + len(skipped) - 1 + REAL_FILE.exists()
-    assert skipped[3:] == [f"{unlabelled}: 3 of {num_pages} pages skipped"]
+    assert skipped[3].startswith("line 5: page 'refused/no-vdom': field `VDOM` is missing")
+    num_pages = len(evaluated) + 4 + REAL_FILE.exists()
+    assert skipped[4:] == [f"{unlabelled}: 4 of {num_pages} pages skipped"]
     if REAL_FILE.exists():
         (real,) = examples.read_examples(REAL_FILE)
         text = real.text.lower()
