@@ -14,7 +14,10 @@ Differences from the release (`release_compatible=True` repeats it):
 - The type "long" means that there is no short answer. There that goes into a misspelled field.
 - 'joint-exhaustive' gives no short answer where none lies within the long one. There it falls back
   to the best start and the best end, in either order, and also where a score is not positive.
-- A page where no span is possible has no answer.
+- A page where no span is possible has no answer. There 'joint' takes the page's first word, with
+  the score 0, for a start or an end that is missing.
+- Of positions with equal scores the first one is taken. There the best start, and the best end
+  where it is chosen for itself, is the one furthest down the page.
 """
 
 import dataclasses
@@ -23,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .config import ANSWER_TYPES
-from .raw_data import NO_SPAN
 
 __all__ = [
     "SPAN_SELECTION_METHODS",
@@ -199,7 +201,7 @@ def _by_answer_type(answer_type, long, config):
 
 
 def _span_json(span):
-    end = span.last + 1 if span.start >= 0 else NO_SPAN.end
+    end = span.last + 1 if span.start >= 0 else -1
     return {"start_token": span.start, "end_token": end, "start_byte": -1, "end_byte": -1}
 
 
@@ -213,21 +215,40 @@ def _best_span(page, name, config, within=None):
         within: the long answer, in which 'joint-exhaustive' looks for the short one.
     """
     starts, ends = page.ends[f"{name}_start"], page.ends[f"{name}_end"]
-    nothing = Scored(0.0, *NO_SPAN, 0)
+    max_len = config.max_short_answer_len if name == "sa" else None
+    method, best = config.span_selection_method, _first_best
+    if config.release_compatible:
+        best = _furthest_best
+        if method == "joint":
+            starts, ends = _or_first_word(starts), _or_first_word(ends)
+    nothing = Scored(0.0, -1, -1, 0)
     if not (len(starts.words) and len(ends.words)):
         return nothing
-    max_len = config.max_short_answer_len if name == "sa" else None
-    method = config.span_selection_method
     if method == "joint-exhaustive":
         inner = [_inside(positions, within) for positions in (starts, ends)]
         span = _joint_exhaustive(*inner, max_len, config.release_compatible)
     else:
-        span = (_joint if method == "joint" else _disjoint)(starts, ends, max_len)
+        span = (_joint if method == "joint" else _disjoint)(starts, ends, max_len, best)
     if span is None and config.release_compatible:
         return _disjoint_in_order(starts, ends)
     if span is None and method != "joint-exhaustive":
         span = _joint_exhaustive(starts, ends, max_len)
     return span or nothing
+
+
+def _or_first_word(ends):
+    """`ends`, or the page's first word where there is none."""
+    return ends if len(ends.words) else Ends(np.zeros(1), np.zeros(1, int), np.zeros(1, int))
+
+
+def _first_best(ends):
+    """Where the first of the best scores is."""
+    return int(np.argmax(ends.scores))
+
+
+def _furthest_best(ends):
+    """Where, of the best scores, the one of the last word of the page is."""
+    return int(np.lexsort((ends.words, ends.scores))[-1])
 
 
 def _inside(ends, span):
@@ -244,31 +265,34 @@ def _is_span(starts, ends, max_len):
     return (length >= 1) & ((max_len is None) | (length <= (max_len or 0)))
 
 
-def _joint(starts, ends, max_len):
-    """The best start, and the best end for it; None where it has none."""
-    start = int(np.argmax(starts.scores))
+def _joint(starts, ends, max_len, best):
+    """The best start, and the first of the best ends for it; None where it has none."""
+    start = best(starts)
     fits = _is_span(starts.words[start], ends.words, max_len)
     if not fits.any():
         return None
     return _scored(starts, ends, start, int(np.argmax(np.where(fits, ends.scores, -np.inf))))
 
 
-def _disjoint(starts, ends, max_len):
+def _disjoint(starts, ends, max_len, best):
     """The best start and the best end; None where they make no span."""
-    start, end = int(np.argmax(starts.scores)), int(np.argmax(ends.scores))
+    start, end = best(starts), best(ends)
     fits = _is_span(starts.words[start], ends.words[end], max_len)
     return _scored(starts, ends, start, end) if fits else None
 
 
 def _disjoint_in_order(starts, ends):
-    """The best start and the best end, in the order in which they come."""
-    span = _scored(starts, ends, int(np.argmax(starts.scores)), int(np.argmax(ends.scores)))
+    """The best start and the best end of the release, in the order in which they come."""
+    span = _scored(starts, ends, _furthest_best(starts), _furthest_best(ends))
     first, last = sorted((span.start, span.last))
     return span._replace(start=first, last=last)
 
 
 def _joint_exhaustive(starts, ends, max_len, only_positive=False):
-    """The best pair; None where there is none. `only_positive`: of ends with positive scores."""
+    """The first of the best pairs; None where there is none.
+
+    `only_positive`: of starts and ends with positive scores.
+    """
     fits = _is_span(starts.words[:, np.newaxis], ends.words, max_len)  # [starts, ends]
     if only_positive:
         fits &= (starts.scores[:, np.newaxis] > 0) & (ends.scores > 0)

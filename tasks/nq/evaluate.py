@@ -2,14 +2,14 @@
 
 Source: Kwiatkowski et al. 2019, "Natural Questions: a Benchmark for Question Answering Research",
 section 5. A question has an answer if enough annotators gave one; a prediction is then right if it
-equals that of any annotator. Spans are compared by their tokens, short answers as sets.
+equals that of any annotator. Two spans are equal if their bytes or their tokens are; short answers
+are compared as sets. This is what the official scorer (`nq_eval`) does.
 """
 
-import dataclasses
-import math
 from typing import NamedTuple
 
-from .raw_data import NO_SPAN, Span
+from .predictions import NO_PREDICTION, parse_predictions
+from .spans import are_same_sets
 
 __all__ = [
     "RECALL_TARGETS",
@@ -32,17 +32,6 @@ class Verdict(NamedTuple):
     predicted: bool
     correct: bool
     score: float
-
-
-@dataclasses.dataclass(frozen=True)
-class _Prediction:
-    """The answers of one prediction, checked."""
-
-    long: Span
-    long_score: float
-    short: frozenset
-    short_score: float
-    yes_no: str
 
 
 def metrics(gold, predictions):
@@ -74,9 +63,8 @@ def verdicts(gold, predictions, *, long_threshold=2, short_threshold=2):
 
     Args:
         gold: dict of example id to tuple of `Annotation`.
-        predictions: {"predictions": [{"example_id", "long_answer", "long_answer_score",
-            "short_answers", "short_answers_score", "yes_no_answer"}, …]}. An example that is not in
-            it counts as predicted to have no answer, below every threshold.
+        predictions: see `predictions.parse_predictions`. An example that is not in it counts as
+            predicted to have no answer, below every threshold.
         long_threshold, short_threshold: int. Annotators who must have given a long answer, or a
             short one (yes and no among them), for the example to have one.
 
@@ -84,59 +72,35 @@ def verdicts(gold, predictions, *, long_threshold=2, short_threshold=2):
         (long, short): dicts of example id to `Verdict`.
 
     Raises:
-        ValueError: if there is no gold example; if a prediction is malformed, is there twice, or is
-            of another example.
+        ValueError: if there is no gold example, or one without any annotation; if a prediction is
+            malformed, is there twice, or is of another example.
     """
     if not gold:
         raise ValueError("There is no gold example to evaluate on.")
-    parsed = _parse_predictions(predictions)
+    if bare := [example_id for example_id, annotations in gold.items() if not annotations]:
+        raise ValueError(
+            f"{len(bare)} gold examples have no annotation to compare with, the first has the id "
+            f"{bare[0]}."
+        )
+    parsed = parse_predictions(predictions)
     if strays := [example_id for example_id in parsed if example_id not in gold]:
         raise ValueError(
             f"{len(strays)} predictions are of examples that the gold file lacks, the first has "
             f"the id {strays[0]}."
         )
-    missing = _Prediction(NO_SPAN, -math.inf, frozenset(), -math.inf, "NONE")
     long, short = {}, {}
     for example_id, annotations in gold.items():
-        prediction = parsed.get(example_id, missing)
+        prediction = parsed.get(example_id, NO_PREDICTION)
         long[example_id] = _long_verdict(annotations, prediction, long_threshold)
         short[example_id] = _short_verdict(annotations, prediction, short_threshold)
     return long, short
 
 
-def _parse_predictions(predictions):
-    parsed = {}
-    try:
-        for raw in predictions["predictions"]:
-            example_id = int(raw["example_id"])
-            if example_id in parsed:
-                raise ValueError(f"There are two predictions for the example {example_id}.")
-            spans = (_span(answer) for answer in raw["short_answers"])
-            parsed[example_id] = _Prediction(
-                long=_span(raw["long_answer"]),
-                long_score=float(raw["long_answer_score"]),
-                short=frozenset(span for span in spans if span != NO_SPAN),
-                short_score=float(raw["short_answers_score"]),
-                yes_no=raw["yes_no_answer"].upper(),
-            )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            "The predictions are not in the official format of Natural Questions: "
-            f"{type(error).__name__} {error}, after {len(parsed)} of them."
-        ) from error
-    return parsed
-
-
-def _span(raw):
-    start, end = int(raw["start_token"]), int(raw["end_token"])
-    return Span(start, end) if start >= 0 and end >= 0 else NO_SPAN
-
-
 def _long_verdict(annotations, prediction, threshold):
-    answers = [note.long_answer for note in annotations if note.long_answer != NO_SPAN]
-    has_gold, predicted = len(answers) >= threshold, prediction.long != NO_SPAN
-    correct = has_gold and predicted and prediction.long in answers
-    return Verdict(has_gold, predicted, correct, prediction.long_score)
+    answers = [note.long_answer for note in annotations if note.long_answer.exists]
+    has_gold, predicted = len(answers) >= threshold, prediction.long.exists
+    matches = any(prediction.long.is_same(answer) for answer in answers)
+    return Verdict(has_gold, predicted, has_gold and predicted and matches, prediction.long_score)
 
 
 def _short_verdict(annotations, prediction, threshold):
@@ -145,9 +109,9 @@ def _short_verdict(annotations, prediction, threshold):
     answers = [note for note in annotations if note.short_answers or note.yes_no != "NONE"]
     has_gold, predicted = len(answers) >= threshold, says_yes_no or bool(prediction.short)
     if says_yes_no:
-        matches = any(note.yes_no == prediction.yes_no for note in annotations)
+        matches = any(note.yes_no == prediction.yes_no for note in answers)
     else:
-        matches = any(frozenset(note.short_answers) == prediction.short for note in annotations)
+        matches = any(are_same_sets(note.short_answers, prediction.short) for note in answers)
     return Verdict(has_gold, predicted, has_gold and predicted and matches, prediction.short_score)
 
 

@@ -1,46 +1,62 @@
 """The annotations that predictions are compared with, without the pages."""
 
+import contextlib
 import glob
 import gzip
 import json
 import os
 
-from .raw_data import annotations_of, read_lines
+from etcmodel.preprocessing import raw_files
+
+from .raw_data import annotations_of, example_id_of
 
 __all__ = ["read_gold", "write_gold_cache"]
 
 
-def read_gold(pattern):
+def read_gold(pattern, skip=None):
     """Reads annotations.
 
     Args:
         pattern: str. Files of Natural Questions, with or without the pages (such as the one of
             `write_gold_cache`), wildcards allowed; held is only what the metrics need.
+        skip: function of the message about a malformed line, which is then left out, as preprocess
+            does; None makes it an error.
 
     Returns:
-        dict of example id to tuple of `Annotation`.
+        dict of example id to tuple of `Annotation`, at least one of them.
 
     Raises:
-        ValueError: if no file matches; names file and line of what is malformed or there twice.
+        ValueError: if no file matches, or one holds no example or is a broken gzip file; names file
+            and line of what is malformed, is there twice or has no annotation.
     """
     gold = {}
-    for path, number, raw in _raw_examples(pattern):
-        try:
-            annotations = annotations_of(raw)
-            example_id = int(raw["example_id"])
-            if example_id in gold:
-                raise ValueError(f"there is another example {example_id}")
-        except ValueError as error:
-            raise ValueError(f"{path}: example {number}: {error}") from error
-        gold[example_id] = annotations
+    for path in _matching_files(pattern):
+        num_before, num_skipped = len(gold), 0
+        for number, line in raw_files.read_lines(path):
+            place = f"{path}: line {number}"
+            try:
+                example_id, annotations = _annotated(line)
+            except ValueError as error:
+                if skip is None:
+                    raise ValueError(f"{place}: {error}") from error
+                skip(f"{place}: {error}")
+                num_skipped += 1
+                continue
+            _check_useful(place, example_id, annotations, gold)
+            gold[example_id] = annotations
+        if len(gold) == num_before:
+            found = (
+                f"all of its {num_skipped} lines are malformed" if num_skipped else "it is empty"
+            )
+            raise ValueError(f"{path}: the file holds no example: {found}")
     return gold
 
 
-def write_gold_cache(pattern, path):
+def write_gold_cache(pattern, path, skip=None):
     """Writes a small file of the annotations, as JSON lines that `read_gold` takes.
 
     Args:
-        pattern: str. See `read_gold`.
+        pattern, skip: see `read_gold`.
         path: str. A name that ends in `.gz` makes a compressed file. It appears when complete.
 
     Returns:
@@ -49,9 +65,8 @@ def write_gold_cache(pattern, path):
     Raises:
         ValueError: as `read_gold`.
     """
-    gold = read_gold(pattern)
-    folder = os.path.dirname(path)
-    if folder:
+    gold = read_gold(pattern, skip)
+    if folder := os.path.dirname(path):
         os.makedirs(folder, exist_ok=True)
     unfinished = f"{path}.{os.getpid()}.tmp"
     opener = gzip.open if path.endswith(".gz") else open
@@ -61,29 +76,34 @@ def write_gold_cache(pattern, path):
                 file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
         os.replace(unfinished, path)
     finally:
-        if os.path.exists(unfinished):
+        with contextlib.suppress(FileNotFoundError):
             os.remove(unfinished)
     return len(gold)
 
 
-def _raw_examples(pattern):
-    files = _matching_files(pattern)
+def _matching_files(pattern):
+    if "://" in pattern:
+        import tensorflow as tf  # Slow to import, and local files do not need it.
+
+        files = sorted(tf.io.gfile.glob(pattern))
+    else:
+        files = sorted(glob.glob(pattern))
     if not files:
         raise ValueError(f"No gold file matches {pattern!r}.")
-    for path in files:
-        for number, line in enumerate(read_lines(path), start=1):
-            try:
-                yield path, number, json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{path}: example {number}: malformed JSON: {error}") from error
+    return files
 
 
-def _matching_files(pattern):
-    if "://" not in pattern:
-        return sorted(glob.glob(pattern))
-    import tensorflow as tf  # Slow to import, and local files do not need it.
+def _annotated(line):
+    raw = raw_files.load_json_line(line)
+    return example_id_of(raw), annotations_of(raw)
 
-    return sorted(tf.io.gfile.glob(pattern))
+
+def _check_useful(place, example_id, annotations, gold):
+    """Refuses what preprocess takes: predictions for it could not be scored."""
+    if not annotations:
+        raise ValueError(f"{place}: example {example_id} has no annotation to compare with")
+    if example_id in gold:
+        raise ValueError(f"{place}: there is another example {example_id}")
 
 
 def _as_raw(example_id, annotations):
@@ -102,4 +122,5 @@ def _as_raw(example_id, annotations):
 
 
 def _span_json(span):
-    return {"start_token": span.start, "end_token": span.end}
+    tokens = {"start_token": span.start, "end_token": span.end}
+    return {**tokens, "start_byte": span.start_byte, "end_byte": span.end_byte}

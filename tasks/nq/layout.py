@@ -4,8 +4,6 @@ The global input is a token for CLS and each question token (SEP included) and o
 candidate in the window; with `fixed_blocks` it is one token for so many long tokens.
 """
 
-import bisect
-
 __all__ = ["window_features"]
 
 
@@ -20,7 +18,7 @@ def window_features(page, window, config):
     Returns:
         (features, num_left_out): the latter is how many candidates have no room for their global
         token; the former is a dict of str to list of int:
-            unique_ids: [1], the example's id; question_ids: not padded.
+            unique_ids: [1], the example's id; question_ids: all, not padded.
             token_ids: [L]. 0 is padding.
             token_pos, candidate_ids: [L]. Each token's word and candidate on the page; else -1.
             sentence_ids: [L]. The global token that a long token is linked to; -1 for none.
@@ -34,9 +32,9 @@ def window_features(page, window, config):
             answer_type: [1]. Of `ANSWER_TYPES`.
         With `fixed_blocks` those of the candidates' words and ids are left out.
     """
-    num_before = len(page.question_ids) + 2
+    num_before = len(page.input_question_ids) + 2
     part = slice(window.first, window.end)
-    token_ids = [config.cls_token_id, *page.question_ids, config.sep_token_id]
+    token_ids = [config.cls_token_id, *page.input_question_ids, config.sep_token_id]
     token_ids += page.token_ids[part]
     token_ids.append(config.sep_token_id)
     num_real, length = len(token_ids), config.long_seq_length
@@ -90,8 +88,9 @@ def _candidate_globals(page, num_before, candidate_ids, num_real, config):
     number_of = {candidate: num_before + index for index, candidate in enumerate(kept)}
     type_of_candidate, type_of_cls, type_of_question = config.global_token_types
     if config.release_compatible:
-        # There SEP and padding are linked to a padding token, which counts as real.
-        missing = min(num_global, global_length - 1)
+        # There SEP and padding are linked to a padding token, which counts as real; or to the last
+        # token before the page, where the window shows none of the page.
+        missing = min(num_global, global_length - 1) if kept else num_before - 1
         last_global = missing
     else:
         missing, last_global = -1, num_global - 1
@@ -102,7 +101,7 @@ def _candidate_globals(page, num_before, candidate_ids, num_real, config):
     question = [config.question_global_token_id] * (num_before - 1)
     types = [type_of_cls] + [type_of_question] * len(question) + [type_of_candidate] * len(kept)
     nothing = [0] * num_before
-    spans = [_candidate_words(page, candidate) for candidate in kept]
+    spans = [page.candidate_words[candidate] for candidate in kept]
     global_token_ids = [config.cls_token_id, *question]
     global_token_ids += [config.candidate_global_token_id] * len(kept)
     global_features = {
@@ -114,13 +113,6 @@ def _candidate_globals(page, num_before, candidate_ids, num_real, config):
         "global_token_pos_end": _padded(nothing + [e for _, e in spans], 0, global_length),
     }
     return _padded(sentence_ids, missing, length), global_features, len(in_window) - len(kept)
-
-
-def _candidate_words(page, candidate):
-    """First and last word of a candidate that has a token."""
-    start, end, _ = page.candidates[candidate]
-    first = bisect.bisect_left(page.token_pos, start)
-    return page.token_pos[first], page.token_pos[bisect.bisect_left(page.token_pos, end) - 1]
 
 
 def _block_globals(page, num_before, candidate_ids, num_real, config):
@@ -135,8 +127,9 @@ def _block_globals(page, num_before, candidate_ids, num_real, config):
     if config.release_compatible:
         # There the types are those of the candidates' layout, and of another length.
         types = [type_of_cls] + [type_of_question] * (num_before - 1)
-        types += [type_of_block] * len(set(candidate_ids))
-        types = [*types, 0][:global_length] + [0] * (global_length - num_blocks)
+        if candidate_ids:
+            types += [type_of_block] * len(set(candidate_ids)) + [0]
+        types = types[:global_length] + [0] * (global_length - num_blocks)
     token_ids = [config.candidate_global_token_id] * num_blocks
     global_features = {
         "global_token_ids": _padded(token_ids, 0, global_length),

@@ -2,6 +2,8 @@
 
   python -m etcmodel.tasks.nq.make_gold_cache --gold_path='v1.0/dev/nq-dev-*.jsonl.gz' \
     --gold_cache_path=nq_dev_gold.jsonl.gz
+
+Malformed lines are left out, as preprocess leaves them out: each is named, and they are counted.
 """
 
 import sys
@@ -19,12 +21,19 @@ _GOLD_CACHE_PATH = flags.DEFINE_string(
 def main(unused_argv):
     from . import gold
 
+    skipped = []
+
+    def skip(message):
+        skipped.append(message)
+        print(f"left out: {message}", file=sys.stderr)
+
     try:
-        num_examples = gold.write_gold_cache(_GOLD_PATH.value, _GOLD_CACHE_PATH.value)
+        num_examples = gold.write_gold_cache(_GOLD_PATH.value, _GOLD_CACHE_PATH.value, skip)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    print(f"{num_examples} examples: {_GOLD_CACHE_PATH.value}")
+    left_out = f", {len(skipped)} malformed lines left out" if skipped else ""
+    print(f"{num_examples} examples{left_out}: {_GOLD_CACHE_PATH.value}")
 
 
 if __name__ == "__main__":

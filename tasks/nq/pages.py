@@ -8,7 +8,7 @@ import dataclasses
 import functools
 
 from .config import ANSWER_TYPES
-from .raw_data import NO_SPAN, Span
+from .spans import NO_SPAN, Span
 
 __all__ = ["Answer", "Page", "make_page", "make_word_tokenizer"]
 
@@ -20,7 +20,8 @@ class Answer:
     """What an annotation says, in words of the page.
 
     Attributes:
-        long, short: `Span`. The short one reaches from the first to the last short answer.
+        long, short: `Span`. The short one reaches from the first to the last short answer; in the
+            release as the file lists them, which may be backwards.
         answer_type: int, of `ANSWER_TYPES`.
     """
 
@@ -38,19 +39,24 @@ class Page:
 
     Attributes:
         example_id: int.
-        question_ids: list of int.
+        question_ids: list of int. All of them.
+        input_question_ids: list of int. Those that go into the model's input.
         token_ids: list of int [num_tokens]. Of the page.
         token_pos: list of int [num_tokens]. The word of the page that each token comes from.
         candidate_ids: list of int [num_tokens]. The top-level candidate around each token.
+        candidate_words: dict of int to (int, int). First and last word with a token, of each
+            candidate in `candidate_ids`.
         candidates: tuple of `Candidate`, also those within others.
         answers: tuple of `Answer`, one for each annotation.
     """
 
     example_id: int
     question_ids: list
+    input_question_ids: list
     token_ids: list
     token_pos: list
     candidate_ids: list
+    candidate_words: dict
     candidates: tuple
     answers: tuple
 
@@ -76,10 +82,8 @@ def make_page(example, config, word_ids):
     Returns:
         A `Page`.
     """
-    token_ids, token_pos, candidate_ids = [], [], []
-    for index, candidate in enumerate(example.candidates):
-        if not candidate.top_level:
-            continue
+    token_ids, token_pos, candidate_ids, candidate_words = [], [], [], {}
+    for index, candidate in _top_level(example.candidates, config):
         first = len(token_ids)
         for position in range(candidate.start, candidate.end):
             word = example.words[position]
@@ -91,16 +95,29 @@ def make_page(example, config, word_ids):
                 continue
             token_ids += ids
             token_pos += [position] * len(ids)
-        candidate_ids += [index] * (len(token_ids) - first)
+        if len(token_ids) > first:
+            candidate_ids += [index] * (len(token_ids) - first)
+            candidate_words[index] = token_pos[first], token_pos[-1]
+    question_ids = list(word_ids(example.question))
     return Page(
         example_id=example.example_id,
-        question_ids=list(word_ids(example.question))[: config.question_len],
+        question_ids=question_ids,
+        input_question_ids=question_ids[: config.question_len],
         token_ids=token_ids,
         token_pos=token_pos,
         candidate_ids=candidate_ids,
+        candidate_words=candidate_words,
         candidates=example.candidates,
         answers=tuple(_answer(annotation, config) for annotation in example.annotations),
     )
+
+
+def _top_level(candidates, config):
+    """(index, candidate) of those outside of others, in the page's order."""
+    found = [(i, candidate) for i, candidate in enumerate(candidates) if candidate.top_level]
+    if config.release_compatible:  # In the file's order, which in the true files is the same.
+        return found
+    return sorted(found, key=lambda item: item[1].start)
 
 
 def _html_token_id(word, config):
@@ -108,16 +125,26 @@ def _html_token_id(word, config):
 
 
 def _answer(annotation, config):
-    short = NO_SPAN
-    if annotation.short_answers:
-        starts, ends = zip(*annotation.short_answers, strict=True)
-        short = Span(min(starts), max(ends))
-    if short != NO_SPAN:
-        answer_type = "short"
-    elif annotation.yes_no != "NONE":
+    short, has_long = (
+        _short_span(annotation.short_answers, config),
+        annotation.long_answer.start >= 0,
+    )
+    if annotation.yes_no != "NONE":
         answer_type = annotation.yes_no.lower()
+    elif short != NO_SPAN:
+        answer_type = "short"
     else:
-        answer_type = "none" if annotation.long_answer == NO_SPAN else "long"
+        answer_type = "long" if has_long else "none"
     if short == NO_SPAN and config.predict_la_when_no_sa:
         short = annotation.long_answer
     return Answer(annotation.long_answer, short, ANSWER_TYPES[answer_type])
+
+
+def _short_span(short_answers, config):
+    """One span around all short answers, or in the release from the first to the last listed."""
+    with_tokens = [answer for answer in short_answers if answer.start >= 0]
+    if not with_tokens:
+        return NO_SPAN
+    if config.release_compatible:
+        return Span(with_tokens[0].start, with_tokens[-1].end)
+    return Span(min(a.start for a in with_tokens), max(a.end for a in with_tokens))

@@ -2,35 +2,29 @@
 
 import contextlib
 import dataclasses
+import itertools
 import re
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
 
+from .spans import Span, is_int, span_of
+
 __all__ = [
     "Annotation",
     "Candidate",
     "NqExample",
-    "Span",
     "annotations_of",
+    "example_id_of",
     "parse_example",
     "parse_line",
     "read_lines",
+    "shown",
 ]
 
 YES_NO_ANSWERS = ("NONE", "YES", "NO")
 
 _HTML_TAG = re.compile(r"</?[A-Za-z!].*>", re.DOTALL)
-
-
-class Span(NamedTuple):
-    """Tokens of a page from `start` to before `end`; both are -1 where there is none."""
-
-    start: int
-    end: int
-
-
-NO_SPAN = Span(-1, -1)
 
 
 class Candidate(NamedTuple):
@@ -43,7 +37,13 @@ class Candidate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Annotation:
-    """What one annotator said: `yes_no` is 'NONE', 'YES' or 'NO'."""
+    """What one annotator said.
+
+    Attributes:
+        long_answer: `Span`, `NO_SPAN` where there is none.
+        short_answers: tuple of `Span`s that exist, in the order of the file.
+        yes_no: str. 'NONE', 'YES' or 'NO'.
+    """
 
     long_answer: Span
     short_answers: tuple
@@ -108,21 +108,22 @@ def parse_example(raw):
 
     Raises:
         ValueError: names the example's id and the field that is missing or malformed; for a page
-            without tokens, and for a candidate or an answer outside the page.
+            without tokens; for top-level candidates that overlap; for a candidate or an answer
+            outside the page, and for a long answer that is not the candidate it names.
     """
     if not isinstance(raw, dict):
-        raise ValueError(f"an example must be a JSON object. Received: {_shown(raw)}")
-    fields = _Fields(_example_id(raw), raw)
+        raise ValueError(f"an example must be a JSON object. Received: {shown(raw)}")
+    fields = _Fields(example_id_of(raw), raw)
     words, is_html = fields.page()
     question = fields.question()
     candidates = fields.candidates(len(words))
     annotations = annotations_of(raw)
     for index, annotation in enumerate(annotations):
         for span in (annotation.long_answer, *annotation.short_answers):
-            if span != NO_SPAN and not 0 <= span.start < span.end <= len(words):
+            if span.end > len(words):
                 problem = f"lies outside the page, which has {len(words)} tokens"
-                raise fields.error(f"annotations[{index}]", problem, tuple(span))
-        fields.check_candidate_index(index, len(candidates))
+                raise fields.error(f"annotations[{index}]", problem, (span.start, span.end))
+        fields.check_candidate_index(index, annotation.long_answer, candidates)
     return NqExample(fields.example_id, question, words, is_html, candidates, annotations)
 
 
@@ -135,19 +136,24 @@ def annotations_of(raw):
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """
-    fields = _Fields(_example_id(raw), raw)
+    fields = _Fields(example_id_of(raw), raw)
     annotations = fields.list_of_dicts("annotations", optional=True)
     return tuple(fields.annotation(i, annotation) for i, annotation in enumerate(annotations))
 
 
-def _example_id(raw):
+def example_id_of(raw):
+    """The id of a JSON object of the data set or of predictions for it.
+
+    Raises:
+        ValueError: if it has no 64-bit integer `example_id`.
+    """
     example_id = raw.get("example_id") if isinstance(raw, dict) else None
     with contextlib.suppress(TypeError, ValueError):
         number = int(example_id)
         if not isinstance(example_id, bool | float) and -(2**63) <= number < 2**63:
             return number
     raise ValueError(
-        f"an example must have a field `example_id`, a 64-bit integer. Received: {_shown(raw)}"
+        f"an example must have a field `example_id`, a 64-bit integer. Received: {shown(raw)}"
     )
 
 
@@ -160,7 +166,7 @@ class _Fields:
 
     def error(self, field, problem, value):
         return ValueError(
-            f"example {self.example_id}: field `{field}` {problem}. Received: {_shown(value)}"
+            f"example {self.example_id}: field `{field}` {problem}. Received: {shown(value)}"
         )
 
     def get(self, field):
@@ -180,11 +186,14 @@ class _Fields:
             tokens = self.list_of_dicts("document_tokens")
             try:
                 words = tuple([token["token"] for token in tokens])
-                is_html = tuple([bool(token["html_token"]) for token in tokens])
+                is_html = tuple([token["html_token"] for token in tokens])
             except KeyError as error:
                 raise self.error("document_tokens", f"has no {error} in a token", tokens) from error
             if not _are_all(words, str):
                 raise self.error("document_tokens", "must have strings as tokens", tokens)
+            if not _are_all(is_html, bool):
+                odd = next(value for value in is_html if not isinstance(value, bool))
+                raise self.error("document_tokens", "must have booleans as html_token", odd)
         elif "document_text" in self.raw:
             text = self.raw["document_text"]
             if not isinstance(text, str):
@@ -203,11 +212,26 @@ class _Fields:
         candidates = []
         for index, raw in enumerate(self.list_of_dicts("long_answer_candidates")):
             field = f"long_answer_candidates[{index}]"
-            span = self._span(field, raw)
+            span, top_level = self._span(field, raw), raw.get("top_level", True)
             if not 0 <= span.start < span.end <= num_words:
                 raise self.error(field, f"lies outside the page of {num_words} tokens", raw)
-            candidates.append(Candidate(*span, bool(raw.get("top_level", True))))
+            if not isinstance(top_level, bool):
+                raise self.error(f"{field}.top_level", "must be a boolean", top_level)
+            candidates.append(Candidate(span.start, span.end, top_level))
+        self._check_overlaps(candidates)
         return tuple(candidates)
+
+    def _check_overlaps(self, candidates):
+        """A word of two top-level candidates would stand twice in the model's input."""
+        top_level = [index for index, candidate in enumerate(candidates) if candidate.top_level]
+        top_level.sort(key=lambda index: candidates[index].start)
+        for index, following in itertools.pairwise(top_level):
+            if candidates[following].start < candidates[index].end:
+                raise self.error(
+                    f"long_answer_candidates[{following}]",
+                    f"overlaps long_answer_candidates[{index}], and both are `top_level`",
+                    tuple(candidates[following]),
+                )
 
     def annotation(self, index, raw):
         field = f"annotations[{index}]"
@@ -222,13 +246,21 @@ class _Fields:
             raise self.error(f"{field}.yes_no_answer", f"must be in {YES_NO_ANSWERS}", yes_no)
         spans = [self._span(f"{field}.short_answers", answer) for answer in short_answers]
         long_span = self._span(f"{field}.long_answer", long_answer)
-        return Annotation(long_span, tuple(spans), yes_no.upper())
+        short_spans = tuple(span for span in spans if span.exists)
+        return Annotation(long_span, short_spans, yes_no.upper())
 
-    def check_candidate_index(self, index, num_candidates):
+    def check_candidate_index(self, index, long_answer, candidates):
+        """The index may be left out, or -1; one that is given must be that of the long answer."""
         candidate_index = self.raw["annotations"][index]["long_answer"].get("candidate_index", -1)
-        if not _is_int(candidate_index) or not -1 <= candidate_index < num_candidates:
-            field = f"annotations[{index}].long_answer.candidate_index"
-            problem = f"must be -1 or the index of one of the {num_candidates} candidates"
+        field = f"annotations[{index}].long_answer.candidate_index"
+        if not is_int(candidate_index) or not -1 <= candidate_index < len(candidates):
+            problem = f"must be -1 or the index of one of the {len(candidates)} candidates"
+            raise self.error(field, problem, candidate_index)
+        if candidate_index == -1:
+            return
+        candidate, answer = candidates[candidate_index][:2], long_answer[:2]
+        if candidate != answer:
+            problem = f"names the candidate {candidate}, but the long answer is {answer}"
             raise self.error(field, problem, candidate_index)
 
     def list_of_dicts(self, field, optional=False):
@@ -240,18 +272,14 @@ class _Fields:
         return value
 
     def _span(self, field, raw):
-        start, end = raw.get("start_token"), raw.get("end_token")
-        if not (_is_int(start) and _is_int(end)):
-            raise self.error(field, "must have integers `start_token` and `end_token`", raw)
-        return Span(start, end)
+        try:
+            return span_of(raw)
+        except ValueError as error:
+            raise self.error(field, str(error), raw) from error
 
 
 def _is_tag(word):
     return _HTML_TAG.fullmatch(word) is not None
-
-
-def _is_int(value):
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_list_of(value, item_type):
@@ -262,6 +290,7 @@ def _are_all(values, item_type):
     return set(map(type, values)) <= {item_type}  # JSON gives no subclasses; a page has 10,000.
 
 
-def _shown(value):
+def shown(value):
+    """A value for an error message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

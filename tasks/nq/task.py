@@ -1,6 +1,7 @@
 """Natural Questions as a task for `etcmodel.training`."""
 
 import dataclasses
+import logging
 
 from etcmodel import finetuning
 
@@ -199,7 +200,10 @@ class NqTask(finetuning.FinetuningTask):
         return evaluate.metrics(annotations, predictions)
 
     def evaluate(self, predictions):
-        annotations = gold.read_gold(self.config.gold_file)  # Without the pages.
+        # Without the pages; malformed lines are left out, as they are by preprocess.
+        annotations = gold.read_gold(
+            self.config.gold_file, skip=lambda line: logging.warning("Left out: %s", line)
+        )
         predicted = self.decode(predictions, None)
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)

@@ -5,7 +5,6 @@ import dataclasses
 
 from .config import ANSWER_TYPES
 from .pages import NO_ANSWER, Answer
-from .raw_data import NO_SPAN
 
 __all__ = ["Window", "cut_windows", "has_answer"]
 
@@ -29,9 +28,11 @@ class Window:
 
 
 def cut_windows(page, config):
-    """The windows of a page, the last of which reaches its end.
+    """The windows of a page, each with some of its tokens; the last one reaches its end.
 
-    The labels are those of the first annotation; training files have just one.
+    In the release a stride that is larger than a window's part of the page may end with a window
+    that shows nothing of it. The labels are those of the first annotation; training files have just
+    one.
 
     Args:
         page: a `Page` with tokens.
@@ -40,18 +41,18 @@ def cut_windows(page, config):
     Returns:
         list of `Window`.
     """
-    capacity = (
-        config.long_seq_length - len(page.question_ids) - 3
-    )  # CLS, and SEP after either part.
+    # Beside the page there are CLS, the question, and SEP after either part.
+    capacity = config.long_seq_length - len(page.input_question_ids) - 3
     num_tokens = len(page.token_ids)
     num_strides = max(0, -(-(num_tokens - capacity) // config.stride))
     answer = page.answers[0] if page.answers else dataclasses.replace(NO_ANSWER, answer_type=-1)
-    find = _exact_ends if config.release_compatible else _nearest_ends
-    long, short = find(page.token_pos, answer.long), find(page.token_pos, answer.short)
+    find = _ends_in_window if config.release_compatible else _ends_on_page
     windows = []
     for first in range(0, num_strides * config.stride + 1, config.stride):
+        if first >= num_tokens and not config.release_compatible:
+            break
         end = min(first + capacity, num_tokens)
-        ends = [_within(span, first, end) for span in (long, short)]
+        ends = [find(page.token_pos, span, first, end) for span in (answer.long, answer.short)]
         answer_type = _window_type(answer, *ends, config)
         windows.append(Window(first, end, *ends, answer_type))
     return windows
@@ -62,42 +63,34 @@ def has_answer(window):
     return window.answer_type > ANSWER_TYPES["none"]
 
 
-def _exact_ends(token_pos, span):
-    """First and last token of a span of words; None where its end word has no token."""
-    return _token_of(token_pos, span.start, bisect.bisect_left), _token_of(
-        token_pos, span.end - 1, lambda words, word: bisect.bisect_right(words, word) - 1
-    )
+def _ends_in_window(token_pos, span, first, end):
+    """The window's first token of a span's first word, and its last token of the last word.
+
+    As in the release: a word that the window's border cuts is an end, and one without a token, such
+    as a tag that is left out, is none.
+    """
+    words = token_pos[first:end]
+    start_word, last_word = span.start, span.end - 1
+    start = words.index(start_word) if start_word in words else None
+    last = len(words) - 1 - words[::-1].index(last_word) if last_word in words else None
+    return start, last
 
 
-def _token_of(token_pos, word, find):
-    token = find(token_pos, word)
-    is_there = 0 <= token < len(token_pos) and token_pos[token] == word
-    return token if word >= 0 and is_there else None
-
-
-def _nearest_ends(token_pos, span):
-    """First and last token of the words of a span; (None, None) if none of them has a token."""
-    first = bisect.bisect_left(token_pos, span.start)
-    last = bisect.bisect_left(token_pos, span.end) - 1
-    return (first, last) if span != NO_SPAN and first <= last else (None, None)
-
-
-def _within(ends, first, end):
-    """The ends of a span, counted from the window's start; None for one outside of it."""
-    return tuple(
-        token - first if token is not None and first <= token < end else None for token in ends
-    )
+def _ends_on_page(token_pos, span, first, end):
+    """First and last token of the words of a span, None for one that is not in the window."""
+    tokens = bisect.bisect_left(token_pos, span.start), bisect.bisect_left(token_pos, span.end) - 1
+    if span.start < 0 or tokens[0] > tokens[1]:
+        return None, None
+    return tuple(token - first if first <= token < end else None for token in tokens)
 
 
 def _window_type(answer: Answer, long, short, config):
     """The answer type that a window shows: the page's where the answer begins or ends in it."""
     shows_long, shows_short = long != (None, None), short != (None, None)
-    if answer.answer_type == ANSWER_TYPES["short"]:
-        if shows_short:
-            return answer.answer_type
-        is_long = shows_long and not config.release_compatible
-        return ANSWER_TYPES["long"] if is_long else ANSWER_TYPES["none"]
-    is_yes_no = answer.answer_type in (ANSWER_TYPES["yes"], ANSWER_TYPES["no"])
-    if shows_long or (is_yes_no and config.release_compatible) or answer.answer_type < 0:
-        return answer.answer_type
-    return ANSWER_TYPES["none"]
+    shows_either, as_released = shows_long or shows_short, config.release_compatible
+    none, answer_type = ANSWER_TYPES["none"], answer.answer_type
+    if answer_type in (ANSWER_TYPES["yes"], ANSWER_TYPES["no"]):
+        return answer_type if shows_either or as_released else none
+    if answer_type == ANSWER_TYPES["short"] and not shows_short:
+        return ANSWER_TYPES["long"] if shows_long and not as_released else none
+    return answer_type if shows_either or answer_type < 0 else none

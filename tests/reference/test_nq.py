@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from etcmodel.models import tokenization
 from etcmodel.preprocessing import program
-from etcmodel.tasks.nq import decode, evaluate, examples, preprocess, raw_data
+from etcmodel.tasks.nq import decode, evaluate, examples, pages, preprocess, raw_data, spans
 from tests.reference import cases, nq_model
 
 TOPIC = "nq"
@@ -57,18 +57,19 @@ def make_config(init, special_ids):
 
 
 def record_of(page):
-    """A page as the release writes it before it is cut into windows."""
+    """A page as the release writes it before it is cut into windows: with five annotations."""
+    answers = page.answers[:5] or (pages.Answer(spans.NO_SPAN, spans.NO_SPAN, -1),)
     return {
         "unique_ids": [page.example_id],
         "question_ids": page.question_ids,
         "token_ids": page.token_ids,
         "token_pos": page.token_pos,
         "candidate_ids": page.candidate_ids,
-        "la_start": [answer.long.start for answer in page.answers],
-        "la_end": [answer.long.end for answer in page.answers],
-        "sa_start": [answer.short.start for answer in page.answers],
-        "sa_end": [answer.short.end for answer in page.answers],
-        "answer_type": [answer.answer_type for answer in page.answers],
+        "la_start": [answer.long.start for answer in answers],
+        "la_end": [answer.long.end for answer in answers],
+        "sa_start": [answer.short.start for answer in answers],
+        "sa_end": [answer.short.end for answer in answers],
+        "answer_type": [answer.answer_type for answer in answers],
     }
 
 

@@ -1,4 +1,6 @@
-"""An invented page for the tests of Natural Questions, and a vocabulary for it."""
+"""An invented page for the tests of Natural Questions, a vocabulary and a prediction for it."""
+
+from etcmodel.tasks.nq import raw_data
 
 QUESTION = "when did the mill open ?"
 # Candidates: <P> 3 to 9, <Ul> 10 to 18 with two <Li> in it, <P> 19 to 21.
@@ -14,8 +16,9 @@ def vocabulary():
     return [*HEAD, *sorted(words), "##s"]
 
 
-def span(start, end):
-    return {"start_token": start, "end_token": end}
+def span(start, end, *in_bytes):
+    tokens = {"start_token": start, "end_token": end}
+    return {**tokens, **dict(zip(("start_byte", "end_byte"), in_bytes, strict=bool(in_bytes)))}
 
 
 def annotation(long_answer=(3, 10), short_answers=((6, 8),), yes_no="NONE", candidate_index=0):
@@ -55,4 +58,20 @@ def original_layout(raw):
         **{name: value for name, value in raw.items() if name != "document_text"},
         "document_tokens": tokens,
         "document_html": raw["document_text"],
+    }
+
+
+def gold_of(*annotations):
+    return {17: raw_data.annotations_of({"example_id": 17, "annotations": list(annotations)})}
+
+
+def prediction(long_answer=(3, 10), short_answers=((6, 8),), yes_no="NONE", **fields):
+    return {
+        "example_id": 17,
+        "long_answer": span(*long_answer),
+        "long_answer_score": 1.0,
+        "short_answers": [span(*short) for short in short_answers],
+        "short_answers_score": 2.0,
+        "yes_no_answer": yes_no,
+        **fields,
     }

@@ -1,34 +1,19 @@
-"""The official metrics, the gold file and the plot of the curves."""
+"""The official metrics and the plot of the curves."""
 
-import gzip
-import json
 import random
 
 import matplotlib.image
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from etcmodel.tasks.nq import curves, evaluate, gold, raw_data
-from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, raw_example, span
+from etcmodel.tasks.nq import curves, evaluate
+from tests.tasks.nq import slow_scorer
+from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, gold_of, prediction, span
 
 SHORT = annotation()
 LONG = annotation(short_answers=())
 YES = annotation(short_answers=(), yes_no="YES")
-
-
-def gold_of(*annotations):
-    return {17: raw_data.annotations_of({"example_id": 17, "annotations": list(annotations)})}
-
-
-def prediction(long_answer=(3, 10), short_answers=((6, 8),), yes_no="NONE", **fields):
-    return {
-        "example_id": 17,
-        "long_answer": span(*long_answer),
-        "long_answer_score": 1.0,
-        "short_answers": [span(*short) for short in short_answers],
-        "short_answers_score": 2.0,
-        "yes_no_answer": yes_no,
-        **fields,
-    }
 
 
 def judged(gold_examples, *predictions):
@@ -60,7 +45,7 @@ class TestVerdicts:
     def test_yes_and_no_are_short_answers(self):
         yes = prediction(short_answers=(), yes_no="yes")
         assert judged(gold_of(YES, YES), yes)[1] == RIGHT
-        assert judged(gold_of(YES, SHORT), prediction(yes_no="no"))[1] == WRONG
+        assert judged(gold_of(YES, SHORT), {**yes, "yes_no_answer": "no"})[1] == WRONG
         assert judged(gold_of(SHORT, SHORT), yes)[1] == WRONG
 
     def test_an_example_without_a_prediction_is_missed_and_below_every_threshold(self):
@@ -73,17 +58,132 @@ class TestVerdicts:
         [
             ([prediction(), prediction()], "two predictions for the example 17"),
             ([prediction(example_id=3)], "1 predictions are of examples that the gold file lacks"),
-            ([{"example_id": 17}], "not in the official format.*'short_answers'"),
-            ([prediction(yes_no=None)], "not in the official format"),
+            ([{"example_id": 17}], "not in the official format.*`long_answer_score` must be there"),
+            ([prediction(long_answer_score=None)], "`long_answer_score` must be there"),
+            ([prediction(short_answers_score="high")], "`short_answers_score`.* a number"),
+            ([prediction(short_answers_score=float("nan"))], "`short_answers_score`.* a number"),
+            ([prediction(yes_no=None)], "not in the official format.*`yes_no_answer`"),
+            ([prediction(yes_no="unsure", short_answers=())], "must be yes, no or none.*'unsure'"),
+            ([prediction(yes_no="no")], "must be none where there is a short answer.*'no'"),
+            ([prediction((8, 8))], "`long_answer` must have its `start_token` before"),
+            ([prediction((9, 1))], "`long_answer` must have its `start_token` before"),
+            ([prediction((-1, 8))], "`long_answer` must have both `start_token` and"),
+            ([prediction(short_answers=((6, -1),))], "`short_answers` must have both `start_to"),
+            ([prediction(long_answer=(3, 10, 5, -1))], "`long_answer` must have both `start_byte`"),
+            (
+                [prediction(short_answers=((4, 6, 9, 9),))],
+                "`short_answers` must.* before its `end_b",
+            ),
+            ([prediction(long_answer=("3", 10))], "`long_answer` must have integers `start_token`"),
+            ([{**prediction(), "long_answer": None}], "`long_answer` must be an object"),
+            ([{**prediction(), "short_answers": {}}], "`short_answers` must be a list of objects"),
+            (["no object"], "prediction 1: an example must have a field `example_id`"),
         ],
     )
     def test_names_what_is_wrong_with_predictions(self, predictions, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message) as caught:
             evaluate.verdicts(gold_of(SHORT), {"predictions": predictions})
+        assert "\n" not in str(caught.value)
 
-    def test_refuses_an_empty_gold_file(self):
+    @pytest.mark.parametrize("predictions", [[], None, {"predictions": None}, {"17": {}}])
+    def test_names_a_file_that_holds_no_predictions(self, predictions):
+        with pytest.raises(ValueError, match="is an object with a list `predictions`"):
+            evaluate.verdicts(gold_of(SHORT), predictions)
+
+    def test_what_is_left_out_is_no_answer_but_scores_must_be_there(self):
+        scores = {"example_id": 17, "long_answer_score": 1, "short_answers_score": 1}
+        assert judged(gold_of(SHORT, SHORT), scores) == (MISSED, MISSED)
+        assert judged(gold_of(NO_ANSWER), scores) == (REJECTED, REJECTED)
+
+    def test_a_null_span_beside_yes_is_no_short_answer(self):
+        yes = prediction(short_answers=((-1, -1),), yes_no="yes")
+        assert judged(gold_of(YES, YES), yes)[1] == RIGHT
+
+    def test_refuses_gold_without_examples_or_annotations(self):
         with pytest.raises(ValueError, match="no gold example"):
             evaluate.metrics({}, {"predictions": []})
+        with pytest.raises(ValueError, match="1 gold examples have no annotation.*the id 1"):
+            evaluate.metrics({1: (), **gold_of(SHORT)}, {"predictions": []})
+
+
+class TestOffsets:
+    """Two spans are equal if they agree in bytes or in tokens, whichever both have."""
+
+    gold = gold_of(*[annotation((3, 8, 50, 90), ((4, 6, 55, 66),))] * 2)
+
+    @pytest.mark.parametrize(
+        ("long_answer", "short_answer", "expected"),
+        [
+            ((3, 8, 50, 90), (4, 6, 55, 66), (RIGHT, RIGHT)),
+            ((-1, -1, 50, 90), (-1, -1, 55, 66), (RIGHT, RIGHT)),
+            ((3, 8, -1, -1), (4, 6, -1, -1), (RIGHT, RIGHT)),
+            ((3, 8, 1, 2), (4, 6, 1, 2), (RIGHT, RIGHT)),
+            ((1, 2, 50, 90), (1, 2, 55, 66), (RIGHT, RIGHT)),
+            ((3, 9, 50, 91), (4, 5, 55, 67), (WRONG, WRONG)),
+            ((-1, -1, 50, 91), (-1, -1, 56, 66), (WRONG, WRONG)),
+        ],
+    )
+    def test_either_kind_makes_it_right(self, long_answer, short_answer, expected):
+        assert judged(self.gold, prediction(long_answer, (short_answer,))) == expected
+
+    def test_gold_may_lack_either_kind(self):
+        only_bytes = gold_of(*[annotation((-1, -1, 50, 90), ((-1, -1, 55, 66),))] * 2)
+        only_tokens = gold_of(*[annotation((3, 8), ((4, 6),))] * 2)
+        both = prediction((3, 8, 50, 90), ((4, 6, 55, 66),))
+        assert judged(only_bytes, both) == judged(only_tokens, both) == (RIGHT, RIGHT)
+        assert judged(only_bytes, prediction((3, 8), ((4, 6),))) == (WRONG, WRONG)
+
+    def test_sets_may_pair_their_spans_by_different_kinds(self):
+        two = gold_of(*[annotation((3, 8), ((4, 6, 55, 66), (7, 8, 70, 80)))] * 2)
+        mixed = prediction(short_answers=((-1, -1, 70, 80), (4, 6, -1, -1)))
+        assert judged(two, mixed)[1] == RIGHT
+        assert judged(two, prediction(short_answers=((4, 6), (-1, -1, 55, 66))))[1] == WRONG
+
+
+OFFSETS = st.sampled_from([(-1, -1), (-1, -1), (0, 1), (0, 2), (1, 2), (-2, -3)])
+ANY_OFFSETS = st.one_of(OFFSETS, OFFSETS, OFFSETS, st.tuples(*[st.integers(-1, 2)] * 2))
+
+
+def spans(offsets):
+    return st.builds(lambda tokens, in_bytes: span(*tokens, *in_bytes), offsets, offsets)
+
+
+def answers(offsets, yes_no):
+    return {
+        "long_answer": spans(offsets),
+        "short_answers": st.lists(spans(offsets), max_size=2),
+        "yes_no_answer": st.sampled_from(yes_no),
+    }
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(answers(OFFSETS, ["NONE", "NONE", "YES", "NO"])),
+        min_size=1,
+        max_size=4,
+    ),
+    st.fixed_dictionaries(
+        {
+            "example_id": st.just(17),
+            "long_answer_score": st.floats(-3, 3),
+            "short_answers_score": st.integers(-3, 3),
+            **answers(ANY_OFFSETS, ["none", "NONE", "no", "Yes", "maybe"]),
+        }
+    ),
+    st.integers(1, 3),
+)
+@settings(derandomize=True, deadline=None, max_examples=400)
+def test_verdicts_equal_those_of_the_official_scorer(notes, predicted, threshold):
+    annotations = gold_of(*notes)
+    thresholds = {"long_threshold": threshold, "short_threshold": threshold}
+    try:
+        expected = slow_scorer.verdicts({17: notes}, [predicted], threshold)[17]
+    except ValueError:
+        with pytest.raises(ValueError, match="not in the official format"):
+            evaluate.verdicts(annotations, {"predictions": [predicted]}, **thresholds)
+        return
+    by_kind = evaluate.verdicts(annotations, {"predictions": [predicted]}, **thresholds)
+    assert tuple(tuple(by_id[17]) for by_id in by_kind) == expected
 
 
 def verdict(gold_has, predicted, correct, score):
@@ -125,34 +225,6 @@ class TestThresholds:
         assert evaluate.best_threshold_metrics(shuffled, GROUP) == evaluate.best_threshold_metrics(
             GROUP, shuffled
         )
-
-
-class TestGold:
-    def test_the_cache_gives_the_same_annotations_without_the_pages(self, tmp_path):
-        for index in range(2):
-            raws = [raw_example(example_id=10 * index + i) for i in range(3)]
-            text = "".join(f"{json.dumps(raw)}\n" for raw in raws)
-            (tmp_path / f"dev-{index}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-        pattern, cache = str(tmp_path / "dev-*.jsonl.gz"), str(tmp_path / "sub" / "gold.jsonl.gz")
-        assert gold.write_gold_cache(pattern, cache) == 6
-        assert gold.read_gold(cache) == gold.read_gold(pattern)
-        assert list(gold.read_gold(cache)) == [0, 1, 2, 10, 11, 12]
-        assert (
-            "document_text"
-            not in gzip.decompress((tmp_path / "sub" / "gold.jsonl.gz").read_bytes()).decode()
-        )
-        assert [path.name for path in (tmp_path / "sub").iterdir()] == ["gold.jsonl.gz"]
-
-    def test_names_the_line_of_what_is_malformed_or_there_twice(self, tmp_path):
-        path = tmp_path / "gold.jsonl"
-        path.write_text(f"{json.dumps(raw_example())}\n" * 2)
-        with pytest.raises(ValueError, match="gold.jsonl: example 2: there is another example 17"):
-            gold.read_gold(str(path))
-        path.write_text('{"example_id": 1}\nnothing\n')
-        with pytest.raises(ValueError, match="gold.jsonl: example 2: malformed JSON"):
-            gold.read_gold(str(path))
-        with pytest.raises(ValueError, match="No gold file matches"):
-            gold.read_gold(str(tmp_path / "none-*"))
 
 
 def test_the_curves_are_drawn_to_a_png_file(tmp_path):

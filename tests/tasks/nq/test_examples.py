@@ -111,6 +111,57 @@ class TestOneWindow:
         window = one_window(convert(raw_example(annotations=[note])))
         assert window["answer_type"] == [ANSWER_TYPES[expected]]
 
+    @pytest.mark.parametrize("release_compatible", [False, True])
+    @pytest.mark.parametrize("yes_no", ["yes", "no"])
+    def test_yes_and_no_come_before_short_answers_which_stay_the_short_span(
+        self, convert, yes_no, release_compatible
+    ):
+        note = annotation(short_answers=((6, 8),), yes_no=yes_no.upper())
+        raw = raw_example(annotations=[note])
+        answer = answer_of(one_window(convert(raw, release_compatible=release_compatible)))
+        assert answer["answer_type"] == ANSWER_TYPES[yes_no]
+        assert (answer["sa_start"], answer["sa_end"]) == (11, 12)
+
+    @pytest.mark.parametrize(
+        ("short_answers", "expected"),
+        [
+            (((7, 9), (5, 6)), (12, 10)),
+            (((5, 6), (7, 9)), (10, 13)),
+            (((6, 7), (4, 5), (7, 8)), (11, 12)),
+            (((4, 9), (5, 6)), (9, 10)),
+        ],
+    )
+    def test_in_the_release_the_short_span_goes_from_the_first_to_the_last_listed(
+        self, convert, short_answers, expected
+    ):
+        raw = raw_example(annotations=[annotation(short_answers=short_answers)])
+        released = one_window(convert(raw, release_compatible=True))
+        assert (released["sa_start"][0], released["sa_end"][0]) == expected
+        starts, ends = zip(*short_answers, strict=True)
+        window = one_window(convert(raw))  # Word 3 is the token 8.
+        assert (window["sa_start"][0], window["sa_end"][0]) == (min(starts) + 5, max(ends) + 4)
+
+    def test_candidates_may_come_in_any_order(self, convert):
+        raw = raw_example()
+        order = [4, 1, 3, 0, 2]
+        boxes = raw["long_answer_candidates"]
+        note = annotation(candidate_index=order.index(0))
+        shuffled = {"long_answer_candidates": [boxes[i] for i in order], "annotations": [note]}
+        window, expected = one_window(convert({**raw, **shuffled})), one_window(convert(raw))
+        renamed = ("candidate_ids", "global_candidate_ids")
+        for name in renamed:
+            expected[name] = [i if i < 0 else order.index(i) for i in expected[name]]
+        assert window == expected
+        released = one_window(convert({**raw, **shuffled}, release_compatible=True))
+        assert [pos for pos in released["token_pos"] if pos >= 0] == [
+            *range(19, 22),
+            *range(10, 19),
+            *range(3, 10),
+        ]
+        assert (released["la_start"], released["la_end"]) == ([20], [26])
+        assert released["global_token_pos_start"][8:11] == [19, 10, 3]
+        assert released["global_token_pos_end"][8:11] == [21, 18, 9]
+
     def test_a_page_without_annotations_has_answer_type_minus_one(self, convert):
         window = one_window(convert(raw_example(annotations=[])))
         expected = {**dict.fromkeys(answer_of(window), 0), "answer_type": -1}
@@ -136,9 +187,23 @@ class TestOneWindow:
         window = one_window(convert(raw))
         assert [window["token_pos"].count(word) for word in (5, 12, 13)] == [1, 2, 1]
 
-    def test_a_long_question_is_cut(self, convert):
-        window = one_window(convert(raw_example(), question_len=2))
-        assert len(window["question_ids"]) == 2
+    @pytest.mark.parametrize("release_compatible", [False, True])
+    def test_a_long_question_is_cut_in_the_input_alone(
+        self, convert, tokenizer, release_compatible
+    ):
+        settings = {"question_len": 2, "release_compatible": release_compatible}
+        window = one_window(convert(raw_example(), **settings))
+        question = raw_examples.QUESTION.split()
+        assert tokenizer.convert_ids_to_tokens(window["question_ids"]) == question
+        assert tokens_of(window, tokenizer)[:4] == ["[CLS]", *question[:2], "[SEP]"]
+        assert window["token_pos"][:5] == [-1, -1, -1, -1, 3]
+        assert window["global_token_ids"][:5] == [101, 35, 35, 35, 1]
+        assert window["sentence_ids"][:5] == [0, 1, 2, 3, 4]
+
+    def test_a_longer_question_kept_whole_leaves_less_room(self, convert):
+        sizes = {"long_seq_length": 26, "stride": 4}
+        cut, whole = (convert(raw_example(), **sizes, question_len=n) for n in (2, 6))
+        assert [len(converted.windows) for converted in (cut, whole)] == [1, 2]
 
     def test_candidates_without_room_have_no_global_token_and_are_counted(self, convert):
         converted = convert(raw_example(), global_seq_length=11, question_len=8)
@@ -176,6 +241,24 @@ class TestWindows:
             assert shown == {*range(3, 22)}
         assert all(len(window["token_ids"]) == length for window in windows)
 
+    def test_the_release_ends_with_a_window_of_no_page_where_the_stride_is_too_large(self, convert):
+        page = {
+            "document_text": "it opened in may . </P>",
+            "question_text": "when did the",
+            "long_answer_candidates": [raw_examples.span(0, 6)],
+            "annotations": [],
+        }
+        sizes = {"long_seq_length": 11, "stride": 9, "question_len": 4, "global_seq_length": 8}
+        (window,) = convert(raw_example(**page), **sizes).windows
+        first, second = convert(raw_example(**page), **sizes, release_compatible=True).windows
+        assert window["token_ids"] == first["token_ids"]
+        assert set(second["token_pos"]) == {-1}
+        assert second["sentence_ids"] == [0, 1, 2, 3, *[4] * 7]
+        assert second["global_breakpoints"] == [0, 0, 0, 0, 1, 0, 0, 0]
+        assert second["global_token_ids"] == [101, 35, 35, 35, 35, 0, 0, 0]
+        assert first["sentence_ids"][4:] == [4, *[5] * 5, 6]
+        assert np.flatnonzero(first["global_breakpoints"]).tolist() == [6]
+
     def test_an_answer_outside_the_window_is_labelled_as_the_cls_token(self, convert):
         first, second = convert(raw_example(), long_seq_length=21).windows
         assert answer_of(first)["answer_type"] == ANSWER_TYPES["short"]
@@ -187,6 +270,15 @@ class TestWindows:
         assert [window["answer_type"] for window in windows] == [[1], [0]]
         released = convert(raw, long_seq_length=21, release_compatible=True).windows
         assert [window["answer_type"] for window in released] == [[1], [1]]
+
+    def test_a_short_answer_beside_yes_shows_it_as_well(self, convert):
+        note = annotation((10, 19), ((13, 14),), "YES", candidate_index=1)
+        raw = raw_example(annotations=[note])
+        sizes = {"long_seq_length": 12, "stride": 3}  # Of the long answer's words a third.
+        windows = convert(raw, **sizes).windows
+        shown = [{pos for pos in window["token_pos"] if pos >= 0} for window in windows]
+        types = [window["answer_type"][0] for window in windows]
+        assert types == [int(bool(words & {10, 13, 18})) for words in shown] and 0 in types
 
     def test_the_long_answer_alone_makes_a_window_an_example_of_a_long_answer(self, convert):
         note = annotation((10, 19), ((16, 17),), candidate_index=1)

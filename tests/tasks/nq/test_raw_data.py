@@ -5,8 +5,14 @@ import json
 
 import pytest
 
-from etcmodel.tasks.nq import examples, raw_data
-from tests.tasks.nq.raw_examples import NO_ANSWER, annotation, original_layout, raw_example
+from etcmodel.tasks.nq import examples, raw_data, spans
+from tests.tasks.nq.raw_examples import (
+    NO_ANSWER,
+    annotation,
+    original_layout,
+    raw_example,
+    span,
+)
 
 
 def write_lines(path, *raws):
@@ -37,7 +43,7 @@ class TestParseExample:
         raw = raw_example(annotations=[annotation(), NO_ANSWER, annotation((10, 19), (), "yes", 1)])
         example = raw_data.parse_example(raw)
         assert [note.yes_no for note in example.annotations] == ["NONE", "NONE", "YES"]
-        assert example.annotations[1].long_answer == raw_data.NO_SPAN
+        assert example.annotations[1].long_answer == spans.NO_SPAN
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -56,8 +62,16 @@ class TestParseExample:
             ),
             ({"annotations": [annotation((3, 30))]}, r"annotations\[0\]` lies outside the page"),
             (
-                {"annotations": [annotation(short_answers=((7, 7),))]},
+                {"annotations": [annotation(short_answers=((7, 23),))]},
                 r"annotations\[0\]` lies outside the page",
+            ),
+            (
+                {"annotations": [annotation(short_answers=((7, 7),))]},
+                r"annotations\[0\].short_answers` must have its `start_token` before",
+            ),
+            (
+                {"annotations": [annotation((-1, 5), ())]},
+                r"annotations\[0\].long_answer` must have both `start_token` and `end_token`",
             ),
             (
                 {"annotations": [annotation(candidate_index=5)]},
@@ -70,6 +84,70 @@ class TestParseExample:
     def test_names_what_is_malformed(self, changes, message):
         with pytest.raises(ValueError, match=message):
             raw_data.parse_example(raw_example(**changes))
+
+    @pytest.mark.parametrize("value", ["false", "true", "", 0, 1, None])
+    def test_only_json_truth_values_are_true_or_false(self, value):
+        raw = raw_example()
+        raw["long_answer_candidates"][2]["top_level"] = value
+        message = r"example 17: field `long_answer_candidates\[2\].top_level` must be a boolean"
+        with pytest.raises(ValueError, match=f"{message}. Received: {value!r}"):
+            raw_data.parse_example(raw)
+        raw = original_layout(raw_example())
+        raw["document_tokens"][5]["html_token"] = value
+        message = "example 17: field `document_tokens` must have booleans as html_token"
+        with pytest.raises(ValueError, match=f"{message}. Received: {value!r}"):
+            raw_data.parse_example(raw)
+
+    @pytest.mark.parametrize(
+        ("candidates", "message"),
+        [
+            ([(3, 10), (10, 19), (3, 10)], r"\[2\]` overlaps long_answer_candidates\[0\]"),
+            ([(10, 19), (3, 10), (9, 11)], r"\[2\]` overlaps long_answer_candidates\[1\]"),
+            ([(3, 20), (10, 19)], r"\[1\]` overlaps long_answer_candidates\[0\]"),
+            ([(10, 19), (3, 22)], r"\[0\]` overlaps long_answer_candidates\[1\]"),
+        ],
+    )
+    def test_top_level_candidates_must_not_overlap(self, candidates, message):
+        boxes = [span(start, end) for start, end in candidates]
+        raw = raw_example(long_answer_candidates=boxes, annotations=[])
+        with pytest.raises(ValueError, match=f"example 17: field `long_answer_candidates{message}"):
+            raw_data.parse_example(raw)
+
+    def test_top_level_candidates_may_touch_and_hold_others_in_any_order(self):
+        boxes = [(10, 19, True), (11, 15, False), (3, 10, True), (11, 18, False)]
+        raw = raw_example(
+            long_answer_candidates=[
+                {**span(start, end), "top_level": top_level} for start, end, top_level in boxes
+            ],
+            annotations=[],
+        )
+        assert raw_data.parse_example(raw).candidates == tuple(boxes)
+
+    @pytest.mark.parametrize(
+        ("note", "message"),
+        [
+            (annotation((3, 10), (), candidate_index=1), r"\(10, 19\).* is \(3, 10\).*: 1"),
+            (annotation((3, 9), (), candidate_index=0), r"\(3, 10\).* is \(3, 9\).*: 0"),
+            (annotation((-1, -1), (), candidate_index=4), r"\(19, 22\).* is \(-1, -1\).*: 4"),
+        ],
+    )
+    def test_the_long_answer_must_be_the_candidate_that_it_names(self, note, message):
+        field = r"field `annotations\[1\].long_answer.candidate_index` names the candidate "
+        with pytest.raises(ValueError, match=field + message):
+            raw_data.parse_example(raw_example(annotations=[annotation(), note]))
+
+    def test_the_long_answer_need_not_name_its_candidate(self):
+        unnamed = annotation()
+        del unnamed["long_answer"]["candidate_index"]
+        for note in (unnamed, annotation(candidate_index=-1)):
+            example = raw_data.parse_example(raw_example(annotations=[note]))
+            assert example.annotations == raw_data.parse_example(raw_example()).annotations
+
+    def test_bytes_are_kept_and_null_short_answers_are_not(self):
+        note = annotation((3, 10, 30, 99), ((-1, -1), (6, 8, 60, 80), (-1, -1, -1, -1)))
+        (parsed,) = raw_data.annotations_of({"example_id": 1, "annotations": [note]})
+        assert parsed.long_answer == (3, 10, 30, 99)
+        assert parsed.short_answers == ((6, 8, 60, 80),)
 
     def test_names_a_missing_field(self):
         raw = raw_example()
