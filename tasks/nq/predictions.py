@@ -3,6 +3,7 @@
 Source: `read_prediction_json` of the scorer (`nq_eval`) that comes with Kwiatkowski et al. 2019.
 """
 
+import contextlib
 import dataclasses
 import math
 import numbers
@@ -98,9 +99,11 @@ def _span(raw, field, value):
 
 def _score(raw, field):
     score = raw.get(field)
-    if not isinstance(score, numbers.Real) or isinstance(score, bool) or math.isnan(score):
-        raise _error(raw, field, "must be there and be a number")
-    return float(score)
+    if isinstance(score, numbers.Real) and not isinstance(score, bool):
+        with contextlib.suppress(OverflowError):
+            if not math.isnan(score):
+                return float(score)
+    raise _error(raw, field, "must be there and be a number")
 
 
 def _error(raw, field, problem):

@@ -196,8 +196,8 @@ class NqTask(finetuning.FinetuningTask):
         return decode.generate_predictions(outputs, self.config.decoding())
 
     def metrics(self, examples, predictions):
-        annotations = {example.example_id: example.annotations for example in examples}
-        return evaluate.metrics(annotations, predictions)
+        """`examples` is the annotations alone, by example id: see `gold.read_gold`."""
+        return evaluate.metrics(examples, predictions)
 
     def evaluate(self, predictions):
         # Without the pages; malformed lines are left out, as they are by preprocess.
@@ -205,13 +205,25 @@ class NqTask(finetuning.FinetuningTask):
             self.config.gold_file, skip=lambda line: logging.warning("Left out: %s", line)
         )
         predicted = self.decode(predictions, None)
+        _warn_of_unpredicted(annotations, predicted)
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)
         if self.config.curve_plot_file:
             verdicts = evaluate.verdicts(annotations, predicted)
             groups = [list(by_id.values()) for by_id in verdicts]
             curves.plot_curves(*groups, self.config.curve_plot_file)
-        return evaluate.metrics(annotations, predicted)
+        return self.metrics(annotations, predicted)
 
     def num_predictions(self, predictions):
         return len(predictions["predictions"])
+
+
+def _warn_of_unpredicted(annotations, predictions):
+    missing = set(annotations) - {entry["example_id"] for entry in predictions["predictions"]}
+    if missing:
+        logging.warning(
+            "%d of %d gold examples have no prediction and count as unanswered, such as %d.",
+            len(missing),
+            len(annotations),
+            min(missing),
+        )

@@ -207,21 +207,24 @@ def gold_of(entries):
     return {entry["example_id"]: raw_data.annotations_of(entry) for entry in entries}
 
 
+def verdicts_of(content):
+    """The gold annotations and, by kind of answer, the verdicts of a case's predictions."""
+    gold, kinds = gold_of(content["gold"]), ("long", "short")
+    flags = content["expected"].get("flags", {})
+    thresholds = {f"{kind}_threshold": flags.get(f"{kind}_non_null_threshold", 2) for kind in kinds}
+    verdicts = evaluate.verdicts(gold, content["predictions"], **thresholds)
+    return gold, dict(zip(kinds, verdicts, strict=True))
+
+
 def check_metrics(case):
     content = cases.load_json(TOPIC, case["file"])
-    expected, gold = content["expected"], gold_of(content["gold"])
+    expected = content["expected"]
+    if "raises" in expected:
+        with pytest.raises(ValueError):
+            verdicts_of(content)
+        return
+    gold, by_kind = verdicts_of(content)
     assert len(gold) == case["examples"]
-    thresholds = {
-        f"{kind}_threshold": expected["flags"][f"{kind}_non_null_threshold"]
-        for kind in ("long", "short")
-    }
-    by_kind = dict(
-        zip(
-            ("long", "short"),
-            evaluate.verdicts(gold, content["predictions"], **thresholds),
-            strict=True,
-        )
-    )
     per_example = {
         str(example_id): {kind: list(verdicts[example_id]) for kind, verdicts in by_kind.items()}
         for example_id in gold

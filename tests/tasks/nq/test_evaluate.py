@@ -60,6 +60,7 @@ class TestVerdicts:
             ([prediction(example_id=3)], "1 predictions are of examples that the gold file lacks"),
             ([{"example_id": 17}], "not in the official format.*`long_answer_score` must be there"),
             ([prediction(long_answer_score=None)], "`long_answer_score` must be there"),
+            ([prediction(long_answer_score=10**400)], "`long_answer_score`.* a number"),
             ([prediction(short_answers_score="high")], "`short_answers_score`.* a number"),
             ([prediction(short_answers_score=float("nan"))], "`short_answers_score`.* a number"),
             ([prediction(yes_no=None)], "not in the official format.*`yes_no_answer`"),
