@@ -14,10 +14,17 @@ Differences from the release (`release_compatible=True` repeats it):
   last one that is attended to. There it is the padding token behind it.
 - With `fixed_blocks` the type ids of the global tokens are those of the blocks. There they are
   those of another layout, and more than there are global tokens.
+- The short span reaches from the first short answer on the page to the last one. There it goes
+  from the first that is listed to the last that is listed, even backwards.
+- An answer's end in a word that the window's border cuts is labelled in the window with the word's
+  own first or last token. There any of its tokens will do.
+- A window shows some of the page. There the last one may not, if the stride is large.
+- Candidates are taken in the order of the page. There in that of the file (the same in true files).
 - A page without tokens in a candidate is an error, and so is a question without tokens.
 """
 
 import dataclasses
+import logging
 import random
 
 from . import layout, windows
@@ -35,6 +42,7 @@ __all__ = [
     "parse_example",
     "parse_line",
     "read_examples",
+    "read_good_examples",
     "read_lines",
 ]
 
@@ -67,6 +75,35 @@ def read_examples(path):
             yield parse_line(line)
         except ValueError as error:
             raise ValueError(f"{path}: example {number}: {error}") from error
+
+
+def read_good_examples(path, check):
+    """Yields the `NqExample`s that preprocess takes, and warns of those that it leaves out.
+
+    Args:
+        path: str. See `read_lines`.
+        check: function of an `NqExample` that raises a ValueError for one that cannot be used.
+
+    Raises:
+        ValueError: if none can be used; names the file, the first one, and what is wrong with it.
+    """
+    first_problem, num_read, num_left_out = None, 0, 0
+    for line in read_lines(path):
+        num_read += 1
+        try:
+            example = parse_line(line)
+            check(example)
+        except ValueError as error:
+            num_left_out += 1
+            first_problem = first_problem or f"example {num_read}: {error}"
+            logging.warning("Left out: %s: example %d: %s", path, num_read, error)
+            continue
+        yield example
+    if num_left_out == num_read:
+        problem = f"the first: {first_problem}" if num_read else "it is empty"
+        raise ValueError(f"{path}: the file holds no example that can be used, {problem}")
+    if num_left_out:
+        logging.warning("%s: %d of %d examples left out.", path, num_left_out, num_read)
 
 
 def make_windows(example, config, word_ids):

@@ -167,6 +167,31 @@ class TestReadLines:
         assert [example.example_id for example in read] == [17, 18]
         assert list(examples.read_examples(str(packed))) == read
 
+    def test_examples_of_no_use_may_be_left_out_with_a_warning(self, tmp_path, caplog):
+        def check(example):
+            if example.example_id == 18:
+                raise ValueError("example 18: too old")
+
+        raws = [raw_example(), [1], raw_example(example_id=18), raw_example(example_id=19)]
+        path = write_lines(tmp_path / "a.jsonl", *raws)
+        read = examples.read_good_examples(path, check)
+        assert [example.example_id for example in read] == [17, 19]
+        problems = [record.getMessage() for record in caplog.records]
+        assert problems[0].startswith(f"Left out: {path}: example 2: an example must be a JSON obj")
+        assert problems[1:] == [
+            f"Left out: {path}: example 3: example 18: too old",
+            f"{path}: 2 of 4 examples left out.",
+        ]
+
+    @pytest.mark.parametrize(
+        ("raws", "message"), [([], "it is empty"), ([[1], [2]], "the first: example 1: an example")]
+    )
+    def test_a_file_without_any_example_of_use_is_refused(self, tmp_path, raws, message):
+        path = write_lines(tmp_path / "a.jsonl", *raws)
+        message = f"a.jsonl: the file holds no example that can be used, {message}"
+        with pytest.raises(ValueError, match=message):
+            list(examples.read_good_examples(path, lambda example: None))
+
     def test_is_lazy(self, tmp_path):
         path = tmp_path / "a.jsonl"
         path.write_bytes(b"first\n" + b"second\n" * 100_000)

@@ -139,7 +139,7 @@ def test_a_small_model_learns_long_and_short_answers(trained):
     assert (trained["folder"] / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, capsys):
+def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, capsys, caplog):
     folder = trained["folder"]
     questions = folder / "questions.jsonl"
     with open(trained["dev"], encoding="utf-8") as file, questions.open("w") as unlabelled:
@@ -147,6 +147,9 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, 
             raw = json.loads(line)
             del raw["annotations"]
             unlabelled.write(json.dumps(raw) + "\n")
+        # What preprocess leaves out is left out.
+        no_candidates = {"example_id": 5, "long_answer_candidates": []}
+        unlabelled.write(json.dumps({**raw, **no_candidates}) + "\nnothing\n")
     wanted = ("answer_type_logits", "sa_start_pred")
     (export,) = (folder / "model" / "export").iterdir()
     record_file = folder / "dev-00000-of-00002.tfrecord"
@@ -167,6 +170,8 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, 
         scores = ("long_answer_score", "short_answers_score")
         for name in scores:
             assert answer[name] == pytest.approx(expected[example_id][name], abs=1e-3)
+    messages = [record.getMessage() for record in caplog.records]
+    assert f"{questions}: 2 of {NUM_DEV + 2} examples left out." in messages
     served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     assert [len(served[name]) for name in wanted] == [3, 3]
     assert len(served["answer_type_logits"][0]) == 5
