@@ -81,6 +81,14 @@ class TestRun:
             assert f"in.jsonl: element {number + 1}: " in statistics["bad_examples"][number]
             assert message in statistics["bad_examples"][number]
 
+    def test_repeated_top_level_candidates_are_a_bad_line_not_a_thousand_windows(self, options):
+        candidates = raw_example()["long_answer_candidates"]
+        repeated = raw_example(example_id=9, long_answer_candidates=candidates * 500)
+        (statistics,) = run(options(raw_example(), repeated))
+        assert (statistics["examples_bad"], statistics["examples_written"]) == (1, 2)
+        message = "long_answer_candidates[5]` overlaps long_answer_candidates[0], and both are `top"
+        assert message in statistics["bad_examples"][0]
+
     @pytest.mark.parametrize("lines", [(raw_example(), BAD), (b"{",)])
     def test_strict_or_nothing_left_fails_and_leaves_no_file(self, options, tmp_path, lines):
         with pytest.raises(preprocessing.BadExampleError, match=r"example 99|no example is left"):
