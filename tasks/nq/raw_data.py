@@ -148,10 +148,11 @@ def example_id_of(raw):
         ValueError: if it has no 64-bit integer `example_id`.
     """
     example_id = raw.get("example_id") if isinstance(raw, dict) else None
-    with contextlib.suppress(TypeError, ValueError):
-        number = int(example_id)
-        if not isinstance(example_id, bool | float) and -(2**63) <= number < 2**63:
-            return number
+    if is_int(example_id) or isinstance(example_id, str):
+        with contextlib.suppress(ValueError):
+            number = int(example_id)
+            if -(2**63) <= number < 2**63:
+                return number
     raise ValueError(
         f"an example must have a field `example_id`, a 64-bit integer. Received: {shown(raw)}"
     )

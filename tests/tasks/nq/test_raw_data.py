@@ -50,6 +50,9 @@ class TestParseExample:
         [
             ({"example_id": None}, "example_id"),
             ({"example_id": 2**63}, "64-bit"),
+            ({"example_id": float("inf")}, "64-bit"),
+            ({"example_id": True}, "64-bit"),
+            ({"example_id": "17a"}, "64-bit"),
             ({"question_text": "  "}, "example 17: field `question_text`.*not empty"),
             ({"document_text": ""}, "example 17: the page is empty"),
             ({"document_text": 3}, "field `document_text` must be a string"),
