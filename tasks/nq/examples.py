@@ -18,7 +18,8 @@ Differences from the release (`release_compatible=True` repeats it):
   from the first that is listed to the last that is listed, even backwards.
 - An answer's end in a word that the window's border cuts is labelled in the window with the word's
   own first or last token. There any of its tokens will do.
-- A window shows some of the page. There the last one may not, if the stride is large.
+- The windows show all of the page. There a stride that is larger than a window's part of the page
+  leaves out what is between two windows, and the last one may show nothing.
 - Candidates are taken in the order of the page. There in that of the file (the same in true files).
 - A page without tokens in a candidate is an error, and so is a question without tokens.
 """

@@ -28,11 +28,11 @@ class Window:
 
 
 def cut_windows(page, config):
-    """The windows of a page, each with some of its tokens; the last one reaches its end.
+    """The windows of a page, which show all of its tokens.
 
-    In the release a stride that is larger than a window's part of the page may end with a window
-    that shows nothing of it. The labels are those of the first annotation; training files have just
-    one.
+    In the release a stride that is larger than a window's part of the page leaves out what is
+    between two windows, and the last one may show nothing. The labels are those of the first
+    annotation; training files have just one.
 
     Args:
         page: a `Page` with tokens.
@@ -44,13 +44,12 @@ def cut_windows(page, config):
     # Beside the page there are CLS, the question, and SEP after either part.
     capacity = config.long_seq_length - len(page.input_question_ids) - 3
     num_tokens = len(page.token_ids)
-    num_strides = max(0, -(-(num_tokens - capacity) // config.stride))
+    stride = config.stride if config.release_compatible else min(config.stride, capacity)
+    num_strides = max(0, -(-(num_tokens - capacity) // stride))
     answer = page.answers[0] if page.answers else dataclasses.replace(NO_ANSWER, answer_type=-1)
     find = _ends_in_window if config.release_compatible else _ends_on_page
     windows = []
-    for first in range(0, num_strides * config.stride + 1, config.stride):
-        if first >= num_tokens and not config.release_compatible:
-            break
+    for first in range(0, num_strides * stride + 1, stride):
         end = min(first + capacity, num_tokens)
         ends = [find(page.token_pos, span, first, end) for span in (answer.long, answer.short)]
         answer_type = _window_type(answer, *ends, config)
