@@ -289,10 +289,7 @@ def _disjoint_in_order(starts, ends):
 
 
 def _joint_exhaustive(starts, ends, max_len, only_positive=False):
-    """The first of the best pairs; None where there is none.
-
-    `only_positive`: of starts and ends with positive scores.
-    """
+    """The first of the best pairs (with positive scores), None where there is none."""
     fits = _is_span(starts.words[:, np.newaxis], ends.words, max_len)  # [starts, ends]
     if only_positive:
         fits &= (starts.scores[:, np.newaxis] > 0) & (ends.scores > 0)

@@ -46,7 +46,6 @@ class Page:
         candidate_ids: list of int [num_tokens]. The top-level candidate around each token.
         candidate_words: dict of int to (int, int). First and last word with a token, of each
             candidate in `candidate_ids`.
-        candidates: tuple of `Candidate`, also those within others.
         answers: tuple of `Answer`, one for each annotation.
     """
 
@@ -57,7 +56,6 @@ class Page:
     token_pos: list
     candidate_ids: list
     candidate_words: dict
-    candidates: tuple
     answers: tuple
 
 
@@ -107,7 +105,6 @@ def make_page(example, config, word_ids):
         token_pos=token_pos,
         candidate_ids=candidate_ids,
         candidate_words=candidate_words,
-        candidates=example.candidates,
         answers=tuple(_answer(annotation, config) for annotation in example.annotations),
     )
 
@@ -125,16 +122,13 @@ def _html_token_id(word, config):
 
 
 def _answer(annotation, config):
-    short, has_long = (
-        _short_span(annotation.short_answers, config),
-        annotation.long_answer.start >= 0,
-    )
+    short = _short_span(annotation.short_answers, config)
     if annotation.yes_no != "NONE":
         answer_type = annotation.yes_no.lower()
     elif short != NO_SPAN:
         answer_type = "short"
     else:
-        answer_type = "long" if has_long else "none"
+        answer_type = "long" if annotation.long_answer.start >= 0 else "none"
     if short == NO_SPAN and config.predict_la_when_no_sa:
         short = annotation.long_answer
     return Answer(annotation.long_answer, short, ANSWER_TYPES[answer_type])
