@@ -6,6 +6,7 @@ No TensorFlow is needed for local files.
 import contextlib
 import gzip
 import json
+import logging
 import re
 import zlib
 
@@ -14,6 +15,7 @@ import ijson
 __all__ = [
     "by_id",
     "check_utf8",
+    "keep_good",
     "load_json_line",
     "open_bytes",
     "read_json_values",
@@ -21,6 +23,7 @@ __all__ = [
 ]
 
 _WHITE_SPACE = re.compile(r"\s*")
+_MAX_SKIPPED_NAMED = 20
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
@@ -92,6 +95,39 @@ def load_json_line(line):
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
+
+
+def keep_good(path, raws, parse, *, noun="examples"):
+    """Yields what can be used of a file, and warns of the rest, which preprocessing skips as well.
+
+    Args:
+        path: str. For the messages.
+        raws: iterable over what is in the file.
+        parse: function of one of them to what is yielded; a ValueError, which names the place in
+            the file, means that it cannot be used.
+        noun: str. What they are called in messages.
+
+    Raises:
+        ValueError: if nothing can be used; names the file, and what is wrong with the first one.
+    """
+    num_read, num_skipped, first = 0, 0, None
+    for raw in raws:
+        num_read += 1
+        try:
+            good = parse(raw)
+        except ValueError as error:
+            num_skipped += 1
+            first = first or error
+            if num_skipped <= _MAX_SKIPPED_NAMED:
+                logging.warning("skipped %s: %s", path, error)
+            continue
+        yield good
+    if not num_read:
+        raise ValueError(f"{path}: the file holds no {noun}")
+    if num_skipped == num_read:
+        raise ValueError(f"{path}: none of the {num_read} {noun} can be used, the first: {first}")
+    if num_skipped:
+        logging.warning("%s: %d of %d %s skipped", path, num_skipped, num_read, noun)
 
 
 def read_json_values(path):

@@ -25,8 +25,9 @@ Differences from the release (`release_compatible=True` repeats it):
 """
 
 import dataclasses
-import logging
 import random
+
+from etcmodel.preprocessing import raw_files
 
 from . import layout, windows
 from .config import NqInputConfig
@@ -88,23 +89,17 @@ def read_good_examples(path, check):
     Raises:
         ValueError: if none can be used; names the file, the first one, and what is wrong with it.
     """
-    first_problem, num_read, num_left_out = None, 0, 0
-    for line in read_lines(path):
-        num_read += 1
+
+    def checked(numbered):
+        number, line = numbered
         try:
             example = parse_line(line)
             check(example)
         except ValueError as error:
-            num_left_out += 1
-            first_problem = first_problem or f"example {num_read}: {error}"
-            logging.warning("Left out: %s: example %d: %s", path, num_read, error)
-            continue
-        yield example
-    if num_left_out == num_read:
-        problem = f"the first: {first_problem}" if num_read else "it is empty"
-        raise ValueError(f"{path}: the file holds no example that can be used, {problem}")
-    if num_left_out:
-        logging.warning("%s: %d of %d examples left out.", path, num_left_out, num_read)
+            raise ValueError(f"example {number}: {error}") from error
+        return example
+
+    return raw_files.keep_good(path, enumerate(read_lines(path), start=1), checked)
 
 
 def make_windows(example, config, word_ids):

@@ -202,7 +202,7 @@ class NqTask(finetuning.FinetuningTask):
     def evaluate(self, predictions):
         # Without the pages; malformed lines are left out, as they are by preprocess.
         annotations = gold.read_gold(
-            self.config.gold_file, skip=lambda line: logging.warning("Left out: %s", line)
+            self.config.gold_file, skip=lambda line: logging.warning("skipped %s", line)
         )
         predicted = self.decode(predictions, None)
         _warn_of_unpredicted(annotations, predicted)

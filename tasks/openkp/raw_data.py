@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import logging
 
 from etcmodel.preprocessing import raw_files
 
@@ -16,8 +15,6 @@ __all__ = [
     "read_good_examples",
     "read_lines",
 ]
-
-_MAX_REFUSED_NAMED = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,24 +97,14 @@ def read_good_examples(path, check):
     Raises:
         ValueError: if no page is good; names the file, the first line, and what is wrong with it.
     """
-    num_good, num_refused, first = 0, 0, None
-    for raw in read_lines(path):
-        try:
-            example = parse_line(raw)
-            with _naming_line(raw):
-                check(example)
-        except ValueError as error:
-            num_refused += 1
-            first = first or error
-            if num_refused <= _MAX_REFUSED_NAMED:
-                logging.warning("skipped %s: %s", path, error)
-            continue
-        num_good += 1
-        yield example
-    if num_refused and not num_good:
-        raise ValueError(f"{path}: none of the {num_refused} pages can be used, the first: {first}")
-    if num_refused:
-        logging.warning("%s: %d of %d pages skipped", path, num_refused, num_good + num_refused)
+
+    def checked(raw):
+        example = parse_line(raw)
+        with _naming_line(raw):
+            check(example)
+        return example
+
+    return raw_files.keep_good(path, read_lines(path), checked, noun="pages")
 
 
 def parse_example(raw):

@@ -180,19 +180,22 @@ class TestReadLines:
         read = examples.read_good_examples(path, check)
         assert [example.example_id for example in read] == [17, 19]
         problems = [record.getMessage() for record in caplog.records]
-        assert problems[0].startswith(f"Left out: {path}: example 2: an example must be a JSON obj")
+        assert problems[0].startswith(f"skipped {path}: example 2: an example must be a JSON obj")
         assert problems[1:] == [
-            f"Left out: {path}: example 3: example 18: too old",
-            f"{path}: 2 of 4 examples left out.",
+            f"skipped {path}: example 3: example 18: too old",
+            f"{path}: 2 of 4 examples skipped",
         ]
 
     @pytest.mark.parametrize(
-        ("raws", "message"), [([], "it is empty"), ([[1], [2]], "the first: example 1: an example")]
+        ("raws", "message"),
+        [
+            ([], "the file holds no examples"),
+            ([[1], [2]], "none of the 2 examples can be used, the first: example 1: an example"),
+        ],
     )
     def test_a_file_without_any_example_of_use_is_refused(self, tmp_path, raws, message):
         path = write_lines(tmp_path / "a.jsonl", *raws)
-        message = f"a.jsonl: the file holds no example that can be used, {message}"
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"a.jsonl: {message}"):
             list(examples.read_good_examples(path, lambda example: None))
 
     def test_is_lazy(self, tmp_path):

@@ -171,7 +171,7 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, 
         for name in scores:
             assert answer[name] == pytest.approx(expected[example_id][name], abs=1e-3)
     messages = [record.getMessage() for record in caplog.records]
-    assert f"{questions}: 2 of {NUM_DEV + 2} examples left out." in messages
+    assert f"{questions}: 2 of {NUM_DEV + 2} examples skipped" in messages
     served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     assert [len(served[name]) for name in wanted] == [3, 3]
     assert len(served["answer_type_logits"][0]) == 5
