@@ -114,6 +114,7 @@ def _assert_shape(name, axes, wanted, found, asserts):
 
 def _wish(name, axes, sizes):
     """Such as "`token_ids` must have shape [batch, long_len], here [2, long_len]"."""
+    axes = [axis.replace("?", " or 1") for axis in axes]
     wish = f"`{name}` must have shape [{', '.join(axes)}]"
     if not any(isinstance(size, int) for size in sizes):
         return wish
