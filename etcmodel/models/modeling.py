@@ -170,9 +170,9 @@ class EtcModel(tf_keras.layers.Layer):
         global_token_ids: int [batch, global_len].
         segment_ids: int [batch, long_len]; by default 1.
         global_segment_ids: int [batch, global_len]; by default 0.
-        position_ids: int [batch, long_len]; by default 0, 1, 2 … Only with
+        position_ids: int [batch or 1, long_len]; by default 0, 1, 2 … Only with
             `max_absolute_position_embeddings`.
-        global_position_ids: int [batch, global_len]; likewise.
+        global_position_ids: int [batch or 1, global_len]; likewise.
         l2l_att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None. For this
             and the next seven see `input_utils.make_global_local_transformer_side_inputs`.
         g2g_att_mask: 0/1 int or bool [batch, global_len, global_len], or None.
