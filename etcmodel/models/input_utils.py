@@ -40,7 +40,8 @@ def make_structure(
     Args:
         long_breakpoints: int [batch, long_len]. 1 at the last long token of each example.
         global_breakpoints: int [batch, global_len]. 1 at the last global token of each example.
-        sentence_ids: int [batch, long_len]. Index of the global token of each token's sentence.
+        sentence_ids: int [batch, long_len]. Index of the global token of each token's sentence, or
+            -1. `EtcModel` refuses other indices without a global token.
         relative_pos_max_distance: int. 0 for no labels.
         use_hard_g2l_mask: bool. Global tokens see only the long tokens of their sentence.
         use_hard_l2g_mask: bool. Long tokens see only the global token of their sentence.

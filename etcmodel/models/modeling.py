@@ -15,6 +15,7 @@ from etcmodel.layers import (
     RecomputingDropout,
     helpers,
 )
+from etcmodel.models import input_checks
 
 __all__ = ["EtcConfig", "EtcModel"]
 
@@ -169,9 +170,9 @@ class EtcModel(tf_keras.layers.Layer):
         global_token_ids: int [batch, global_len].
         segment_ids: int [batch, long_len]; by default 1.
         global_segment_ids: int [batch, global_len]; by default 0.
-        position_ids: int [batch, long_len]; by default 0, 1, 2 … Only with
+        position_ids: int [batch or 1, long_len]; by default 0, 1, 2 … Only with
             `max_absolute_position_embeddings`.
-        global_position_ids: int [batch, global_len]; likewise.
+        global_position_ids: int [batch or 1, global_len]; likewise.
         l2l_att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None. For this
             and the next seven see `input_utils.make_global_local_transformer_side_inputs`.
         g2g_att_mask: 0/1 int or bool [batch, global_len, global_len], or None.
@@ -191,8 +192,13 @@ class EtcModel(tf_keras.layers.Layer):
         (long_output, global_output): float [batch, long_len, hidden_size] and
         [batch, global_len, hidden_size].
     Raises:
-        ValueError: if the config cannot be (`EtcConfig.check`), or positions are given without
-            tables for them.
+        ValueError: if the config cannot be (`EtcConfig.check`); if positions are given without
+            tables for them, or inputs do not fit each other or the model (see
+            `input_checks.checked`, also for what graphs raise).
+
+    Without masks, labels and structure the input is a bag of words, as in the authors' release: all
+    may attend to all within reach, padding too, and no token knows its place. The first such call
+    of a model without position tables logs a warning.
     """
 
     def __init__(
@@ -210,6 +216,7 @@ class EtcModel(tf_keras.layers.Layer):
         self.is_training = is_training
         self.use_one_hot_embeddings = use_one_hot_embeddings
         self.use_one_hot_relative_embeddings = use_one_hot_relative_embeddings
+        self._has_warned = False
         self._make_embeddings()
         self.global_local_transformer_layers = self._make_transformer()
 
@@ -319,23 +326,46 @@ class EtcModel(tf_keras.layers.Layer):
     ):
         if self.is_training is not None:
             training = self.is_training and (training is None or training)
-        if segment_ids is None:
-            segment_ids = tf.ones_like(token_ids)
-        if global_segment_ids is None:
-            global_segment_ids = tf.zeros_like(global_token_ids)
+        side_inputs = {
+            "l2l_att_mask": l2l_att_mask,
+            "g2g_att_mask": g2g_att_mask,
+            "l2g_att_mask": l2g_att_mask,
+            "g2l_att_mask": g2l_att_mask,
+            "l2l_relative_att_ids": l2l_relative_att_ids,
+            "g2g_relative_att_ids": g2g_relative_att_ids,
+            "l2g_relative_att_ids": l2g_relative_att_ids,
+            "g2l_relative_att_ids": g2l_relative_att_ids,
+        }
+        inputs = {
+            "token_ids": token_ids,
+            "global_token_ids": global_token_ids,
+            "segment_ids": segment_ids,
+            "global_segment_ids": global_segment_ids,
+            "position_ids": position_ids,
+            "global_position_ids": global_position_ids,
+            "long_embedding_adder": long_embedding_adder,
+            "global_embedding_adder": global_embedding_adder,
+            **side_inputs,
+        }
+        inputs, structure = input_checks.checked(self.config, inputs, structure)
+        side_inputs = {name: inputs[name] for name in side_inputs}
+        if structure is None and all(x is None for x in side_inputs.values()):
+            self._warn_of_bag_of_words()
         long_embeddings = self._embed(
-            token_ids,
-            segment_ids,
-            position_ids,
-            long_embedding_adder,
+            inputs["token_ids"],
+            inputs["segment_ids"],
+            inputs["position_ids"],
+            inputs["long_embedding_adder"],
             self.position_emb_lookup_long,
+            default_segment=1,
         )
         global_embeddings = self._embed(
-            global_token_ids,
-            global_segment_ids,
-            global_position_ids,
-            global_embedding_adder,
+            inputs["global_token_ids"],
+            inputs["global_segment_ids"],
+            inputs["global_position_ids"],
+            inputs["global_embedding_adder"],
             self.position_emb_lookup_global,
+            default_segment=0,
         )
         long_embeddings = self.embedding_dropout(
             self.long_emb_layer_norm(long_embeddings), training=training
@@ -346,26 +376,23 @@ class EtcModel(tf_keras.layers.Layer):
         long_output, global_output = self.global_local_transformer_layers(
             long_embeddings,
             global_embeddings,
-            l2l_att_mask=l2l_att_mask,
-            g2g_att_mask=g2g_att_mask,
-            l2g_att_mask=l2g_att_mask,
-            g2l_att_mask=g2l_att_mask,
-            l2l_relative_att_ids=l2l_relative_att_ids,
-            g2g_relative_att_ids=g2g_relative_att_ids,
-            l2g_relative_att_ids=l2g_relative_att_ids,
-            g2l_relative_att_ids=g2l_relative_att_ids,
+            **side_inputs,
             structure=structure,
             att_implementation=att_implementation,
             training=training,
         )
         return long_output, global_output
 
-    def _embed(self, token_ids, segment_ids, position_ids, adder, position_lookup):
+    def _warn_of_bag_of_words(self):
+        """Once, if the model has no absolute positions, which make it more than that."""
+        if not self._has_warned and not self.config.max_absolute_position_embeddings:
+            self._has_warned = True
+            input_checks.warn_of_bag_of_words(self.name)
+
+    def _embed(self, token_ids, segment_ids, position_ids, adder, position_lookup, default_segment):
         """Sum of the embeddings: float [batch, len, hidden_size]."""
-        if position_ids is not None and position_lookup is None:
-            raise ValueError(
-                "Position ids need `max_absolute_position_embeddings` above 0 in the config."
-            )
+        if segment_ids is None:
+            segment_ids = tf.fill(tf.shape(token_ids), default_segment)
         embeddings = self.token_emb_lookup(token_ids) + self.segment_emb_lookup(segment_ids)
         if position_lookup is not None:
             if position_ids is None:

@@ -19,6 +19,16 @@ from etcmodel.ops import windows
 __all__ = ["GlobalLocalStructure", "KeyRules"]
 
 
+_AXES = {
+    "long_segment_ids": "batch long_len",
+    "long_example_ids": "batch long_len",
+    "global_example_ids": "batch global_len",
+    "global_segment_ids": "batch global_len",
+    "ignore_hard_g2l_mask": "batch? global_len",
+    "ignore_hard_l2g_mask": "batch? long_len",
+}
+
+
 class KeyRules(NamedTuple):
     """Masks and the label spread (or None) of one kind of keys."""
 
@@ -35,13 +45,15 @@ class GlobalLocalStructure(NamedTuple):
             tokens one another, within an example.
         global_example_ids: [batch, global_len].
         links: tuple of [batch, long_len]. Indices of global tokens that each long token is linked
-            to, such as that of its sentence; others (-1) link nothing.
+            to, such as that of its sentence; -1 for none. `EtcModel` refuses any other index that
+            is none of a global token (see `input_checks`), which the functions here and code
+            compiled by XLA do not: there it links nothing.
         label_links: tuple of [batch, long_len]. Further links, which hard masks do not follow.
         global_segment_ids: [batch, global_len] or None. Global tokens of different segments get one
             label instead of a position.
-        ignore_hard_g2l_mask: bool or 0/1 int [batch, global_len] or None. Global tokens that see
-            long tokens not linked to them even so.
-        ignore_hard_l2g_mask: bool or 0/1 int [batch, long_len] or None. Likewise.
+        ignore_hard_g2l_mask: bool or 0/1 int [batch or 1, global_len] or None. Global tokens that
+            see long tokens not linked to them even so.
+        ignore_hard_l2g_mask: bool or 0/1 int [batch or 1, long_len] or None. Likewise.
         max_distance: int. Relative positions are clipped here; 0 for no labels.
         use_hard_g2l_mask: bool. Global tokens see only the long tokens that are linked to them.
         use_hard_l2g_mask: bool. Long tokens see only the global tokens that they are linked to.
@@ -58,6 +70,17 @@ class GlobalLocalStructure(NamedTuple):
     max_distance: int = 0
     use_hard_g2l_mask: bool = False
     use_hard_l2g_mask: bool = False
+
+    def tensors_and_axes(self):
+        """Tensors and their axes by name, as `argument_checks.check_shapes` takes them."""
+        tensors = {name: getattr(self, name) for name in _AXES}
+        axes = dict(_AXES)
+        for field in ("links", "label_links"):
+            for number, ids in enumerate(getattr(self, field)):
+                tensors[f"{field}[{number}]"], axes[f"{field}[{number}]"] = ids, "batch long_len"
+        return tuple(
+            {f"structure.{name}": x for name, x in named.items()} for named in (tensors, axes)
+        )
 
     def l2l(self, layout):
         """`KeyRules` of long queries in a layout with windows, and long keys."""

@@ -1,6 +1,7 @@
 """What a run tells while it goes: a line for people, JSON lines for programs."""
 
 import json
+import math
 import os
 import sys
 import time
@@ -56,7 +57,7 @@ class ProgressLine:
         line = format_progress(
             step=step,
             num_steps=self._num_steps,
-            loss=metrics["loss"],
+            loss=metrics.get("loss", math.nan),  # Left out where no step's was finite.
             learning_rate=metrics["learning_rate"],
             examples_per_second=rate,
             seconds_left=(self._num_steps - step) * self._batch_size / rate,

@@ -1,5 +1,11 @@
-"""The inner loop of training: steps under a strategy, with their mean metrics."""
+"""The inner loop of training: steps under a strategy, with their mean metrics.
 
+With a scaled loss (float16) the optimizer skips a step whose gradients are not finite and halves
+the scale, down to 1; metrics that such a step has made infinite are left out of the means. A step
+that is not finite without a scale that could be lowered stops the run.
+"""
+
+import math
 import time
 
 import orbit
@@ -17,7 +23,7 @@ _NONE_YET = -1
 
 
 class NonFiniteLossError(ArithmeticError):
-    """The loss became infinite or not a number."""
+    """The loss, or its gradient, became infinite or not a number."""
 
 
 class Trainer(orbit.StandardTrainer):
@@ -42,8 +48,11 @@ class Trainer(orbit.StandardTrainer):
     def __init__(self, *, task, model, optimizer, config, strategy, global_step):
         self._task, self._model, self._optimizer = task, model, optimizer
         self._config, self._strategy, self._global_step = config, strategy, global_step
-        self._sums = {}  # Metric name -> variable; filled when the first step is traced.
+        # Metric name -> variables (sum, number of finite values); filled when the first step is
+        # traced.
+        self._sums = {}
         self._first_bad_step = self._host_variable(_NONE_YET, tf.int64)
+        self._first_bad_loss = self._host_variable(0.0, tf.float32)
         self._check_batch_size()
         super().__init__(orbit.utils.make_distributed_dataset(strategy, self._dataset))
 
@@ -70,17 +79,23 @@ class Trainer(orbit.StandardTrainer):
     def train_loop_begin(self):
         """Starts new means."""
         self._start = time.monotonic(), int(self._global_step.numpy())
-        for total in self._sums.values():
+        for total, count in self._sums.values():
             total.assign(0.0)
+            count.assign(0.0)
 
     def train_step(self, iterator):
         """One step on all devices."""
+        # Read before the step, which may lower it.
+        loss_scale = self._optimizer.loss_scale if self._scales_loss else tf.constant(1.0)
         metrics = self._strategy.run(self._replica_step, args=(next(iterator),))
         mean = tf.distribute.ReduceOp.MEAN
         metrics = {k: self._strategy.reduce(mean, v, axis=None) for k, v in metrics.items()}
-        self._note_bad_step(metrics["loss"])
+        self._note_bad_step(metrics["loss"], metrics["gradient_norm"], loss_scale)
         for name, value in metrics.items():
-            self._sum_of(name).assign_add(value)
+            is_finite = tf.math.is_finite(value)
+            total, count = self._sum_of(name)
+            total.assign_add(tf.where(is_finite, value, 0.0))
+            count.assign_add(tf.cast(is_finite, tf.float32))
         self._global_step.assign_add(1)
 
     def train_loop_end(self):
@@ -88,19 +103,24 @@ class Trainer(orbit.StandardTrainer):
 
         Returns:
             Dict of floats: the parts of the loss, "gradient_norm" (before clipping),
-            "learning_rate" (of the last step) and "examples_per_second".
+            "learning_rate" (of the last step) and "examples_per_second". What was finite in no
+            step of the loop is left out.
         Raises:
-            NonFiniteLossError: if the loss of a step was not finite.
+            NonFiniteLossError: if the loss or the gradient of a step was not finite, other than
+                by the scale of the loss.
         """
         if (bad_step := int(self._first_bad_step.numpy())) != _NONE_YET:
+            is_loss = not math.isfinite(self._first_bad_loss.numpy())
             raise NonFiniteLossError(
-                f"The loss of step {bad_step + 1} is not finite; nothing was saved since the last "
-                "checkpoint. A lower learning_rate or a longer warm-up may help."
+                f"The {'loss' if is_loss else 'gradient'} of step {bad_step + 1} is not finite; "
+                "nothing was saved since the last checkpoint. A lower learning_rate or a longer "
+                "warm-up may help."
             )
         start_time, start_step = self._start
         num_steps = int(self._global_step.numpy()) - start_step
         seconds = time.monotonic() - start_time
-        metrics = {name: float(total.numpy()) / num_steps for name, total in self._sums.items()}
+        sums = {name: [float(x.numpy()) for x in pair] for name, pair in self._sums.items()}
+        metrics = {name: total / count for name, (total, count) in sums.items() if count}
         metrics["learning_rate"] = self._last_learning_rate()
         metrics["examples_per_second"] = num_steps * self._config.train_batch_size / seconds
         return metrics
@@ -150,18 +170,18 @@ class Trainer(orbit.StandardTrainer):
     def _scales_loss(self):
         return isinstance(self._optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
 
-    def _note_bad_step(self, loss):
-        is_bad = ~tf.math.is_finite(loss)
-        if self._scales_loss:
-            # The optimizer skips such steps and lowers the scale, until it cannot any more.
-            is_bad &= self._optimizer.loss_scale <= 1.0
+    def _note_bad_step(self, loss, gradient_norm, loss_scale):
+        is_bad = ~(tf.math.is_finite(loss) & tf.math.is_finite(gradient_norm))
+        # Above 1 the optimizer skips the step and lowers the scale.
+        is_bad &= loss_scale <= 1.0
         is_first = is_bad & (self._first_bad_step == _NONE_YET)
+        self._first_bad_loss.assign(tf.where(is_first, loss, self._first_bad_loss))
         self._first_bad_step.assign(tf.where(is_first, self._global_step, self._first_bad_step))
 
     def _sum_of(self, name):
         if name not in self._sums:
             with tf.init_scope():
-                self._sums[name] = self._host_variable(0.0, tf.float32)
+                self._sums[name] = [self._host_variable(0.0, tf.float32) for _ in range(2)]
         return self._sums[name]
 
     def _host_variable(self, value, dtype):

@@ -7,8 +7,26 @@ from etcmodel import tensor_utils
 from etcmodel.layers import helpers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention, QkvRelativeLocalAttention
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
+from etcmodel.ops import argument_checks
 
-__all__ = ["FusedGlobalLocalAttention"]
+__all__ = ["SIDE_INPUT_AXES", "WINDOW", "FusedGlobalLocalAttention"]
+
+WINDOW = "2*local_radius+1"
+SIDE_INPUT_AXES = {
+    "l2l_att_mask": f"batch long_len {WINDOW}",
+    "g2g_att_mask": "batch global_len global_len",
+    "l2g_att_mask": "batch long_len global_len",
+    "g2l_att_mask": "batch global_len long_len",
+    "l2l_relative_att_ids": f"batch long_len {WINDOW}",
+    "g2g_relative_att_ids": "batch global_len global_len",
+    "l2g_relative_att_ids": "batch long_len global_len",
+    "g2l_relative_att_ids": "batch global_len long_len",
+}
+_AXES = {
+    "long_input": "batch long_len long_hidden_size",
+    "global_input": "batch global_len global_hidden_size",
+    **SIDE_INPUT_AXES,
+}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -54,7 +72,7 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         [long_output, global_output], shaped as the inputs.
     Raises:
         ValueError: if sizes do not allow what is to be shared, or are no multiple of the heads; if
-            a structure is given together with masks or labels.
+            a structure is given together with masks or labels, or shapes do not fit.
     """
 
     def __init__(
@@ -220,6 +238,19 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         att_implementation="auto",
         training=None,
     ):
+        inputs = {
+            "long_input": long_input,
+            "global_input": global_input,
+            "l2l_att_mask": l2l_att_mask,
+            "g2g_att_mask": g2g_att_mask,
+            "l2g_att_mask": l2g_att_mask,
+            "g2l_att_mask": g2l_att_mask,
+            "l2l_relative_att_ids": l2l_relative_att_ids,
+            "g2g_relative_att_ids": g2g_relative_att_ids,
+            "l2g_relative_att_ids": l2g_relative_att_ids,
+            "g2l_relative_att_ids": g2l_relative_att_ids,
+        }
+        self._check_inputs(inputs, structure)
         long_input, global_input = helpers.cast_all(self, long_input, global_input)
         long_queries = self.long_query_projection(long_input)
         l2l = (self.l2l_key_projection(long_input), self.l2l_value_projection(long_input))
@@ -228,11 +259,6 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g = (self.g2g_key_projection(global_input), self.g2g_value_projection(global_input))
         g2l = (self.g2l_key_projection(long_input), self.g2l_value_projection(long_input))
         if structure is not None:
-            dense = (l2l_att_mask, g2g_att_mask, l2g_att_mask, g2l_att_mask)
-            dense += (l2l_relative_att_ids, g2g_relative_att_ids)
-            dense += (l2g_relative_att_ids, g2l_relative_att_ids)
-            if any(x is not None for x in dense):
-                raise ValueError("Give `structure`, or masks and relative labels, not both.")
             long_att = self.long_qkv_attention.attend_by_structure(
                 long_queries, l2l, l2g, structure, att_implementation, training
             )
@@ -265,6 +291,25 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
             self.long_output_projection(tensor_utils.flatten_dims(long_att, first_dim=-2)),
             self.global_output_projection(tensor_utils.flatten_dims(global_att, first_dim=-2)),
         ]
+
+    def _check_inputs(self, inputs, structure):
+        sizes = {
+            "long_hidden_size": self.long_hidden_size,
+            "global_hidden_size": self.global_hidden_size,
+            WINDOW: 2 * self.local_radius + 1,
+        }
+        sizes = argument_checks.check_shapes(inputs, _AXES, sizes)
+        if structure is None:
+            return
+        if any(inputs[name] is not None for name in SIDE_INPUT_AXES):
+            raise ValueError("Give `structure`, or masks and relative labels, not both.")
+        argument_checks.check_shapes(*structure.tensors_and_axes(), sizes)
+        num_labels = 2 * structure.max_distance + 4 if structure.max_distance else 0
+        if self.relative_vocab_size is not None and self.relative_vocab_size < num_labels:
+            argument_checks.fail(
+                f"`structure.max_distance` {structure.max_distance} needs a `relative_vocab_size` "
+                f"of at least {num_labels}. Received: {self.relative_vocab_size}"
+            )
 
     def get_config(self):
         return {

@@ -4,12 +4,33 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import helpers
+from etcmodel.ops import argument_checks
 from etcmodel.ops import attention as attention_ops
 
 __all__ = ["QkvRelativeAttention", "QkvRelativeLocalAttention"]
 
 # Standard deviation of fresh label embeddings: they are added to keys, not to hidden states.
 RELATIVE_INITIALIZER_RANGE = 0.5
+
+_WINDOW = "2*local_radius+1"
+_FULL_AXES = {
+    "queries": "batch query_len num_heads size_per_head",
+    "keys": "batch key_len num_heads size_per_head",
+    "values": "batch key_len num_heads value_size_per_head",
+    "att_mask": "batch? query_len key_len",
+    "relative_att_ids": "batch query_len key_len",
+}
+_LOCAL_AXES = {
+    "queries": "batch long_len num_heads size_per_head",
+    "keys": "batch long_len num_heads size_per_head",
+    "values": "batch long_len num_heads value_size_per_head",
+    "att_mask": f"batch? long_len {_WINDOW}",
+    "relative_att_ids": f"batch long_len {_WINDOW}",
+    "side_keys": "batch side_len num_heads size_per_head",
+    "side_values": "batch side_len num_heads value_size_per_head",
+    "side_att_mask": "batch? long_len side_len",
+    "side_relative_att_ids": "batch long_len side_len",
+}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -26,13 +47,13 @@ class QkvRelativeAttention(tf_keras.layers.Layer):
         queries: float [batch, query_len, num_heads, size_per_head].
         keys: float [batch, key_len, num_heads, size_per_head].
         values: float [batch, key_len, num_heads, value_size_per_head].
-        att_mask: 0/1 int or bool [batch, query_len, key_len], or None.
+        att_mask: 0/1 int or bool [batch or 1, query_len, key_len], or None.
         relative_att_ids: int [batch, query_len, key_len], or None.
         training: bool.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if labels are given without `relative_vocab_size`.
+        ValueError: if labels are given without `relative_vocab_size`, or shapes do not fit.
     """
 
     def __init__(
@@ -84,6 +105,14 @@ class QkvRelativeAttention(tf_keras.layers.Layer):
         return self.att_dropout_prob if training else 0.0
 
     def call(self, queries, keys, values, att_mask=None, relative_att_ids=None, training=None):
+        inputs = {
+            "queries": queries,
+            "keys": keys,
+            "values": values,
+            "att_mask": att_mask,
+            "relative_att_ids": relative_att_ids,
+        }
+        argument_checks.check_shapes(inputs, _FULL_AXES)
         return attention_ops.attend(
             *helpers.cast_all(self, queries, keys, values),
             att_mask=att_mask,
@@ -140,19 +169,19 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
         queries: float [batch, long_len, num_heads, size_per_head].
         keys: float [batch, long_len, num_heads, size_per_head].
         values: float [batch, long_len, num_heads, value_size_per_head].
-        att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None.
+        att_mask: 0/1 int or bool [batch or 1, long_len, 2 * local_radius + 1], or None.
         relative_att_ids: int [batch, long_len, 2 * local_radius + 1], or None.
         side_keys: float [batch, side_len, num_heads, size_per_head], or None.
         side_values: float [batch, side_len, num_heads, value_size_per_head], or None.
-        side_att_mask: 0/1 int or bool [batch, long_len, side_len], or None.
+        side_att_mask: 0/1 int or bool [batch or 1, long_len, side_len], or None.
         side_relative_att_ids: int [batch, long_len, side_len], or None.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         training: bool.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if `local_radius` is below 1, only one of side keys and values is given, or
-            `att_implementation` is unknown.
+        ValueError: if `local_radius` is below 1, only one of side keys and values is given, shapes
+            do not fit, or `att_implementation` is unknown.
     """
 
     def __init__(
@@ -195,6 +224,18 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
         att_implementation="auto",
         training=None,
     ):
+        inputs = {
+            "queries": queries,
+            "keys": keys,
+            "values": values,
+            "att_mask": att_mask,
+            "relative_att_ids": relative_att_ids,
+            "side_keys": side_keys,
+            "side_values": side_values,
+            "side_att_mask": side_att_mask,
+            "side_relative_att_ids": side_relative_att_ids,
+        }
+        argument_checks.check_shapes(inputs, _LOCAL_AXES, {_WINDOW: 2 * self.local_radius + 1})
         side = None
         if (side_keys is None) != (side_values is None):
             raise ValueError("Give both `side_keys` and `side_values`, or neither.")

@@ -6,8 +6,16 @@ import tf_keras
 from etcmodel import tensor_utils
 from etcmodel.layers import helpers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention
+from etcmodel.ops import argument_checks
 
 __all__ = ["ProjectAttentionHeads", "RelativeAttention"]
+
+_AXES = {
+    "from_seq": "batch from_len from_size",
+    "to_seq": "batch to_len to_size",
+    "att_mask": "batch? from_len to_len",
+    "relative_att_ids": "batch from_len to_len",
+}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -88,13 +96,13 @@ class RelativeAttention(tf_keras.layers.Layer):
     Call args:
         from_seq: float [batch, from_len, from_size].
         to_seq: float [batch, to_len, to_size]; by default `from_seq`.
-        att_mask: 0/1 int or bool [batch, from_len, to_len], or None.
+        att_mask: 0/1 int or bool [batch or 1, from_len, to_len], or None.
         relative_att_ids: int [batch, from_len, to_len], or None.
         training: bool.
     Returns:
         float [batch, from_len, hidden_size].
     Raises:
-        ValueError: if a size is not a multiple of `num_heads`.
+        ValueError: if a size is not a multiple of `num_heads`, or shapes do not fit.
     """
 
     def __init__(
@@ -165,7 +173,15 @@ class RelativeAttention(tf_keras.layers.Layer):
         super().build(from_shape)
 
     def call(self, from_seq, to_seq=None, att_mask=None, relative_att_ids=None, training=None):
-        from_seq, to_seq = helpers.cast_all(self, from_seq, from_seq if to_seq is None else to_seq)
+        to_seq = from_seq if to_seq is None else to_seq
+        inputs = {
+            "from_seq": from_seq,
+            "to_seq": to_seq,
+            "att_mask": att_mask,
+            "relative_att_ids": relative_att_ids,
+        }
+        argument_checks.check_shapes(inputs, _AXES)
+        from_seq, to_seq = helpers.cast_all(self, from_seq, to_seq)
         # Keys and values may have another input size, which only the call shows.
         att = self.qkv_relative_attention(
             self.query_projection(from_seq),
