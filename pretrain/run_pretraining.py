@@ -1,7 +1,8 @@
 """Pre-trains ETC on the records of `preprocess` (paper, sections 3.5 and 4.1, appendices B and C).
 
 Modes: `train` makes checkpoints in --output_dir (and evaluates them where held-out records are
-given); `evaluate` prints the metrics of the best checkpoint. A checkpoint is what the fine-tuning
+given); `evaluate` prints the metrics of the best checkpoint, of a model and text as the run has
+them. A checkpoint is what the fine-tuning
 programs take as --init_checkpoint; `etc_config.json` beside it is their --etc_config_file.
 
   python -m etcmodel.pretrain.run_pretraining --preset=etc_base --output_dir=/models/etc_base \
@@ -18,6 +19,7 @@ import tensorflow as tf
 from absl import app, flags, logging
 
 from etcmodel import training
+from etcmodel.finetuning import trained_run
 from etcmodel.models import modeling, presets
 from etcmodel.preprocessing import options as options_lib
 
@@ -66,12 +68,13 @@ class Program:
             mode = self._flag("run_mode")
             if mode not in modes:
                 raise ValueError(f"--run_mode must be one of {', '.join(modes)}. Received: {mode}")
-            modes[mode](training.training_config_from_flags(self.flag_values))
+            modes[mode]()
         except (ValueError, OSError, ArithmeticError, tf.errors.OpError) as error:
             print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
             sys.exit(1)
 
-    def _train(self, training_config):
+    def _train(self):
+        training_config = training.training_config_from_flags(self.flag_values)
         task = self._make_task("train_pattern")
         strategy = training.build_strategy(training_config)
         self._check_devices(task.config, training_config, strategy)
@@ -80,18 +83,38 @@ class Program:
         if metrics:
             print(json.dumps(metrics))
 
-    def _evaluate(self, training_config):
-        print(json.dumps(training.evaluate(self._make_task("eval_pattern"), training_config)))
+    def _evaluate(self):
+        run = trained_run.TrainedRun.find(self._flag("output_dir"))
+        task = self._make_task("eval_pattern", run)
+        if run:
+            run.check_vocabularies({task.config.tokenizer.source_file: task.vocab_sha256})
+            training_config = run.training_config(self.flag_values)
+        else:
+            training_config = training.training_config_from_flags(self.flag_values)
+        print(json.dumps(training.evaluate(task, training_config)))
 
-    def _make_task(self, needed):
-        """The task that the flags describe; `needed` names the field of the records it needs."""
+    def _make_task(self, needed, run=None):
+        """The task that the flags describe, and after training the run.
+
+        Args:
+            needed: str. The field of the records that it needs.
+            run: `TrainedRun` or None.
+        """
         config_class = task_lib.PretrainConfig
         needed_flag = options_lib.flag_name(config_class, needed)
         for name in ("output_dir", needed_flag):
             if not self._flag(name):
                 raise ValueError(f"--run_mode={self._flag('run_mode')} also needs --{name}.")
-        values = options_lib.values_from_flags(config_class, self.flag_values)
-        config = config_class(etc_config=self._etc_config(), **values)
+        if run:
+            is_given = self._flag("preset") or self._flag("etc_config_file")
+            etc_config = run.etc_config(self._etc_config() if is_given else None)
+            values = run.values(config_class, self.flag_values)
+            if not (values["vocab_file"] or values["spm_model_file"]):
+                values |= run.vocabulary()
+        else:
+            etc_config = self._etc_config()
+            values = options_lib.values_from_flags(config_class, self.flag_values)
+        config = config_class(etc_config=etc_config, **values)
         options_lib.check_files(config)
         _ = config.masking  # Refuses shares and vocabularies before anything is read.
         return task_lib.PretrainTask(config)

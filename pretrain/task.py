@@ -4,8 +4,8 @@ import dataclasses
 import functools
 
 from etcmodel import training
+from etcmodel.finetuning import trained_run
 from etcmodel.models import initialization, modeling, tokenization
-from etcmodel.preprocessing import options as options_lib
 from etcmodel.preprocessing.options import option
 
 from . import evaluate, inputs, loss, model
@@ -20,7 +20,10 @@ class PretrainConfig:
 
     Attributes:
         etc_config: `EtcConfig`.
+        removed_options: see `finetuning.FinetuningConfig`.
     """
+
+    removed_options = {}
 
     etc_config: modeling.EtcConfig
     train_pattern: str | None = option(
@@ -127,13 +130,6 @@ class PretrainConfig:
             vocab_size=self.etc_config.vocab_size,
         )
 
-    def run_options(self):
-        """dict that JSON can hold: what decides the weights of a run."""
-        return {
-            "etc_config": self.etc_config.to_dict(),
-            **options_lib.select(self, "model", "training"),
-        }
-
 
 class PretrainTask(training.Task):
     """Trains and evaluates; the work is done by the modules beside this one.
@@ -147,6 +143,11 @@ class PretrainTask(training.Task):
 
     def __init__(self, config):
         self.config = config
+
+    @functools.cached_property
+    def vocab_sha256(self):
+        """Digest of the vocabulary: str."""
+        return self.config.tokenizer.source_sha256()
 
     @functools.cached_property
     def num_train_examples(self):
@@ -190,4 +191,13 @@ class PretrainTask(training.Task):
         )
 
     def run_config(self):
-        return self.config.run_options()
+        return {
+            **trained_run.run_options(self.config),
+            "vocab_sha256": [self.vocab_sha256],
+        }
+
+    def run_config_defaults(self):
+        return trained_run.run_option_defaults(PretrainConfig)
+
+    def run_notes(self):
+        return trained_run.run_notes(self.config)

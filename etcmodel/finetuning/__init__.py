@@ -11,14 +11,17 @@ from etcmodel.finetuning.records import (
     make_eval_dataset,
     make_train_dataset,
 )
+from etcmodel.finetuning.release_flags import NO_EFFECT, ReleaseFlags
 from etcmodel.finetuning.task import FinetuningTask
 from etcmodel.preprocessing.options import option
 
 __all__ = [
+    "NO_EFFECT",
     "FinetuningConfig",
     "FinetuningTask",
     "Predictor",
     "RecordConfig",
+    "ReleaseFlags",
     "check_records",
     "check_vocabulary",
     "export",

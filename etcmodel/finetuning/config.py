@@ -15,13 +15,18 @@ class FinetuningConfig(abc.ABC):
     """Everything about a run beside the training options; each field's help says what it means.
 
     A task's subclass repeats fields for its own flag names, help and defaults, and adds fields. An
-    option's role says what depends on it: "model" decides the weights and is kept with an export,
-    "training" decides the weights, "features" is kept with an export, "decoding" likewise but may
-    be chosen anew at prediction, "run" none of these.
+    option's role says what depends on it: "model" decides the weights and is kept with the run and
+    an export, "training" decides the weights and is kept with the run, "features" is kept with the
+    run and an export, "decoding" with an export, but may be chosen anew at prediction, "run"
+    none of these.
 
     Attributes:
         etc_config: `EtcConfig`.
+        removed_options: dict of an option that runs of older versions may have, to the only value
+            of it that the program still does.
     """
+
+    removed_options = {}
 
     etc_config: modeling.EtcConfig
     train_pattern: str | None = option(
@@ -112,13 +117,6 @@ class FinetuningConfig(abc.ABC):
     def flag_name(cls, field_name):
         """Name of the flag of a field."""
         return options_lib.flag_name(cls, field_name)
-
-    def run_options(self):
-        """dict that JSON can hold: what decides the weights of a run."""
-        return {
-            "etc_config": self.etc_config.to_dict(),
-            **options_lib.select(self, "model", "training"),
-        }
 
     def exported_options(self):
         """dict that JSON can hold: what is kept with an exported model, beside its `EtcConfig`."""

@@ -22,7 +22,9 @@ def write_text(path, parts):
     """
     if folder := os.path.dirname(path):
         tf.io.gfile.makedirs(folder)
-    with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+    # Of this process alone: one that evaluates beside the training writes the same file.
+    temporary = f"{path}.{os.getpid()}.tmp"
+    with tf.io.gfile.GFile(temporary, "w") as file:
         for part in parts:
             file.write(part)
-    tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
+    tf.io.gfile.rename(temporary, path, overwrite=True)

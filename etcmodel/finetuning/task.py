@@ -4,7 +4,7 @@ import abc
 import functools
 
 from etcmodel import training
-from etcmodel.finetuning import files, records
+from etcmodel.finetuning import files, records, trained_run
 from etcmodel.models import initialization
 
 __all__ = ["FinetuningTask"]
@@ -14,7 +14,9 @@ class FinetuningTask(training.Task):
     """Trains, evaluates and decodes; the work is done by the modules of the task's folder.
 
     A subclass names itself in `name` (for files) and `title` (for people), has its `config_class`
-    and `best_metric`, and fills in the abstract methods: thin calls of its modules.
+    and `best_metric`, and fills in the abstract methods: thin calls of its modules. It says whether
+    `decode` needs the vocabulary (`decoding_needs_vocabulary`) and whether `evaluate` needs the
+    `gold_file` (`needs_gold`).
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -23,6 +25,8 @@ class FinetuningTask(training.Task):
     name = None
     title = None
     config_class = None
+    decoding_needs_vocabulary = True
+    needs_gold = True
 
     def __init__(self, config):
         self.config = config
@@ -86,7 +90,8 @@ class FinetuningTask(training.Task):
             return None
         config = self.config.records()
         records.check_records(self.config.eval_pattern, config, need_labels=False)
-        records.check_vocabulary(self.config.eval_pattern, self.tokenizer)
+        if self.config.has_vocabulary():
+            records.check_vocabulary(self.config.eval_pattern, self.tokenizer)
         return records.make_eval_dataset(self.config.eval_pattern, config, batch_size)
 
     def evaluate(self, predictions):
@@ -97,19 +102,27 @@ class FinetuningTask(training.Task):
         return self.metrics(gold, predicted)
 
     def check_run(self, output_dir):
-        """Compares the vocabulary with that of a run's training records, as far as it is known.
+        """Compares the vocabularies with that of a run's training records, as far as it is known.
 
         Raises:
-            ValueError: if they differ.
+            ValueError: naming the file, if that of the configuration or of the evaluation's records
+                is another one.
         """
-        run = training.read_run_config(output_dir) or {}
-        known = run.get("task", {}).get("vocab_sha256")
-        if known and self.tokenizer.source_sha256() not in known:
-            raise ValueError(
-                f"{output_dir}: the model was trained with another vocabulary than "
-                f"{str(self.tokenizer.source_file)!r}. Give that one."
-            )
+        if self.config.has_vocabulary():
+            found = {self.tokenizer.source_file: self.tokenizer.source_sha256()}
+        else:
+            found = records.vocabularies(self.config.eval_pattern)
+        if run := trained_run.TrainedRun.find(output_dir):
+            run.check_vocabularies(found)
 
     def run_config(self):
-        vocabularies = sorted(set(records.vocabularies(self.config.train_pattern).values()))
-        return {**self.config.run_options(), "vocab_sha256": vocabularies}
+        known = set(records.vocabularies(self.config.train_pattern).values())
+        if not known and self.config.has_vocabulary():
+            known = {self.tokenizer.source_sha256()}
+        return {**trained_run.run_options(self.config), "vocab_sha256": sorted(known)}
+
+    def run_config_defaults(self):
+        return trained_run.run_option_defaults(self.config_class)
+
+    def run_notes(self):
+        return trained_run.run_notes(self.config)

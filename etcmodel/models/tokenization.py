@@ -33,6 +33,7 @@ __all__ = [
     "convert_tokens_to_ids",
     "encode_ids",
     "encode_pieces",
+    "file_sha256",
     "load_sentencepiece_model",
     "load_vocab",
     "printable_text",
@@ -203,6 +204,11 @@ class WordpieceTokenizer:
         return None
 
 
+def file_sha256(path):
+    """Hexadecimal digest of a vocabulary's file."""
+    return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
 class FullTokenizer:
     """From text to tokens to ids: word pieces, or the pieces of a SentencePiece model.
 
@@ -252,7 +258,7 @@ class FullTokenizer:
 
     def source_sha256(self):
         """Hexadecimal digest of the vocabulary's file: the same for the same vocabulary."""
-        return hashlib.sha256(read_bytes(self.source_file)).hexdigest()
+        return file_sha256(self.source_file)
 
     def require_tokens(self, tokens):
         """Checks that the vocabulary has the given special tokens.

@@ -15,6 +15,7 @@ __all__ = [
     "define_flags",
     "flag_name",
     "option",
+    "option_fields",
     "select",
     "values_from_flags",
 ]
@@ -68,13 +69,13 @@ def option(
 
 def flag_name(options_class, field_name):
     """Name of the flag of a field, without dashes."""
-    (field,) = (field for field in _options(options_class) if field.name == field_name)
+    (field,) = (field for field in option_fields(options_class) if field.name == field_name)
     return field.metadata["flag"] or field.name
 
 
 def define_flags(options_class, flag_values=flags.FLAGS):
     """Defines a flag for every option of the class."""
-    for field in _options(options_class):
+    for field in option_fields(options_class):
         _define(field, flag_values)
 
 
@@ -90,7 +91,7 @@ def values_from_flags(options_class, flag_values=flags.FLAGS, *, only_given=Fals
         dict of field name to value; '' becomes None where that is the default.
     """
     values = {}
-    for field in _options(options_class):
+    for field in option_fields(options_class):
         flag = flag_values[flag_name(options_class, field.name)]
         if field.metadata["role"] in roles and (flag.present or not only_given):
             values[field.name] = _value(field, flag)
@@ -105,7 +106,7 @@ def check_files(options):
     """
     import tensorflow as tf  # Takes seconds to import.
 
-    for field in _options(type(options)):
+    for field in option_fields(type(options)):
         path = getattr(options, field.name)
         if field.metadata["is_file"] and path and not tf.io.gfile.exists(path):
             name = flag_name(type(options), field.name)
@@ -116,12 +117,13 @@ def select(options, *roles):
     """dict of field name to value: the options with one of these roles."""
     return {
         field.name: getattr(options, field.name)
-        for field in _options(type(options))
+        for field in option_fields(type(options))
         if field.metadata["role"] in roles
     }
 
 
-def _options(options_class):
+def option_fields(options_class):
+    """The `dataclasses.Field`s that are options; the metadata are the arguments of `option`."""
     return [field for field in dataclasses.fields(options_class) if "role" in field.metadata]
 
 

@@ -1,16 +1,23 @@
 """Training that every task shares: flags, strategy, optimizer, loop."""
 
 from etcmodel.training.config import TrainingConfig
+from etcmodel.training.continuous import continuous_eval, wait_for_run
 from etcmodel.training.flags import define_training_flags, training_config_from_flags
 from etcmodel.training.input_pipeline import count_examples, matching_files, training_batches
 from etcmodel.training.loop import evaluate, load_model, predict, train
 from etcmodel.training.optimizer import build_learning_rate, build_optimizer
-from etcmodel.training.run_directory import OtherRunError, best_checkpoint, read_run_config
+from etcmodel.training.run_directory import (
+    UNKNOWN,
+    OtherRunError,
+    best_checkpoint,
+    read_run_config,
+)
 from etcmodel.training.strategy import build_strategy
 from etcmodel.training.task import Task, TrainDataRequest
 from etcmodel.training.trainer import NonFiniteLossError
 
 __all__ = [
+    "UNKNOWN",
     "NonFiniteLossError",
     "OtherRunError",
     "Task",
@@ -20,6 +27,7 @@ __all__ = [
     "build_learning_rate",
     "build_optimizer",
     "build_strategy",
+    "continuous_eval",
     "count_examples",
     "define_training_flags",
     "evaluate",
@@ -30,4 +38,5 @@ __all__ = [
     "train",
     "training_batches",
     "training_config_from_flags",
+    "wait_for_run",
 ]

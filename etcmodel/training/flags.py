@@ -14,7 +14,7 @@ from etcmodel.training import config as config_lib
 
 __all__ = ["RUN_MODES", "define_training_flags", "training_config_from_flags"]
 
-RUN_MODES = ("train", "evaluate", "predict", "export")
+RUN_MODES = ("train", "continuous_eval", "evaluate", "export", "predict")
 
 _DEFINERS = {
     bool: flags.DEFINE_bool,
@@ -48,8 +48,8 @@ def define_training_flags(flag_values=flags.FLAGS, **defaults):
         "grad_checkpointing_period",
         None,
         "Layers per part whose activations are recomputed in the backward pass, which needs less "
-        "memory and more time. None: nothing is recomputed.",
-        lower_bound=1,
+        "memory and more time. None or 0: nothing is recomputed.",
+        lower_bound=0,
         flag_values=flag_values,
     )
 
@@ -61,7 +61,10 @@ def training_config_from_flags(flag_values=flags.FLAGS):
         ValueError: if a value is outside its range.
     """
     fields = dataclasses.fields(config_lib.TrainingConfig)
-    return config_lib.TrainingConfig(**{f.name: getattr(flag_values, f.name) for f in fields})
+    values = {field.name: flag_values[field.name].value for field in fields}
+    # As in the release, '' stands for no file or name.
+    nothing = {field.name for field in fields if field.default is None and not values[field.name]}
+    return config_lib.TrainingConfig(**{**values, **dict.fromkeys(nothing)})
 
 
 def _define(field, default, flag_values):

@@ -1,6 +1,7 @@
 """The run modes that every task program has: train, evaluate, predict."""
 
 import contextlib
+import functools
 import os
 
 import orbit
@@ -8,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 from absl import logging
 
+from etcmodel.training import best as best_lib
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
@@ -15,7 +17,9 @@ from etcmodel.training import run_directory
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
-__all__ = ["evaluate", "load_model", "predict", "train"]
+__all__ = ["EVAL_LOG", "build_model", "evaluate", "load_model", "predict", "train"]
+
+EVAL_LOG = "eval_metrics.jsonl"
 
 
 def train(task, config, strategy=None):
@@ -39,14 +43,32 @@ def train(task, config, strategy=None):
     if not config.output_dir:
         raise ValueError("`output_dir` must be given for training")
     strategy = strategy or strategy_lib.build_strategy(config)
-    run_config = {"training": config.result_fields(), "task": task.run_config()}
-    is_chief = strategy_lib.is_chief(strategy)
-    run_directory.claim_directory(config.output_dir, run_config, write=False)
+    claim = functools.partial(
+        run_directory.claim_directory,
+        config.output_dir,
+        {"training": config.result_fields(), "task": task.run_config()},
+        defaults={
+            "training": type(config)().result_fields(),
+            "task": task.run_config_defaults(),
+        },
+    )
+    claim(write=False)
     run = _Run(task, config, strategy)
     # Only now: options that the model or the data refuse must not claim the directory.
-    run_directory.claim_directory(config.output_dir, run_config, write=is_chief)
+    notes = {**task.run_notes(), "num_train_steps": run.num_steps}
+    claim(notes=notes, write=strategy_lib.is_chief(strategy))
     with _quiet_orbit():
         return run.to_the_end()
+
+
+def build_model(task, config):
+    """The task's model with initial weights, under the run's precision and seed."""
+    tf_keras.mixed_precision.set_global_policy(config.mixed_precision)
+    tf_keras.utils.set_random_seed(config.random_seed)
+    model = task.build_model()
+    if not model.built:
+        raise ValueError(f"`build_model` of {type(task).__name__} must return a built model")
+    return model
 
 
 def load_model(task, config, checkpoint=None, strategy=None):
@@ -66,7 +88,7 @@ def load_model(task, config, checkpoint=None, strategy=None):
     """
     checkpoint = checkpoint or run_directory.best_checkpoint(config.output_dir)
     with (strategy or tf.distribute.get_strategy()).scope():
-        model = _build_model(task, config)
+        model = build_model(task, config)
         status = tf.train.Checkpoint(model=model).restore(checkpoint)
         status.assert_existing_objects_matched().expect_partial()
     return model
@@ -108,10 +130,10 @@ class _Run:
 
     def __init__(self, task, config, strategy):
         self._task, self._config, self._strategy = task, config, strategy
-        self._num_steps = config.num_train_steps(task.num_train_examples)
+        self.num_steps = config.num_train_steps(task.num_train_examples)
         self._is_chief = strategy_lib.is_chief(strategy)
-        self._train_log = self._metrics_log("train")
-        self._eval_log = self._metrics_log("eval")
+        self._train_log = self._metrics_log("train_metrics.jsonl")
+        self._eval_log = self._metrics_log(EVAL_LOG)
         # Read before anything that workers do together, so that all of them see the same lines.
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
@@ -129,23 +151,22 @@ class _Run:
         """Trains and evaluates until the last step; returns the last evaluation's metrics."""
         controller = self._controller
         if controller.evaluator is None:
-            controller.train(self._num_steps, checkpoint_at_completion=False)
+            controller.train(self.num_steps, checkpoint_at_completion=False)
             return {}
         if self._step and self._step not in self._evaluations:
             controller.evaluate()  # The run was stopped between a checkpoint and its evaluation.
         controller.train_and_evaluate(
-            train_steps=self._num_steps, eval_interval=self._config.save_checkpoints_steps
+            train_steps=self.num_steps, eval_interval=self._config.save_checkpoints_steps
         )
-        return self._evaluations[self._num_steps]
+        return self._evaluations[self.num_steps]
 
     def _metrics_log(self, name):
-        path = os.path.join(self._config.output_dir, f"{name}_metrics.jsonl")
-        return progress_lib.MetricsLog(path)
+        return progress_lib.MetricsLog(os.path.join(self._config.output_dir, name))
 
     def _build(self):
-        learning_rate = optimizer_lib.build_learning_rate(self._config, self._num_steps)
+        learning_rate = optimizer_lib.build_learning_rate(self._config, self.num_steps)
         with self._strategy.scope():
-            self._model = _build_model(self._task, self._config)
+            self._model = build_model(self._task, self._config)
             self._optimizer = optimizer_lib.build_optimizer(self._config, learning_rate)
             self._global_step = orbit.utils.create_global_step()
         self._checkpoints = run_directory.CheckpointWriter(
@@ -206,7 +227,7 @@ class _Run:
             lambda metrics: self._train_log.append(self._step, metrics),
             progress_lib.ProgressLine(
                 global_step=self._global_step,
-                num_steps=self._num_steps,
+                num_steps=self.num_steps,
                 batch_size=self._config.train_batch_size,
             ),
         ]
@@ -214,41 +235,30 @@ class _Run:
 
     def _save_if_due(self, metrics):
         del metrics
-        if self._step % self._config.save_checkpoints_steps == 0 or self._step == self._num_steps:
+        if self._step % self._config.save_checkpoints_steps == 0 or self._step == self.num_steps:
             self._checkpoints.save()
 
     def _eval_actions(self):
         """Called after each evaluation; its log line comes last: it says that all is done."""
-        actions = [self._note_evaluation]
-        if self._task.best_metric:
-            new_best = orbit.actions.NewBestMetric(
-                self._task.best_metric,
-                higher_is_better=self._task.higher_is_better,
-                filename=os.path.join(self._config.output_dir, "best", "best_metric.json"),
-                write_metric=self._is_chief,
-            )
-            actions.insert(
-                0,
-                orbit.actions.ConditionalAction(
-                    condition=new_best.test,
-                    action=[lambda metrics: self._checkpoints.save_best(), new_best.commit],
-                ),
-            )
-        return actions
+        if not self._task.best_metric:
+            return [self._note_evaluation]
+        workers_save_together = isinstance(
+            self._strategy, tf.distribute.MultiWorkerMirroredStrategy
+        )
+        best = best_lib.BestCheckpoint(
+            self._config.output_dir,
+            self._task.best_metric,
+            higher_is_better=self._task.higher_is_better,
+            save=self._checkpoints.save_best,
+            is_chief=self._is_chief,
+            is_shared=not workers_save_together,
+        )
+        return [best.update, self._note_evaluation]
 
     def _note_evaluation(self, metrics):
         self._evaluations[self._step] = dict(metrics)
         if self._is_chief:
-            self._eval_log.append(self._step, metrics)
-
-
-def _build_model(task, config):
-    tf_keras.mixed_precision.set_global_policy(config.mixed_precision)
-    tf_keras.utils.set_random_seed(config.random_seed)
-    model = task.build_model()
-    if not model.built:
-        raise ValueError(f"`build_model` of {type(task).__name__} must return a built model")
-    return model
+            self._eval_log.append_new(self._step, metrics)
 
 
 @contextlib.contextmanager

@@ -86,25 +86,43 @@ class MetricsLog:
 
     def append(self, step, metrics):
         """Adds the metrics (dict of floats) of a step."""
-        line = json.dumps({"step": step, **metrics})
+        line = json.dumps({"step": step, **metrics}) + "\n"
+        text = self._text()
         with tf.io.gfile.GFile(self._path, "a") as file:
-            file.write(line + "\n")
+            # What a killed process left half written must not swallow this line.
+            file.write(line if text.endswith("\n") or not text else "\n" + line)
+
+    def append_new(self, step, metrics):
+        """Adds the metrics of a step, unless another process has done so."""
+        if all(line["step"] != step for line in self.read()):
+            self.append(step, metrics)
 
     def read(self):
         """All lines as dicts; one that a killed process left half written is not counted."""
-        if not tf.io.gfile.exists(self._path):
-            return []
-        with tf.io.gfile.GFile(self._path) as file:
-            lines = file.read().split("\n")[
-                :-1
-            ]  # Behind the last line end: nothing, or half a line.
-        return [json.loads(line) for line in lines]
+        return [line for line in map(_parsed, self._text().split("\n")) if line is not None]
 
     def forget_after(self, step):
         """Drops the lines of later steps, which a resumed run is going to repeat."""
+        text = self._text()
         kept = [line for line in self.read() if line["step"] <= step]
-        if tf.io.gfile.exists(self._path):
+        kept_text = "".join(json.dumps(line) + "\n" for line in kept)
+        if kept_text != text:  # Else the file is left to others that may be adding a line.
             temporary = f"{self._path}.{os.getpid()}.tmp"
             with tf.io.gfile.GFile(temporary, "w") as file:
-                file.write("".join(json.dumps(line) + "\n" for line in kept))
+                file.write(kept_text)
             tf.io.gfile.rename(temporary, self._path, overwrite=True)
+
+    def _text(self):
+        if not tf.io.gfile.exists(self._path):
+            return ""
+        with tf.io.gfile.GFile(self._path) as file:
+            return file.read()
+
+
+def _parsed(line):
+    """The dict of a whole line, else None."""
+    try:
+        parsed = json.loads(line)
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) else None

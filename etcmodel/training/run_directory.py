@@ -5,9 +5,11 @@ import os
 
 import tensorflow as tf
 
+from etcmodel.training import best as best_lib
 from etcmodel.training import strategy as strategy_lib
 
 __all__ = [
+    "UNKNOWN",
     "CheckpointWriter",
     "OtherRunError",
     "best_checkpoint",
@@ -16,28 +18,42 @@ __all__ = [
 ]
 
 _CONFIG_FILE = "run_config.json"
-_BEST = "best"
+_NOTES = "notes"  # Its entry that may differ.
+
+
+class _Unknown:
+    def __repr__(self):
+        return "(unknown)"
+
+
+# What an entry that an older version did not write means, where that cannot be told.
+UNKNOWN = _Unknown()
 
 
 class OtherRunError(ValueError):
     """The output directory belongs to a run with other options."""
 
 
-def claim_directory(output_dir, run_config, *, write=True):
+def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=True):
     """Marks `output_dir` as that of the run described by `run_config`.
 
     Args:
         output_dir: str. Made if it does not exist.
         run_config: dict that JSON can hold, nested dicts allowed. What decides the run's result.
+        defaults: dict of the same structure. What entries mean that one of two runs lacks, since
+            another version wrote it; `UNKNOWN` (which an empty list then means, too): they are not
+            compared.
+        notes: dict that JSON can hold. What else to keep; it is not compared.
         write: bool. False: only compare, as workers other than the chief do.
     Raises:
         OtherRunError: if the directory holds a run with other options; the message names them.
     """
-    new = json.loads(json.dumps(run_config))  # Tuples become lists, as they are in the file.
     old = read_run_config(output_dir)
     if old is not None:
-        _check_same(output_dir, _flat(old), _flat(new))
+        old.pop(_NOTES, None)
+        _check_same(output_dir, _flat(old), _flat(run_config), _flat(defaults or {}))
     elif write:
+        new = {**run_config, _NOTES: notes or {}}
         tf.io.gfile.makedirs(output_dir)
         path = os.path.join(output_dir, _CONFIG_FILE)
         temporary = f"{path}.{os.getpid()}.tmp"
@@ -47,12 +63,23 @@ def claim_directory(output_dir, run_config, *, write=True):
 
 
 def read_run_config(output_dir):
-    """The dict given to `claim_directory`, as JSON holds it; None if there is no run."""
+    """The dict given to `claim_directory` and its "notes"; None if there is no run.
+
+    Raises:
+        ValueError: if the file is damaged.
+    """
     path = os.path.join(output_dir, _CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None
     with tf.io.gfile.GFile(path) as file:
-        return json.load(file)
+        text = file.read()
+    try:
+        run_config = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: malformed JSON: {error}. Restore the file.") from error
+    if not isinstance(run_config, dict):
+        raise ValueError(f"{path}: must be a JSON object. Restore the file.")
+    return run_config
 
 
 def best_checkpoint(output_dir):
@@ -61,7 +88,7 @@ def best_checkpoint(output_dir):
     Raises:
         ValueError: if there is neither.
     """
-    directories = (os.path.join(output_dir, _BEST), output_dir)
+    directories = (os.path.join(output_dir, best_lib.BEST), output_dir)
     for directory in directories:
         if path := tf.train.latest_checkpoint(directory):
             return path
@@ -93,8 +120,11 @@ class CheckpointWriter:
         self._checkpoint = tf.train.Checkpoint(
             model=model, optimizer=optimizer, global_step=global_step
         )
-        self._latest = self._manager(self._checkpoint, "", keep)
-        self._best = self._manager(tf.train.Checkpoint(model=model), _BEST, 1)
+        self._model = model
+        self._directory = self._scratch_directory or output_dir
+        self._latest = tf.train.CheckpointManager(
+            self._checkpoint, self._directory, keep, checkpoint_name="ckpt"
+        )
 
     def restore(self):
         """Continues from the last complete checkpoint; returns whether there was one."""
@@ -109,42 +139,48 @@ class CheckpointWriter:
 
     def save(self):
         """Saves everything under the number of the step."""
-        self._save(self._latest)
+        self._latest.save(checkpoint_number=self._step)
+        self._clean_up()
 
     def save_best(self):
         """Replaces the best checkpoint (weights alone) by the present weights."""
-        self._save(self._best)
+        best_lib.save_best(self._directory, self._model, self._step)
+        self._clean_up()
 
-    def _manager(self, checkpoint, directory, keep):
-        path = os.path.join(self._scratch_directory or self._output_dir, directory)
-        return tf.train.CheckpointManager(checkpoint, path, keep, checkpoint_name="ckpt")
+    @property
+    def _step(self):
+        return int(self._global_step.numpy())
 
-    def _save(self, manager):
-        manager.save(checkpoint_number=int(self._global_step.numpy()))
+    def _clean_up(self):
         if self._scratch_directory:
             tf.io.gfile.rmtree(self._scratch_directory)
 
 
 def _flat(tree, prefix=""):
-    """{"a": {"b": 1}} -> {"a.b": 1}"""
+    """{"a": {"b": (1, 2)}} -> {"a.b": [1, 2]}, as JSON holds it"""
     flat = {}
     for key, value in tree.items():
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{key}.")
         else:
-            flat[prefix + key] = value
+            flat[prefix + key] = list(value) if isinstance(value, tuple) else value
     return flat
 
 
-def _check_same(output_dir, old, new):
-    missing = "(not set)"
-    differences = [
-        f"{name}: {old.get(name, missing)!r} there, {new.get(name, missing)!r} now"
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name, missing) != new.get(name, missing)
-    ]
+def _check_same(output_dir, old, new, defaults):
+    differences = []
+    for name in sorted(old.keys() | new.keys()):
+        default = defaults.get(name, "(not set)")
+        there, now = (_meaning(run, name, default) for run in (old, new))
+        if there != now and UNKNOWN not in (there, now):
+            differences.append(f"{name}: {there!r} there, {now!r} now")
     if differences:
         raise OtherRunError(
             f"{output_dir} belongs to a run with other options. Choose another output_dir, or the "
             "same options to continue that run. They differ in " + "; ".join(differences)
         )
+
+
+def _meaning(run, name, default):
+    value = run.get(name, default)
+    return default if default is UNKNOWN and value == [] else value

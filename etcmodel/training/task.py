@@ -100,3 +100,15 @@ class Task(abc.ABC):
     def run_config(self):
         """What, beside the training options, decides the result: a dict that JSON can hold."""
         return {}
+
+    def run_config_defaults(self):
+        """What entries of `run_config` mean in the run of a version that did not write them.
+
+        Returns:
+            dict like `run_config`; `UNKNOWN` where it cannot be told.
+        """
+        return {}
+
+    def run_notes(self):
+        """What else is kept with a run, and may differ when it goes on: a dict for JSON."""
+        return {}

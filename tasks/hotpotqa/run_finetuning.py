@@ -10,4 +10,14 @@ from etcmodel import finetuning
 from . import predict, task
 
 if __name__ == "__main__":
-    finetuning.run_program(task.HotpotQaTask, predict.HotpotQaPredictor)
+    finetuning.run_program(
+        task.HotpotQaTask,
+        predict.HotpotQaPredictor,
+        release=finetuning.ReleaseFlags(
+            predict_means_eval=("predict_tf_examples_filepattern", "predict_input_json_file"),
+            no_effect={
+                **finetuning.NO_EFFECT,
+                "save_raw_predictions": (bool, "--predictions_file has the official format"),
+            },
+        ),
+    )

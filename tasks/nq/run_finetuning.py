@@ -14,4 +14,12 @@ if __name__ == "__main__":
         task.NqTask,
         predict.NqPredictor,
         defaults={"train_batch_size": 64, "save_checkpoints_steps": 5000},
+        release=finetuning.ReleaseFlags(
+            modes={
+                "do_train": "train",
+                "do_predict": "continuous_eval",
+                "do_inference": "evaluate",
+            },
+            predictions_name=("inference_output_name", ".json"),
+        ),
     )

@@ -167,6 +167,7 @@ class NqTask(finetuning.FinetuningTask):
     title = "Natural Questions"
     config_class = NqConfig
     best_metric = "mean-best-threshold-f1"
+    decoding_needs_vocabulary = False
 
     def make_model(self):
         config = self.config

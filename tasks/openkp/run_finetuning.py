@@ -19,5 +19,14 @@ if __name__ == "__main__":
             "num_train_epochs": 2.0,
             "save_checkpoints_steps": 1000,
         },
-        aliases={"batch_size": "train_batch_size"},
+        release=finetuning.ReleaseFlags(
+            aliases={
+                "batch_size": "train_batch_size",
+                "predict_checkpoint_path": "export_ckpts",
+                "predict_text_example_path": "eval_text_example_path",
+            },
+            modes={"do_train": "train", "do_eval": "continuous_eval", "do_predict": "evaluate"},
+            eval_flags={"input_tfrecord": "eval_input_tfrecord"},
+            predictions_name=("predict_output_name", ".jsonl"),
+        ),
     )

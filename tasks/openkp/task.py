@@ -200,6 +200,7 @@ class OpenKpTask(finetuning.FinetuningTask):
     title = "OpenKP"
     config_class = OpenKpConfig
     best_metric = "f1@3"
+    decoding_needs_vocabulary = False
 
     def make_model(self):
         return model.OpenKpModel(

@@ -16,9 +16,23 @@ DEFAULTS = {
     "save_checkpoints_steps": 1000,
     "keep_checkpoint_max": 100,
 }
-ALIASES = {"source_model_config_file": "etc_config_file", "predict_ckpt": "export_ckpts"}
+RELEASE = finetuning.ReleaseFlags(
+    aliases={"source_model_config_file": "etc_config_file", "predict_ckpt": "export_ckpts"},
+    modes={
+        "do_train": "train",
+        "do_eval": "continuous_eval",
+        "do_predict": "evaluate",
+        "do_export": "export",
+    },
+    eval_flags={"input_tf_records_path": "dev_tf_records_path"},
+    no_effect={
+        **finetuning.NO_EFFECT,
+        "max_eval_steps": (str, "an evaluation takes all records"),
+        "num_dev_examples": (str, "an evaluation takes all records"),
+    },
+)
 
 if __name__ == "__main__":
     finetuning.run_program(
-        task.WikiHopTask, predict.WikiHopPredictor, defaults=DEFAULTS, aliases=ALIASES
+        task.WikiHopTask, predict.WikiHopPredictor, defaults=DEFAULTS, release=RELEASE
     )

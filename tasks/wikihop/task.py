@@ -153,6 +153,8 @@ class WikiHopTask(finetuning.FinetuningTask):
     title = "WikiHop"
     config_class = WikiHopConfig
     best_metric = "accuracy"
+    decoding_needs_vocabulary = False
+    needs_gold = False  # The records have the answers, too.
 
     def make_model(self):
         return model.WikiHopModel(

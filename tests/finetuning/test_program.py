@@ -15,8 +15,9 @@ from tests.finetuning import toy
 
 def parsed(**arguments):
     """The toy's program with these flags."""
-    program = program_lib.Program(toy.ToyTask, toy.ToyPredictor, flags.FlagValues())
-    program.define_flags({"learning_rate": 0.5}, {"batch_size": "train_batch_size"})
+    release = finetuning.ReleaseFlags(aliases={"batch_size": "train_batch_size"})
+    program = program_lib.Program(toy.ToyTask, toy.ToyPredictor, flags.FlagValues(), release)
+    program.define_flags({"learning_rate": 0.5})
     program.flag_values(["toy", *(f"--{name}={value}" for name, value in arguments.items())])
     return program
 
@@ -96,7 +97,7 @@ def test_only_decoding_options_that_are_given_replace_those_of_the_export(
             received.append(options)
             super().__init__(directory, **options)
 
-    for arguments in ({"tags": "z"}, {"factor": 1.0}):
+    for arguments in ({"tags": "x,y"}, {"factor": 1.0}):
         program = parsed(
             run_mode="predict",
             export_dir=trained / "export",
@@ -131,6 +132,7 @@ def test_another_tasks_export_is_refused(trained):
 def test_flags_have_the_tasks_names_defaults_and_aliases(toy_data):
     arguments = {"etc_config_file": toy_data.etc_config, "grad_checkpointing_period": 3}
     program = parsed(**arguments, batch_size=5, tags="p,q", long_seq_len=7, output_dir="/out")
+    program.resolve_flags()
     config = program.make_task().config
     assert (config.tags, config.max_long_seq_length, config.gold_file) == (("p", "q"), 7, None)
     assert config.predictions_file == "/out/predictions.json"
@@ -140,16 +142,20 @@ def test_flags_have_the_tasks_names_defaults_and_aliases(toy_data):
     assert "predict_gold_file" not in program.flag_values
 
 
-def test_the_options_that_decide_the_weights_mark_a_run():
+def test_the_options_that_decide_weights_and_features_mark_a_run():
     config = toy.ToyConfig(etc_config=toy.etc_config(), train_pattern="a", eval_pattern="b")
     run_config = toy.ToyTask(config).run_config()
-    assert run_config.pop("etc_config") == toy.etc_config().to_dict()
+    expected = toy.etc_config().to_dict()
+    del expected["grad_checkpointing_period"]  # Of memory and time alone.
+    assert run_config.pop("etc_config") == expected
     assert run_config == {
         "train_pattern": "a",
         "num_train_examples": None,
         "max_long_seq_length": 2,
         "max_global_seq_length": 230,
         "initialization": "random",
+        "do_lower_case": True,
+        "release_compatible": False,
         "tags": ("x", "y"),
         "vocab_sha256": [],
     }

@@ -69,8 +69,9 @@ class ToyModel(tf_keras.Model):
 
     def call(self, features, training=None):
         embedded = tf.gather(self.embedding, features["long_token_ids"])  # [batch, length]
-        sizes = tf.tensordot(features["sizes"], self.kernel, 1)  # [batch, length]
-        return {"score": tf.reduce_sum(embedded + sizes, axis=1)}
+        sizes = tf.tensordot(tf.cast(features["sizes"], self.kernel.dtype), self.kernel, 1)
+        score = tf.reduce_sum(embedded + sizes, axis=1)  # Of [batch, length].
+        return {"score": tf.cast(score, tf.float32)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -201,6 +201,25 @@ class TestTraining:
         del logged[-1]["step"]
         assert printed == pytest.approx(logged[-1], rel=1e-5)
 
+    def test_evaluation_takes_model_and_options_from_the_run(self, trained, capsys):
+        flags = {
+            "run_mode": "evaluate",
+            "output_dir": trained["folder"] / "model",
+            "eval_tf_examples_filepattern": trained["flags"]["eval_tf_examples_filepattern"],
+        }
+        run_here(**flags, eval_batch_size=4)
+        printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+        logged = lines_of(trained["folder"] / "model" / "eval_metrics.jsonl")[-1]
+        assert printed["loss"] == pytest.approx(logged["loss"], rel=1e-5)
+        for contradiction, message in (
+            ({"mlm_weight": 0.5}, "--mlm_weight=0.5: the run in "),
+            ({"preset": "etc_base"}, "was made with another config: vocab_size is 30522, and"),
+            ({"optimizer": "adamw"}, "--optimizer=adamw: the run in "),
+        ):
+            with pytest.raises(SystemExit):
+                run_here(**flags, **contradiction)
+            assert message in capsys.readouterr().err
+
     def test_the_checkpoint_starts_a_fine_tuning(self, trained):
         config_file = trained["folder"] / "model" / "etc_config.json"
         etc_config = modeling.EtcConfig.from_json_file(config_file)

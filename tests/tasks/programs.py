@@ -44,9 +44,14 @@ def finish(process):
 def fine_tune(task, **arguments):
     """Runs a task's `run_finetuning`, with its own defaults, in this process."""
 
-    def run_program(task_class, predictor_class, *, defaults=None, aliases=None):
-        program = program_lib.Program(task_class, predictor_class, flags.FlagValues())
-        program.define_flags(defaults or {}, aliases or {})
+    def run_program(task_class, predictor_class, *, defaults=None, release=None):
+        program = program_lib.Program(
+            task_class,
+            predictor_class,
+            flags.FlagValues(),
+            release or finetuning.ReleaseFlags(),
+        )
+        program.define_flags(defaults or {})
         program.flag_values(["run_finetuning", *flag_list(arguments)])
         program.main([])
 
