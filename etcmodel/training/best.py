@@ -75,6 +75,7 @@ class BestCheckpoint:
     def _write(self, value):
         path = os.path.join(self._directory, _METRIC_FILE)
         temporary = f"{path}.{os.getpid()}.tmp"
+        tf.io.gfile.makedirs(self._directory)
         with tf.io.gfile.GFile(temporary, "w") as file:
             file.write(json.dumps(value))
         tf.io.gfile.rename(temporary, path, overwrite=True)

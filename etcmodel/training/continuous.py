@@ -75,7 +75,6 @@ class _Evaluation:
         self._strategy = strategy
         with strategy.scope():
             self._model = loop.build_model(task, config)
-            self._checkpoint = tf.train.Checkpoint(model=self._model)
         self._evaluator = evaluator_lib.Evaluator(
             task=task,
             predictor=evaluator_lib.Predictor(self._model, strategy),
@@ -122,12 +121,11 @@ class _Evaluation:
         """Whether the checkpoint was still there."""
         try:
             with self._strategy.scope():
-                status = self._checkpoint.restore(path)
-        except (tf.errors.OpError, ValueError):
+                run_directory.restore_weights(self._model, path)
+        except ValueError:
             if _is_whole(path):
                 raise
             return False
-        status.assert_existing_objects_matched().expect_partial()
         self._step = _step(path)
         return True
 

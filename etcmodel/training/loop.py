@@ -83,14 +83,12 @@ def load_model(task, config, checkpoint=None, strategy=None):
     Returns:
         tf_keras.Model.
     Raises:
-        ValueError: if there is no checkpoint.
-        AssertionError: if the checkpoint lacks a weight of the model.
+        ValueError: if there is no checkpoint, or it is damaged or lacks a weight of the model.
     """
     checkpoint = checkpoint or run_directory.best_checkpoint(config.output_dir)
     with (strategy or tf.distribute.get_strategy()).scope():
         model = build_model(task, config)
-        status = tf.train.Checkpoint(model=model).restore(checkpoint)
-        status.assert_existing_objects_matched().expect_partial()
+        run_directory.restore_weights(model, checkpoint)
     return model
 
 

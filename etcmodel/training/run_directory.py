@@ -15,6 +15,7 @@ __all__ = [
     "best_checkpoint",
     "claim_directory",
     "read_run_config",
+    "restore_weights",
 ]
 
 _CONFIG_FILE = "run_config.json"
@@ -93,6 +94,29 @@ def best_checkpoint(output_dir):
         if path := tf.train.latest_checkpoint(directory):
             return path
     raise ValueError(f"`output_dir` must hold a checkpoint. Received: {output_dir!r}")
+
+
+def restore_weights(model, path):
+    """Gives a model the weights of a checkpoint, which may hold more than them.
+
+    Args:
+        model: built tf_keras.Model; call it in the scope of the model's strategy.
+        path: str. Path prefix.
+    Raises:
+        ValueError: naming the checkpoint, if it is not there, is damaged or lacks a weight.
+    """
+    try:
+        status = tf.train.Checkpoint(model=model).restore(path)
+        status.assert_existing_objects_matched().expect_partial()
+    except AssertionError as error:
+        raise ValueError(f"{path}: lacks weights of the model: {_first_line(error)}") from error
+    # TensorFlow tells of a file that ends too early by an IndexError.
+    except (tf.errors.OpError, IndexError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read: {_first_line(error)}") from error
+
+
+def _first_line(error):
+    return str(error).strip().split("\n")[0]
 
 
 class CheckpointWriter:
