@@ -2,8 +2,9 @@
 
 `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are given);
 `continuous_eval` evaluates each of them in a process beside it; `evaluate` prints the official
-metrics of the best checkpoint; `export` writes it as a SavedModel; `predict` makes predictions for
-a raw file with an exported model. What follows training takes from the run what it was trained
+metrics of the best checkpoint, and `predict_records` writes its predictions for records without
+answers; `export` writes it as a SavedModel; `predict` makes predictions for a raw file with an
+exported model. What follows training takes from the run what it was trained
 with.
 """
 
@@ -30,6 +31,7 @@ _NEEDED_FLAGS = {
     "train": ("output_dir", "etc_config_file"),
     "evaluate": ("output_dir",),
     "continuous_eval": ("output_dir",),
+    "predict_records": ("output_dir",),
     "export": ("output_dir",),
     "predict": (),
 }
@@ -37,10 +39,11 @@ _NEEDED_FIELDS = {
     "train": ("train_pattern",),
     "evaluate": ("eval_pattern", "gold_file"),
     "continuous_eval": ("eval_pattern", "gold_file"),
+    "predict_records": ("eval_pattern", "gold_file"),
     "export": (),
     "predict": ("input_file",),
 }
-_AFTER_TRAINING = ("evaluate", "continuous_eval", "export")
+_AFTER_TRAINING = ("evaluate", "continuous_eval", "predict_records", "export")
 
 
 def run_program(task_class, predictor_class, *, defaults=None, release=None):
@@ -115,6 +118,7 @@ class Program:
             "train": self._train,
             "evaluate": self._evaluate,
             "continuous_eval": self._continuous_eval,
+            "predict_records": self._predict_records,
             "export": self._export,
             "predict": self._predict,
         }
@@ -141,22 +145,28 @@ class Program:
         Raises:
             ValueError: if the mode lacks a flag.
         """
-        mode = self._flag("run_mode")
-        config_class, without_gold = self.task_class.config_class, not self.task_class.needs_gold
-        fields = [f for f in _NEEDED_FIELDS[mode] if not (f == "gold_file" and without_gold)]
-        needed = [*_NEEDED_FLAGS[mode], *map(config_class.flag_name, fields)]
-        if mode in ("evaluate", "export") and self._run() is None:
+        mode, name = self._flag("run_mode"), self._name
+        is_run_given = mode in ("train", "continuous_eval") or self._run() is not None
+        needed = [*_NEEDED_FLAGS[mode], *map(name, _NEEDED_FIELDS[mode])]
+        if mode in _AFTER_TRAINING and not is_run_given:
             needed.insert(1, "etc_config_file")  # Nothing else tells of the model.
-        missing = [name for name in needed if not self._flag(name)]
-        if mode == "predict" and not (self._flag("export_dir") or self._flag("output_dir")):
-            missing.append("export_dir")
-        measured = [self._name("eval_pattern"), self._name("gold_file")]
-        given = [name for name in measured if self._flag(name)]
-        if len(given) == 1 and (given == measured[1:] or not without_gold):
-            missing += [name for name in measured if name not in (*given, *missing)]
+        if mode == "predict" and not self._flag("output_dir"):
+            needed.append("export_dir")
+        if self._flag(name("gold_file")):
+            needed += [name("eval_pattern")] if mode == "train" else []
+        elif self._flag(name("eval_pattern")) and mode == "train":
+            needed.append(name("gold_file"))
+        if not self._needs_raw_examples(mode):
+            needed = [flag for flag in needed if flag != name("gold_file")]
+        missing = [flag for flag in needed if not self._flag(flag)]
         if missing:
             names = ", ".join(f"--{name}" for name in missing)
             raise ValueError(f"--run_mode={mode} also needs {names}.")
+
+    def _needs_raw_examples(self, mode):
+        task_class = self.task_class
+        is_prediction = mode == "predict_records"
+        return task_class.decoding_needs_examples if is_prediction else task_class.needs_gold
 
     def make_task(self):
         """The task that the flags describe, and after training the run.
@@ -232,6 +242,16 @@ class Program:
         )
         print(json.dumps(metrics))
 
+    def _predict_records(self):
+        training_config, task = self.training_config(), self._measurable_task()
+        outputs = training.predict(task, training_config, self._flag("export_ckpts"))
+        self._write(task, task.predict(outputs))
+
+    def _write(self, task, predictions):
+        path = self._predictions_file() or "predictions.json"
+        task.write_predictions(path, predictions)
+        print(f"{task.num_predictions(predictions)} predictions: {path}")
+
     def _measurable_task(self):
         task = self.make_task()
         if self._flag("run_mode") != "train":
@@ -269,9 +289,7 @@ class Program:
             predictor.config, self.flag_values, f"the export in {self._export_dir()}"
         )
         predictions = predictor.predict(predictor.read_examples(path), batch_size)
-        predictions_file = self._predictions_file() or "predictions.json"
-        predictor.task.write_predictions(predictions_file, predictions)
-        print(f"{predictor.task.num_predictions(predictions)} predictions: {predictions_file}")
+        self._write(predictor.task, predictions)
 
     def _export_dir(self):
         return self._flag("export_dir") or os.path.join(self._flag("output_dir"), "export")

@@ -128,7 +128,7 @@ class ReleaseFlags:
 
     def _resolve_eval(self, values, mode):
         """What else is meant by an evaluation that is asked for as the release has it."""
-        if mode not in ("evaluate", "continuous_eval"):
+        if mode not in ("continuous_eval", "predict_records"):
             return []
         lines = []
         for name, meant in self.eval_flags.items():
@@ -136,7 +136,11 @@ class ReleaseFlags:
                 value, text = values[name], f"--{name}"
                 values.forget(name)
                 lines.append(values.translate(f"{text} of an evaluation", meant, value))
-        if values.is_given("predict_batch_size") and not values.is_given("eval_batch_size"):
+        if (
+            mode == "continuous_eval"
+            and values.is_given("predict_batch_size")
+            and not values.is_given("eval_batch_size")
+        ):
             size = values["predict_batch_size"]
             old = "--predict_batch_size of an evaluation"
             lines.append(values.translate(old, "eval_batch_size", size))

@@ -15,8 +15,8 @@ class FinetuningTask(training.Task):
 
     A subclass names itself in `name` (for files) and `title` (for people), has its `config_class`
     and `best_metric`, and fills in the abstract methods: thin calls of its modules. It says whether
-    `decode` needs the vocabulary (`decoding_needs_vocabulary`) and whether `evaluate` needs the
-    `gold_file` (`needs_gold`).
+    `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `gold_file`
+    (`decoding_needs_examples`), and whether `evaluate` needs that file (`needs_gold`).
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -26,6 +26,7 @@ class FinetuningTask(training.Task):
     title = None
     config_class = None
     decoding_needs_vocabulary = True
+    decoding_needs_examples = True
     needs_gold = True
 
     def __init__(self, config):
@@ -100,6 +101,16 @@ class FinetuningTask(training.Task):
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)
         return self.metrics(gold, predicted)
+
+    def predict(self, outputs):
+        """Predictions in the official format for the evaluation's records; needs no answers.
+
+        Args:
+            outputs: as in `decode`.
+        """
+        needs_examples = self.decoding_needs_examples
+        examples = list(self.read_examples(self.config.gold_file)) if needs_examples else None
+        return self.decode(outputs, examples)
 
     def check_run(self, output_dir):
         """Compares the vocabularies with that of a run's training records, as far as it is known.

@@ -7,7 +7,7 @@ from etcmodel.training import forward
 
 __all__ = ["Evaluator", "Predictor"]
 
-_IS_REAL = "is_real_example"
+_IS_REAL = "etcmodel_is_real"  # Not a name that records use.
 
 
 class Predictor:

@@ -14,7 +14,7 @@ from etcmodel.training import config as config_lib
 
 __all__ = ["RUN_MODES", "define_training_flags", "training_config_from_flags"]
 
-RUN_MODES = ("train", "continuous_eval", "evaluate", "export", "predict")
+RUN_MODES = ("train", "continuous_eval", "evaluate", "predict_records", "export", "predict")
 
 _DEFINERS = {
     bool: flags.DEFINE_bool,

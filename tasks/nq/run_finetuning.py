@@ -18,7 +18,7 @@ if __name__ == "__main__":
             modes={
                 "do_train": "train",
                 "do_predict": "continuous_eval",
-                "do_inference": "evaluate",
+                "do_inference": "predict_records",
             },
             predictions_name=("inference_output_name", ".json"),
         ),

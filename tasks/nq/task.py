@@ -168,6 +168,7 @@ class NqTask(finetuning.FinetuningTask):
     config_class = NqConfig
     best_metric = "mean-best-threshold-f1"
     decoding_needs_vocabulary = False
+    decoding_needs_examples = False
 
     def make_model(self):
         config = self.config
@@ -182,6 +183,11 @@ class NqTask(finetuning.FinetuningTask):
         names = ("cls_token_id", "sep_token_id")
         ids = {name: getattr(self.config, name) for name in names}
         if None in ids.values():
+            if not self.config.has_vocabulary():
+                raise ValueError(
+                    "--mask_long_output needs --cls_tok_id and --sep_tok_id (101 and 102 with "
+                    "BERT's vocabulary), or --vocab_file or --spm_model_path, which tell them."
+                )
             known = special_token_ids(self.tokenizer)
             ids = {name: known[name] if i is None else i for name, i in ids.items()}
         return ids

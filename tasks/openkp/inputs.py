@@ -29,6 +29,7 @@ class RecordConfig(finetuning.RecordConfig):
         url_max_code_points: int. Length of a URL, padding included.
         kp_max_length: int. Words of the longest phrase.
         use_visual_features: bool. Whether the model reads them.
+        num_labels: int. Places for key phrases of a page.
         label_occurrences: 'first' or 'max', which needs the first occurrence of each phrase.
     """
 
@@ -36,6 +37,7 @@ class RecordConfig(finetuning.RecordConfig):
     kp_max_length: int = 5
     use_visual_features: bool = True
     label_occurrences: str = "first"
+    num_labels: int = MAX_KEY_PHRASES
 
     deciding_flags = ("fixed_block_len",)
     length_flags = ("long_max_length", "global_max_length", "url_num_code_points", "kp_max_length")
@@ -51,7 +53,7 @@ class RecordConfig(finetuning.RecordConfig):
         return features
 
     def label_features(self):
-        features = {name: _ints(MAX_KEY_PHRASES) for name in LABEL_FEATURES}
+        features = {name: _ints(self.num_labels) for name in LABEL_FEATURES}
         if self.label_occurrences == "max":
             features["long_word_first_occurrence"] = _ints(
                 self.kp_max_length * self.long_seq_length

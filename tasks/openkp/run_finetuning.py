@@ -25,7 +25,11 @@ if __name__ == "__main__":
                 "predict_checkpoint_path": "export_ckpts",
                 "predict_text_example_path": "eval_text_example_path",
             },
-            modes={"do_train": "train", "do_eval": "continuous_eval", "do_predict": "evaluate"},
+            modes={
+                "do_train": "train",
+                "do_eval": "continuous_eval",
+                "do_predict": "predict_records",
+            },
             eval_flags={"input_tfrecord": "eval_input_tfrecord"},
             predictions_name=("predict_output_name", ".jsonl"),
         ),

@@ -5,7 +5,13 @@ import dataclasses
 from etcmodel import finetuning
 
 from . import decode, evaluate, examples, inputs, layout, loss, model
-from .config import DENSE_RANGES, INDICATOR_FEATURES, OpenKpInputConfig, VisualConfig
+from .config import (
+    DENSE_RANGES,
+    INDICATOR_FEATURES,
+    MAX_KEY_PHRASES,
+    OpenKpInputConfig,
+    VisualConfig,
+)
 
 __all__ = ["OpenKpConfig", "OpenKpTask"]
 
@@ -99,6 +105,23 @@ class OpenKpConfig(finetuning.FinetuningConfig):
         role="model",
         lower_bound=1,
     )
+    eval_fraction_of_removed_examples: float = finetuning.option(
+        0.0,
+        "Share of all pages that are not in --eval_text_example_path: they count as found nothing "
+        "of, in the metrics of an evaluation.",
+        role="run",
+        lower_bound=0.0,
+    )
+    num_labels: int = finetuning.option(
+        MAX_KEY_PHRASES,
+        "Key phrases of a page in the records; as in the data set.",
+        lower_bound=1,
+    )
+    release_compatible: bool = finetuning.option(
+        False,
+        "Repeat the faults of the authors' release (see the README). The loss has some, too.",
+        role="model",
+    )
     label_occurrences: str = finetuning.option(
         "first",
         "What of a key phrase is learnt: its first occurrence, or the one with the highest logit "
@@ -140,6 +163,11 @@ class OpenKpConfig(finetuning.FinetuningConfig):
 
     def __post_init__(self):
         visual = self.visual()  # Refuses options outside their range.
+        if self.eval_fraction_of_removed_examples >= 1:
+            raise ValueError(
+                "`eval_fraction_of_removed_examples` must be in [0, 1). "
+                f"Received: {self.eval_fraction_of_removed_examples}"
+            )
         if self.fixed_block_len and visual.is_used:
             raise ValueError(
                 "Fixed blocks have no visual features: --fixed_block_len needs "
@@ -172,6 +200,7 @@ class OpenKpConfig(finetuning.FinetuningConfig):
             vocab_size=self.etc_config.vocab_size,
             use_visual_features=self.visual().is_used,
             label_occurrences=self.label_occurrences,
+            num_labels=self.num_labels,
         )
 
     def features(self):
@@ -239,7 +268,9 @@ class OpenKpTask(finetuning.FinetuningTask):
         )
 
     def metrics(self, examples, predictions):
-        return evaluate.metrics(map(evaluate.TextExample.of, examples), predictions)
+        found = evaluate.metrics(map(evaluate.TextExample.of, examples), predictions)
+        share = 1 - self.config.eval_fraction_of_removed_examples
+        return {name: value * share for name, value in found.items()}
 
     def write_predictions(self, path, predictions):
         lines = (decode.submission_line(*item) + "\n" for item in predictions.items())

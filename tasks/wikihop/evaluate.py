@@ -6,7 +6,7 @@ from etcmodel.preprocessing import raw_files
 
 from .raw_data import normalized
 
-__all__ = ["metrics", "predict", "predicted_answer"]
+__all__ = ["metrics", "predict", "predicted_answer", "record_metrics"]
 
 
 def predicted_answer(candidates, logits):
@@ -90,3 +90,26 @@ def metrics(examples, predictions):
         for example_id, answer in answers.items()
     )
     return {"accuracy": num_right / len(answers)}
+
+
+def record_metrics(outputs):
+    """Accuracy by the answers in the records, as in the release's evaluation.
+
+    Args:
+        outputs: iterable of dicts, one a record: scalars `answer_ids`, `label_id` and
+            `is_real_example`, which is 0 for a record that only fills up a batch.
+
+    Returns:
+        dict with "accuracy", in [0, 1].
+
+    Raises:
+        ValueError: if there is no real record.
+    """
+    is_right = [
+        int(output["answer_ids"]) == int(output["label_id"])
+        for output in outputs
+        if output["is_real_example"]
+    ]
+    if not is_right:
+        raise ValueError("There is no record to evaluate on.")
+    return {"accuracy": sum(is_right) / len(is_right)}

@@ -13,7 +13,13 @@ __all__ = ["RecordConfig"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with."""
+    """What the records must agree with.
+
+    Attributes:
+        measures_labels: bool. Whether an evaluation compares with the answers in the records.
+    """
+
+    measures_labels: bool = False
 
     padding = {**LONG_PADDING, **GLOBAL_PADDING}
     deciding_flags = ("input_train_json_filepath", "input_dev_json_filepath")
@@ -32,8 +38,10 @@ class RecordConfig(finetuning.RecordConfig):
         }
 
     def decoding_features(self):
-        # The release's padding examples have none.
-        return {"example_id": tf.io.FixedLenFeature([], tf.string, default_value="")}
+        labels = self.label_features() if self.measures_labels else {}
+        # The release's padding examples have no id.
+        example_id = tf.io.FixedLenFeature([], tf.string, default_value="")
+        return {"example_id": example_id, **labels}
 
 
 def _ints(length):

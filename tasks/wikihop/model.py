@@ -29,6 +29,7 @@ class WikiHopModel(tf_keras.Model):
             global token.
         candidate_ignore_hard_g2l, query_ignore_hard_g2l: bool. Let the global tokens of candidates,
             of the query see all long tokens, whatever `use_hard_g2l_mask` of the config.
+        use_one_hot_embeddings: bool. See `EtcModel`.
         **kwargs: of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
@@ -49,6 +50,7 @@ class WikiHopModel(tf_keras.Model):
         enable_l2g_linking=True,
         candidate_ignore_hard_g2l=False,
         query_ignore_hard_g2l=False,
+        use_one_hot_embeddings=False,
         **kwargs,
     ):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
@@ -57,7 +59,9 @@ class WikiHopModel(tf_keras.Model):
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l
         self.query_ignore_hard_g2l = query_ignore_hard_g2l
-        self.etc_model = modeling.EtcModel(etc_config)
+        self.etc_model = modeling.EtcModel(
+            etc_config, use_one_hot_embeddings=use_one_hot_embeddings
+        )
 
     def build(self, input_shape=None):
         config = self.etc_config

@@ -21,7 +21,7 @@ RELEASE = finetuning.ReleaseFlags(
     modes={
         "do_train": "train",
         "do_eval": "continuous_eval",
-        "do_predict": "evaluate",
+        "do_predict": "predict_records",
         "do_export": "export",
     },
     eval_flags={"input_tf_records_path": "dev_tf_records_path"},

@@ -33,7 +33,8 @@ class WikiHopConfig(finetuning.FinetuningConfig):
     )
     gold_file: str | None = option(
         None,
-        "WikiHop JSON with the answers of those examples.",
+        "WikiHop JSON with the answers of those examples. None: only the accuracy is measured, by "
+        "the answers in the records.",
         flag="input_dev_json_filepath",
         is_file=True,
     )
@@ -96,8 +97,11 @@ class WikiHopConfig(finetuning.FinetuningConfig):
     add_final_layer: bool = option(
         True, "Put a feed-forward block between the encoder and the scores.", role="model"
     )
-    local_radius: int = option(
-        -1, "Replaces that of the model's config. -1: it stays.", role="model", lower_bound=-1
+    local_radius: float = option(
+        -1,
+        "Replaces that of the model's config. -1: it stays. (A float, as in the release.)",
+        role="model",
+        lower_bound=-1,
     )
     hidden_dropout_prob: float = option(
         -1, "Replaces that of the model's config. -1: it stays.", role="training", lower_bound=-1
@@ -111,8 +115,13 @@ class WikiHopConfig(finetuning.FinetuningConfig):
         role="training",
         lower_bound=0,
     )
+    use_one_hot_embeddings: bool = option(
+        False, "Look tokens up by a product with one-hot vectors: the same, for some devices."
+    )
 
     def __post_init__(self):
+        if self.local_radius != int(self.local_radius):
+            raise ValueError(f"`local_radius` must be whole. Received: {self.local_radius}")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(
                 f"`label_smoothing` must be in [0, 1). Received: {self.label_smoothing}"
@@ -122,6 +131,8 @@ class WikiHopConfig(finetuning.FinetuningConfig):
         """`EtcConfig`: that of the file, with what the options replace."""
         names = ("local_radius", "hidden_dropout_prob", "attention_probs_dropout_prob")
         given = {name: getattr(self, name) for name in names if getattr(self, name) >= 0}
+        if "local_radius" in given:
+            given["local_radius"] = int(given["local_radius"])
         return modeling.EtcConfig.from_dict({**self.etc_config.to_dict(), **given})
 
     def records(self):
@@ -129,6 +140,7 @@ class WikiHopConfig(finetuning.FinetuningConfig):
             long_seq_length=self.max_long_seq_length,
             global_seq_length=self.max_global_seq_length,
             vocab_size=self.etc_config.vocab_size,
+            measures_labels=not self.gold_file,
         )
 
     def features(self):
@@ -163,6 +175,7 @@ class WikiHopTask(finetuning.FinetuningTask):
             enable_l2g_linking=self.config.enable_l2g_linking,
             candidate_ignore_hard_g2l=self.config.candidate_ignore_hard_g2l,
             query_ignore_hard_g2l=self.config.query_ignore_hard_g2l,
+            use_one_hot_embeddings=self.config.use_one_hot_embeddings,
         )
 
     def loss(self, outputs, features):
@@ -178,3 +191,8 @@ class WikiHopTask(finetuning.FinetuningTask):
 
     def metrics(self, examples, predictions):
         return evaluate.metrics(examples, predictions)
+
+    def evaluate(self, predictions):
+        if self.config.gold_file:
+            return super().evaluate(predictions)
+        return evaluate.record_metrics(predictions)  # There are no texts to predict.
