@@ -11,7 +11,7 @@ from absl import flags
 from etcmodel import finetuning
 from etcmodel.finetuning import program as program_lib
 
-__all__ = ["fine_tune", "finish", "flag_list", "start", "start_python"]
+__all__ = ["fine_tune", "finish", "flag_list", "run_module", "start", "start_python"]
 
 
 def flag_list(arguments):
@@ -56,4 +56,9 @@ def fine_tune(task, **arguments):
         program.main([])
 
     with mock.patch.object(finetuning, "run_program", run_program):
-        runpy.run_module(f"etcmodel.tasks.{task}.run_finetuning", run_name="__main__")
+        run_module(task)
+
+
+def run_module(task):
+    """Runs a task's `run_finetuning` as the main module."""
+    runpy.run_module(f"etcmodel.tasks.{task}.run_finetuning", run_name="__main__")
