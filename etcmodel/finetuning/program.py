@@ -18,7 +18,7 @@ from absl import app, flags, logging
 
 from etcmodel import training
 from etcmodel.finetuning import predictor as predictor_lib
-from etcmodel.finetuning import release_flags, trained_run
+from etcmodel.finetuning import records, release_flags, trained_run
 from etcmodel.models import modeling
 from etcmodel.preprocessing import options as options_lib
 
@@ -182,6 +182,9 @@ class Program:
             values |= self._vocabulary(run, values)
         else:
             values = options_lib.values_from_flags(config_class, self.flag_values)
+        if self._flag("run_mode") == "train":
+            settings = records.settings(values["train_pattern"])
+            values |= trained_run.features_of_records(config_class, self.flag_values, settings)
         if self._flag("grad_checkpointing_period") is not None:
             etc_config.grad_checkpointing_period = self._flag("grad_checkpointing_period")
         values["predictions_file"] = self._predictions_file()

@@ -16,6 +16,7 @@ __all__ = [
     "check_vocabulary",
     "make_eval_dataset",
     "make_train_dataset",
+    "settings",
     "vocabularies",
 ]
 
@@ -146,6 +147,23 @@ def check_records(file_pattern, config, *, need_labels):
     raise ValueError(f"The files that match {file_pattern!r} hold no records.")
 
 
+def settings(file_pattern):
+    """What `preprocess` noted of records, as far as it lies beside them.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+    Returns:
+        dict of a settings file to a dict.
+    """
+    files = tf.io.gfile.glob(file_pattern) if file_pattern else []
+    found = {}
+    for name in sorted({_SHARD.sub(".config.json", x) for x in files if _SHARD.search(x)}):
+        if tf.io.gfile.exists(name):
+            with tf.io.gfile.GFile(name) as file:
+                found[name] = json.load(file)
+    return found
+
+
 def vocabularies(file_pattern):
     """The vocabularies that records were made with, as far as their settings lie beside them.
 
@@ -154,12 +172,7 @@ def vocabularies(file_pattern):
     Returns:
         dict of a settings file to `FullTokenizer.source_sha256`.
     """
-    files = tf.io.gfile.glob(file_pattern) if file_pattern else []
-    found = {}
-    for name in sorted({_SHARD.sub(".config.json", x) for x in files if _SHARD.search(x)}):
-        if tf.io.gfile.exists(name):
-            with tf.io.gfile.GFile(name) as file:
-                found[name] = json.load(file).get("vocab_sha256")
+    found = {name: noted.get("vocab_sha256") for name, noted in settings(file_pattern).items()}
     return {name: sha256 for name, sha256 in found.items() if sha256}
 
 

@@ -9,7 +9,14 @@ from etcmodel import training
 from etcmodel.models import modeling, tokenization
 from etcmodel.preprocessing import options as options_lib
 
-__all__ = ["TrainedRun", "check_export", "run_notes", "run_option_defaults", "run_options"]
+__all__ = [
+    "TrainedRun",
+    "check_export",
+    "features_of_records",
+    "run_notes",
+    "run_option_defaults",
+    "run_options",
+]
 
 _ROLES = ("model", "training", "features")
 _RELEASE_COMPATIBLE = "release_compatible"  # Kept whatever its role: it is the default afterwards.
@@ -52,6 +59,34 @@ def run_notes(config):
     """Where a configuration's vocabulary is: a dict that JSON can hold."""
     paths = {name: getattr(config, name) for name in _VOCABULARY_FIELDS}
     return {name: _absolute(path) for name, path in paths.items() if path}
+
+
+def features_of_records(config_class, flag_values, settings):
+    """Options of the features as the training records were made with, where no flag says them.
+
+    Args:
+        config_class: dataclass of options.
+        flag_values: parsed `flags.FlagValues`.
+        settings: dict of a file to what `preprocess` noted there.
+    Returns:
+        dict of field name to value.
+    Raises:
+        ValueError: if a flag on the command line contradicts the records.
+    """
+    given = options_lib.values_from_flags(
+        config_class, flag_values, only_given=True, roles=("features",)
+    )
+    fields = options_lib.option_fields(config_class)
+    names = [field.name for field in fields if field.metadata["role"] == "features"]
+    found = {}
+    for file, noted in settings.items():
+        if noted.get("tokenizer") == "sentencepiece":
+            noted = {**noted, "do_lower_case": True}  # Its pieces do not depend on the option.
+        for name in [name for name in names if name in noted]:
+            found[name] = _from_json(noted[name])
+            flag = options_lib.flag_name(config_class, name)
+            _check_given(flag, given.get(name, found[name]), found[name], f"the data of {file}")
+    return found
 
 
 def check_export(config, flag_values, source):

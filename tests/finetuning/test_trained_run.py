@@ -224,6 +224,20 @@ class TestOtherVersions:
         assert f"{run}/run_config.json: malformed JSON" in line
 
 
+def test_features_are_those_of_the_training_records(toy_data, tmp_path, capsys):
+    shutil.copy(toy_data.train, tmp_path / "train-00000-of-00001.tfrecord")
+    (tmp_path / "train.config.json").write_text(json.dumps({"do_lower_case": False, "seed": 3}))
+    flags = {**train_flags(toy_data, tmp_path / "run"), "run_mode": "train"}
+    flags["train_tf_examples_filepattern"] = tmp_path / "train-*.tfrecord"
+    line = fails(capsys, **{**flags, "do_lower_case": "true"})
+    assert (
+        "--do_lower_case=True: the data of " in line and "train.config.json was made with" in line
+    )
+    del flags["do_lower_case"]
+    parsed(**flags).main([])
+    assert not made(toy_data, tmp_path / "run")[0].config.do_lower_case
+
+
 def test_a_run_without_a_vocabulary_may_get_one_later(toy_data, tmp_path):
     flags = {**train_flags(toy_data, tmp_path), "run_mode": "train"}
     vocab = flags.pop("vocab_file")
