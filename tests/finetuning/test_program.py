@@ -69,6 +69,24 @@ def test_evaluation_prints_the_metrics(trained, toy_data, capsys):
     assert metrics["error"] == pytest.approx(json.loads(line)["error"], abs=1e-6)
 
 
+def test_records_are_predicted_without_their_answers(trained, toy_data, tmp_path, capsys):
+    documents = json.loads(toy_data.dev_json.read_text())
+    unlabelled = [{k: v for k, v in one.items() if k != "label"} for one in documents]
+    (tmp_path / "raw.json").write_text(json.dumps(unlabelled))
+    path = tmp_path / "answers.json"
+    parsed(
+        run_mode="predict_records",
+        output_dir=trained,
+        predict_tf_examples_filepattern=toy_data.dev,
+        toy_gold=tmp_path / "raw.json",
+        vocab_file=toy_data.vocab,
+        predictions_file=path,
+    ).main([])
+    assert capsys.readouterr().out == f"7 predictions: {path}\n"
+    expected = json.loads((trained / "predictions.json").read_text())
+    assert json.loads(path.read_text()) == pytest.approx(expected, abs=1e-5)
+
+
 def test_prediction_from_raw_data_equals_evaluation_from_records(trained, toy_data, capsys):
     path = trained / "answers.json"
     arguments = {
@@ -189,6 +207,8 @@ def test_a_run_keeps_its_vocabulary(toy_data, tmp_path, capsys):
         ({"run_mode": "evaluate", "output_dir": "x"}, "filepattern, --toy_gold."),
         ({"run_mode": "export", "output_dir": "x"}, "export also needs --etc_config_file."),
         ({"run_mode": "predict"}, "needs --predict_input_file, --export_dir."),
+        ({"run_mode": "predict_records", "output_dir": "x"}, "filepattern, --toy_gold."),
+        ({"run_mode": "continuous_eval"}, "needs --output_dir, --predict_tf_examples_filepatt"),
         (
             {"run_mode": "predict", "export_dir": "x", "predict_input_file": "gone"},
             "error: --predict_input_file: no such file: 'gone'",

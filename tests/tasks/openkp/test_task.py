@@ -75,3 +75,13 @@ def test_a_file_without_a_good_page_is_refused(tmp_path):
     path = write_lines(tmp_path / "dev.jsonl", [MISALIGNED])
     with pytest.raises(ValueError, match="dev.jsonl: none of the 1 pages can be used, the first: "):
         make_task(path).evaluate(OUTPUTS)
+
+
+def test_pages_that_the_file_lacks_count_as_found_nothing_of(tmp_path):
+    path = write_lines(tmp_path / "dev.jsonl", GOOD)
+    whole = make_task(path).evaluate(OUTPUTS)
+    found = make_task(path, eval_fraction_of_removed_examples=0.25).evaluate(OUTPUTS)
+    assert found == pytest.approx({name: 0.75 * value for name, value in whole.items()})
+    assert whole["precision@1"] > 0
+    with pytest.raises(ValueError, match=r"must be in \[0, 1\). Received: 1.5"):
+        make_task(path, eval_fraction_of_removed_examples=1.5)

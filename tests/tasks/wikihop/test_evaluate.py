@@ -51,3 +51,12 @@ def test_examples_with_the_same_id_are_an_error():
 def test_too_few_logits_are_an_error():
     with pytest.raises(ValueError, match="as many as there are logits, 1, or fewer"):
         evaluate.predicted_answer(["a", "b"], np.zeros(1))
+
+
+def test_without_the_raw_file_the_answers_are_those_of_the_records():
+    rows = [(0, 0.0, 1), (2, 2.0, 1), (1, 3.0, 1), (0, 0.0, 0)]  # The last one fills up a batch.
+    names = ("answer_ids", "label_id", "is_real_example")
+    outputs = [dict(zip(names, row, strict=True)) for row in rows]
+    assert evaluate.record_metrics(outputs) == {"accuracy": pytest.approx(2 / 3)}
+    with pytest.raises(ValueError, match="no record to evaluate on"):
+        evaluate.record_metrics(outputs[3:])
