@@ -2,11 +2,12 @@
 
 import json
 import math
-import os
 import sys
 import time
 
 import tensorflow as tf
+
+from etcmodel import atomic_files
 
 __all__ = ["MetricsLog", "ProgressLine", "format_duration", "format_progress"]
 
@@ -107,10 +108,7 @@ class MetricsLog:
         kept = [line for line in self.read() if line["step"] <= step]
         kept_text = "".join(json.dumps(line) + "\n" for line in kept)
         if kept_text != text:  # Else the file is left to others that may be adding a line.
-            temporary = f"{self._path}.{os.getpid()}.tmp"
-            with tf.io.gfile.GFile(temporary, "w") as file:
-                file.write(kept_text)
-            tf.io.gfile.rename(temporary, self._path, overwrite=True)
+            atomic_files.write_text(self._path, [kept_text])
 
     def _text(self):
         if not tf.io.gfile.exists(self._path):

@@ -1,16 +1,16 @@
 """The annotations that predictions are compared with, without the pages."""
 
-import contextlib
 import glob
 import gzip
 import json
 import os
 
+from etcmodel import atomic_files
 from etcmodel.preprocessing import raw_files
 
 from .raw_data import annotations_of, example_id_of
 
-__all__ = ["read_gold", "write_gold_cache"]
+__all__ = ["default_cache_path", "read_gold", "write_gold_cache"]
 
 
 def read_gold(pattern, skip=None):
@@ -66,19 +66,23 @@ def write_gold_cache(pattern, path, skip=None):
         ValueError: as `read_gold`.
     """
     gold = read_gold(pattern, skip)
-    if folder := os.path.dirname(path):
-        os.makedirs(folder, exist_ok=True)
-    unfinished = f"{path}.{os.getpid()}.tmp"
     opener = gzip.open if path.endswith(".gz") else open
-    try:
-        with opener(unfinished, "wt", encoding="utf-8") as file:
-            for example_id, annotations in gold.items():
-                file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
-        os.replace(unfinished, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(unfinished)
+    with (
+        atomic_files.new_file(path) as unfinished,
+        opener(unfinished, "wt", encoding="utf-8") as file,
+    ):
+        for example_id, annotations in gold.items():
+            file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
     return len(gold)
+
+
+def default_cache_path(pattern):
+    """`cache`, beside the first of the gold files, as in the release.
+
+    Raises:
+        ValueError: if no file matches.
+    """
+    return os.path.join(os.path.dirname(_matching_files(pattern)[0]), "cache")
 
 
 def _matching_files(pattern):
