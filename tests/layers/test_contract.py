@@ -67,7 +67,8 @@ def test_every_public_layer_has_a_case():
         for found in public
         if isinstance(found, type) and issubclass(found, tf_keras.layers.Layer)
     }
-    assert names and names <= set(CASES)
+    # It has neither a config nor a shape of its own: see test_helpers.py.
+    assert names - {"TrackedLambda"} == set(CASES) - {"EtcModel"}
 
 
 @every_layer

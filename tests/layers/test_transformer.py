@@ -78,7 +78,7 @@ def test_recomputed_activations_see_the_dropout_masks_of_the_forward_pass(period
 
 def test_the_comparison_would_notice_other_masks(monkeypatch, keep_activations):
     no_scope = contextlib.contextmanager(lambda seed: iter([None]))
-    monkeypatch.setattr(transformer.dropout_ops, "seed_scope", no_scope)
+    monkeypatch.setattr(transformer.recompute_grad.dropout_ops, "seed_scope", no_scope)
     stack = make_stack(1)
     output, *gradients = outputs_and_gradients(stack)
     keep_activations()

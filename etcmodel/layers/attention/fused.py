@@ -4,15 +4,16 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import helpers
+from etcmodel.layers import base, helpers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention, QkvRelativeLocalAttention
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
+from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["FusedGlobalLocalAttention"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class FusedGlobalLocalAttention(tf_keras.layers.Layer):
+class FusedGlobalLocalAttention(base.Layer):
     """The four attention pieces l2l, l2g, g2g, g2l, in one softmax per query.
 
     Long tokens attend to the long tokens within `local_radius` and to all global tokens; global
@@ -46,15 +47,16 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g_relative_att_ids: likewise.
         l2g_relative_att_ids: likewise.
         g2l_relative_att_ids: likewise.
-        structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels: faster,
-            and in memory that does not grow with the number of pairs. Or None.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         training: bool.
+        structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels: faster,
+            and in memory that does not grow with the number of pairs. Or None.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
         ValueError: if sizes do not allow what is to be shared, or are no multiple of the heads; if
-            a structure is given together with masks or labels.
+            a structure is given together with masks or labels, or labels of only one of the two
+            pieces that share a softmax.
     """
 
     def __init__(
@@ -216,10 +218,11 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g_relative_att_ids=None,
         l2g_relative_att_ids=None,
         g2l_relative_att_ids=None,
-        structure=None,
         att_implementation="auto",
         training=None,
+        structure=None,
     ):
+        structure = GlobalLocalStructure.of(structure)
         long_input, global_input = helpers.cast_all(self, long_input, global_input)
         long_queries = self.long_query_projection(long_input)
         l2l = (self.l2l_key_projection(long_input), self.l2l_value_projection(long_input))
@@ -240,6 +243,10 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
                 global_queries, g2g, g2l, structure, training
             )
         else:
+            if (l2l_relative_att_ids is None) != (l2g_relative_att_ids is None):
+                raise ValueError(
+                    "Give both `l2l_relative_att_ids` and `l2g_relative_att_ids`, or neither."
+                )
             long_att = self.long_qkv_attention(
                 long_queries,
                 *l2l,
