@@ -121,18 +121,32 @@ def batch_gather_by_one_hot(params, indices, batch_dims=None, name=None):
     Args:
         params: [batch dims..., depth, rest...].
         indices: int [batch dims..., indices...].
-        batch_dims: number of leading axes in common; by default all of `indices` but the last.
+        batch_dims: number of leading axes in common; by default all of `indices` but the last. A
+            negative number counts from the rank of `indices`.
         name: name of the operation.
+    Raises:
+        ValueError: if there are not so many axes.
     """
     with tf.name_scope(name or "batch_gather_by_one_hot"):
         params, indices = tf.convert_to_tensor(params), tf.convert_to_tensor(indices)
-        batch_dims = indices.shape.rank - 1 if batch_dims is None else batch_dims
+        batch_dims = _num_batch_dims(params, indices, batch_dims)
         shape, index_shape = get_shape_list(params), get_shape_list(indices)
         one_hot = tf.one_hot(indices, shape[batch_dims], dtype=params.dtype)
         rows = tf.reshape(one_hot, [*shape[:batch_dims], -1, shape[batch_dims]])
         columns = tf.reshape(params, [*shape[: batch_dims + 1], -1])
         result = tf.matmul(rows, columns)
         return tf.reshape(result, [*index_shape, *shape[batch_dims + 1 :]])
+
+
+def _num_batch_dims(params, indices, batch_dims):
+    rank = indices.shape.rank
+    number = rank - 1 if batch_dims is None else batch_dims + (rank if batch_dims < 0 else 0)
+    if not 0 <= number <= min(rank, params.shape.rank - 1):
+        raise ValueError(
+            f"`batch_dims` does not fit params {params.shape} and indices {indices.shape}. "
+            f"Received: {batch_dims=}"
+        )
+    return number
 
 
 def pad_to_multiple(tensor, factor, axis, mode="CONSTANT", constant_values=0, name=None):

@@ -24,6 +24,10 @@ class Layer(tf_keras.layers.Layer):
         _check_caller(self, args, kwargs)
         return tf_keras.layers.Layer.__call__(self, *args, **kwargs)
 
+    def build_from_config(self, config):
+        with tf.name_scope(self.name):  # Variables keep their full names in a loaded model.
+            super().build_from_config(config)
+
 
 def check_part(name, part):
     """Raises ValueError if `part`, the argument `name` of a layer, is no Keras 2 layer."""

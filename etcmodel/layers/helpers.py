@@ -79,8 +79,10 @@ def as_ids(tensor):
 def check_at_least_1(**sizes):
     """Raises ValueError, naming it, if a size is below 1 or no number."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise ValueError(f"`{name}` must be an int, at least 1. Received: {size!r}")
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+            raise ValueError(f"`{name}` must be an int. Received: {size!r}")
+        if size < 1:
+            raise ValueError(f"`{name}` must be at least 1. Received: {size}")
 
 
 def check_rates(**rates):

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, recompute_grad
+from etcmodel.layers import base, helpers, recompute_grad
 from etcmodel.ops import dropout as dropout_ops
 
 __all__ = ["RecomputingDropout", "smart_cond"]
@@ -61,8 +61,7 @@ class RecomputingDropout(base.Layer):
 
     def __init__(self, rate, noise_shape=None, seed=None, force_recomputation=False, **kwargs):
         super().__init__(**kwargs)
-        if not 0 <= rate < 1:
-            raise ValueError(f"`rate` must be at least 0 and below 1. Received: {rate=}")
+        helpers.check_rates(rate=rate)
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed

@@ -72,7 +72,18 @@ class GlobalLocalTransformerLayers(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        _check_num_layers(num_hidden_layers)
+        helpers.check_at_least_1(
+            long_hidden_size=long_hidden_size,
+            global_hidden_size=global_hidden_size,
+            num_hidden_layers=num_hidden_layers,
+            num_attention_heads=num_attention_heads,
+        )
+        helpers.check_rates(
+            hidden_dropout_prob=hidden_dropout_prob,
+            attention_probs_dropout_prob=attention_probs_dropout_prob,
+        )
+        if att_size_per_head is not None:
+            helpers.check_at_least_1(att_size_per_head=att_size_per_head)
         if grad_checkpointing_period < 0:
             raise ValueError(
                 "`grad_checkpointing_period` must not be negative. Received: "
@@ -256,11 +267,6 @@ class GlobalLocalTransformerLayers(base.Layer):
         }
 
 
-def _check_num_layers(num_hidden_layers):
-    if num_hidden_layers < 1:
-        raise ValueError(f"`num_hidden_layers` must be at least 1. Received: {num_hidden_layers}")
-
-
 @tf.autograph.experimental.do_not_convert  # Layers have no need of it; tracing is faster.
 def _run_layers(layers, long_hidden, global_hidden, options):
     """Attention and feed-forward layers in turn: [long_output, global_output]."""
@@ -326,7 +332,15 @@ class RelativeTransformerLayers(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        _check_num_layers(num_hidden_layers)
+        helpers.check_at_least_1(
+            hidden_size=hidden_size,
+            num_hidden_layers=num_hidden_layers,
+            num_attention_heads=num_attention_heads,
+        )
+        helpers.check_rates(
+            hidden_dropout_prob=hidden_dropout_prob,
+            attention_probs_dropout_prob=attention_probs_dropout_prob,
+        )
         self.hidden_size = hidden_size
         self.num_hidden_layers = num_hidden_layers
         self.num_attention_heads = num_attention_heads

@@ -227,7 +227,7 @@ def test_long_and_global_sizes_may_differ_where_nothing_is_shared(sparse):
     [
         ({"num_hidden_layers": 0}, "`num_hidden_layers` must be at least 1. Received: 0"),
         ({"grad_checkpointing_period": -1}, "must not be negative. Received: -1"),
-        ({"local_radius": 0}, "`local_radius` must be at least 1. Received: local_radius=0"),
+        ({"local_radius": 0}, "`local_radius` must be at least 1. Received: 0"),
         ({"num_attention_heads": 3}, "long_total_att_size` must be a multiple .* 3 heads"),
         (
             {"global_intermediate_size": 6},

@@ -54,9 +54,9 @@ class FusedGlobalLocalAttention(base.Layer):
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if sizes do not allow what is to be shared, or are no multiple of the heads; if
-            a structure is given together with masks or labels, or labels of only one of the two
-            pieces that share a softmax.
+        ValueError: if a number is out of range; if sizes do not allow what is to be shared, or are
+            no multiple of the heads; if a structure is given together with masks or labels, or
+            labels of only one of the two pieces that share a softmax.
     """
 
     def __init__(
@@ -78,6 +78,9 @@ class FusedGlobalLocalAttention(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        helpers.check_at_least_1(
+            long_hidden_size=long_hidden_size, global_hidden_size=global_hidden_size
+        )
         self.long_hidden_size = long_hidden_size
         self.global_hidden_size = global_hidden_size
         self.num_heads = num_heads
