@@ -126,7 +126,7 @@ def test_batched_one_hot_gathers_are_batched_gathers(batch_dims, rest):
     else:
         params, indices = counted(2, 3, 5, *rest), counted(2, 3, 4) % 5
     params = params.astype(np.float32)
-    expected = tf.gather(params, indices, batch_dims=2 if batch_dims is None else batch_dims)
+    expected = tf.gather(params, indices, batch_dims=2 if batch_dims in (None, -1) else batch_dims)
     actual = tensor_utils.batch_gather_by_one_hot(params, indices, batch_dims)
     np.testing.assert_array_equal(actual, expected)
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from etcmodel import layers
 from etcmodel.checkpoints import names
 from etcmodel.models import input_utils, modeling, multihop_utils
 
@@ -160,6 +161,27 @@ def test_a_loaded_model_trains_on_as_the_saved_one_does(tmp_path):
         one.fit(examples(), LABELS, batch_size=4, verbose=0)
     for weight, expected in zip(loaded.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_allclose(weight, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "layer_class, sizes",
+    [
+        (layers.GlobalLocalTransformerLayers, (1, 2, 2)),
+        (layers.FusedGlobalLocalAttention, (2, 2)),
+    ],
+)
+def test_layers_inside_take_the_structure_of_a_loaded_model_too(layer_class, sizes):
+    layer = layer_class(8, 8, *sizes, relative_vocab_size=6)
+    inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name) for name in FEATURES}
+    vectors = [tf_keras.Input([None, 8], name=name) for name in LENGTHS]
+    model = tf_keras.Model([inputs, vectors], layer(*vectors, structure=structure_of(inputs)))
+    twin = tf_keras.models.model_from_json(model.to_json())
+    twin.set_weights(model.get_weights())
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=[4, size, 8]).astype(np.float32) for size in LENGTHS.values()]
+    arguments = [examples(), values]
+    for output, expected in zip(twin(arguments), model(arguments), strict=True):
+        np.testing.assert_array_equal(output, expected)
 
 
 def test_the_config_alone_gives_the_model_whatever_the_structure_is_made_of():
