@@ -119,6 +119,16 @@ def trained(model, run_eagerly):
     return model
 
 
+# A SavedModel without the graphs of all layers, whose tracing takes long.
+SAVED_MODEL = {"save_format": "tf", "save_traces": False}
+
+
+def assert_same_evaluation(loaded, model):
+    loaded.run_eagerly = model.run_eagerly
+    actual, expected = (one.evaluate(examples(), LABELS, verbose=0) for one in (loaded, model))
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
 def assert_same_model(loaded, model):
     np.testing.assert_array_equal(loaded(examples()), model(examples()))
     assert list(names.release_names(loaded)) == list(names.release_names(model))
@@ -126,30 +136,37 @@ def assert_same_model(loaded, model):
 
 def test_a_functional_model_is_saved_and_loaded(policy, tmp_path):
     model = trained(functional_model(), run_eagerly=policy != "float32")
-    before = model.evaluate(examples(), LABELS, verbose=0)
-    for file, options in (("model.keras", {}), ("model.h5", {}), ("model", {"save_format": "tf"})):
+    for file, options in (("model.keras", {}), ("model.h5", {}), ("model", SAVED_MODEL)):
         model.save(str(tmp_path / file), **options)
         loaded = tf_keras.models.load_model(str(tmp_path / file))
         assert_same_model(loaded, model)
         assert [w.name for w in loaded.weights] == [w.name for w in model.weights]
-    assert loaded.evaluate(examples(), LABELS, verbose=0) == before
+    assert_same_evaluation(loaded, model)
 
 
 def test_a_subclassed_model_is_saved_and_loaded(policy, tmp_path):
     model = trained(TokenClassifier(CONFIG), run_eagerly=policy != "float32")
-    before = model.evaluate(examples(), LABELS, verbose=0)
-    for file, options in (("model.keras", {}), ("model", {"save_format": "tf"})):
+    for file, options in (("model.keras", {}), ("model", SAVED_MODEL)):
         model.save(str(tmp_path / file), **options)
         loaded = tf_keras.models.load_model(str(tmp_path / file))
         assert type(loaded) is TokenClassifier
         assert_same_model(loaded, model)
-    assert loaded.evaluate(examples(), LABELS, verbose=0) == before
+    assert_same_evaluation(loaded, model)
     # Keras itself refuses to write a whole subclassed model to HDF5; its weights it writes.
     model.save_weights(str(tmp_path / "weights.h5"))
     loaded = TokenClassifier.from_config(model.get_config())
     loaded(examples())
     loaded.load_weights(str(tmp_path / "weights.h5"))
     assert_same_model(loaded, model)
+
+
+def test_a_saved_model_holds_the_graphs_of_all_layers_unless_told_otherwise(tmp_path):
+    model = functional_model()
+    model.save(str(tmp_path / "model"), save_format="tf")
+    assert_same_model(tf_keras.models.load_model(str(tmp_path / "model")), model)
+    serve = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    (served,) = serve(**{name: tf.constant(x) for name, x in examples().items()}).values()
+    np.testing.assert_allclose(served, model(examples()), atol=1e-5)
 
 
 def test_a_loaded_model_trains_on_as_the_saved_one_does(tmp_path):
