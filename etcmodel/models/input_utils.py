@@ -6,15 +6,18 @@ import os
 import tensorflow as tf
 
 from etcmodel import feature_utils
+from etcmodel.models.assignment_map import get_assignment_map_from_checkpoint
 from etcmodel.models.side_inputs import GlobalLocalTransformerSideInputs, side_inputs_of
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = [
+    "MODEL_CONFIG_FILENAME",
     "GlobalLocalTransformerSideInputs",
     "add_side_input_features",
     "create_bytes_feature",
     "create_float_feature",
     "create_int_feature",
+    "get_assignment_map_from_checkpoint",
     "get_feature",
     "get_model_config",
     "get_repeated_values",
@@ -25,6 +28,8 @@ __all__ = [
     "make_structure",
     "make_structure_from_example_ids",
 ]
+
+MODEL_CONFIG_FILENAME = "etc_config.json"
 
 
 def make_structure(
@@ -245,7 +250,7 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
 
     if source_file is not None and source_base64 is not None:
         raise ValueError("Give `source_file` or `source_base64`, not both.")
-    path = os.path.join(model_dir, "etc_config.json")
+    path = os.path.join(model_dir, MODEL_CONFIG_FILENAME)
     if source_base64 is not None:
         text = base64.b64decode(source_base64).decode("utf-8")
     else:

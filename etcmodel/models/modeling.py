@@ -13,9 +13,11 @@ from etcmodel.layers import (
     EmbeddingLookup,
     GlobalLocalTransformerLayers,
     RecomputingDropout,
+    base,
     helpers,
 )
 from etcmodel.models import input_checks
+from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["EtcConfig", "EtcModel"]
 
@@ -155,7 +157,7 @@ def _check_type(field, value):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class EtcModel(tf_keras.layers.Layer):
+class EtcModel(base.Layer):
     """The ETC encoder: token ids of a long and a global input to hidden states.
 
     Args:
@@ -211,6 +213,7 @@ class EtcModel(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        self._autocast = False  # As in `EmbeddingLookup`: the first argument is ids.
         self.config = EtcConfig.from_dict(config) if isinstance(config, dict) else config
         self.config.check()
         self.is_training = is_training
@@ -324,6 +327,7 @@ class EtcModel(tf_keras.layers.Layer):
         att_implementation="auto",
         structure=None,
     ):
+        structure = GlobalLocalStructure.of(structure)
         if self.is_training is not None:
             training = self.is_training and (training is None or training)
         side_inputs = {
@@ -401,6 +405,18 @@ class EtcModel(tf_keras.layers.Layer):
         if adder is not None:
             embeddings += tf.cast(adder, embeddings.dtype)
         return embeddings
+
+    # The names by which users of the authors' release know the parts. As properties they stay out
+    # of the checkpoints, which know each part once.
+    token_embedding = global_token_embedding = property(lambda self: self.token_emb_lookup)
+    segment_embedding = property(lambda self: self.segment_emb_lookup)
+    position_embedding = property(lambda self: self.position_emb_lookup_long)
+    global_position_embedding = property(lambda self: self.position_emb_lookup_global)
+    token_embedding_norm = property(lambda self: self.long_emb_layer_norm)
+    global_token_embedding_norm = property(lambda self: self.global_emb_layer_norm)
+    token_embedding_dropout = property(lambda self: self.embedding_dropout)
+    global_token_embedding_dropout = property(lambda self: self.embedding_dropout)
+    global_local_transformer = property(lambda self: self.global_local_transformer_layers)
 
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, embedding_size]."""

@@ -12,6 +12,7 @@ import re
 import unicodedata
 
 from etcmodel.models.vocabulary import (
+    SPIECE_UNDERLINE,
     convert_by_vocab,
     convert_ids_to_tokens,
     convert_to_unicode,
@@ -24,6 +25,7 @@ from etcmodel.models.vocabulary import (
 )
 
 __all__ = [
+    "SPIECE_UNDERLINE",
     "BasicTokenizer",
     "FullTokenizer",
     "WordpieceTokenizer",

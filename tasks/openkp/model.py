@@ -5,7 +5,7 @@ import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import helpers
-from etcmodel.layers.dropout import RecomputingDropout
+from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import input_utils, modeling
 
 from . import visual
