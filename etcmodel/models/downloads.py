@@ -4,13 +4,13 @@ import pathlib
 
 __all__ = ["RELEASED_CHECKPOINTS", "download_hint", "download_url"]
 
-# Name and what it is. Each is a zip of the checkpoint, its config and its vocabulary.
-RELEASED_CHECKPOINTS = {
-    "etc_base_2x_pretrain": "base, word pieces",
-    "etc_base_2x_pretrain_42relmaxdist": "base, word pieces, relative positions up to 42",
-    "etc_large": "large, SentencePiece",
-    "etc_large_split_punctuation": "large, SentencePiece, with --split_punctuation",
-}
+# Each is a zip of the checkpoint, its config and its vocabulary.
+RELEASED_CHECKPOINTS = (
+    "etc_base_2x_pretrain",
+    "etc_base_2x_pretrain_42relmaxdist",
+    "etc_large",
+    "etc_large_split_punctuation",
+)
 _URL = "https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{}.zip"
 
 
@@ -18,7 +18,7 @@ def download_url(name):
     """Where the zip file of a released checkpoint is.
 
     Args:
-        name: str, a key of `RELEASED_CHECKPOINTS`.
+        name: str, one of `RELEASED_CHECKPOINTS`.
     """
     return _URL.format(name)
 

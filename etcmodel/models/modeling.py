@@ -75,8 +75,12 @@ class EtcModel(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        if isinstance(config, dict):
+            config = EtcConfig.from_dict(config)
+        if not isinstance(config, EtcConfig):
+            raise ValueError(f"`config` must be an `EtcConfig` or its dict. Received: {config!r}")
         # A copy: the caller may go on to change theirs, and make other models of it.
-        self.config = EtcConfig.from_dict(config) if isinstance(config, dict) else copy.copy(config)
+        self.config = copy.copy(config)
         self.config.check()
         self.is_training = is_training
         self.use_one_hot_embeddings = use_one_hot_embeddings

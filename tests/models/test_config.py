@@ -132,6 +132,12 @@ def test_a_probability_out_of_range_is_refused_when_a_model_is_made(name, value)
         modeling.EtcModel(config)
 
 
+def test_a_model_is_made_of_a_config():
+    with pytest.raises(ValueError, match="`config` must be an `EtcConfig` or its dict. .*etc_b"):
+        modeling.EtcModel("etc_base")
+    assert modeling.EtcModel(SMALL.to_dict()).config == SMALL
+
+
 def test_every_entry_is_checked():
     """A value of no use to any entry is refused, whichever entry has it."""
     for field in dataclasses.fields(SMALL):
