@@ -121,7 +121,14 @@ def check_config(source, config):
             has no place in the encoder.
     """
     by_config = encoder_shapes(config)
-    stray = [x for x in source.shapes if names_lib.is_in_encoder(x) and x not in by_config]
+    # What lies below another array is that one's, such as an optimizer's slots.
+    stray = [
+        name
+        for name in source.shapes
+        if names_lib.is_in_encoder(name)
+        and name not in by_config
+        and name.rpartition("/")[0] not in source.shapes
+    ]
     wrong = [
         f"{name}: {_shape(by_config, name)} by the config, {_shape(source.shapes, name)} in the "
         "checkpoint"

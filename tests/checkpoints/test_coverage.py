@@ -282,6 +282,13 @@ class TestConverting:
             assert message in str(error.value)
         assert not (tmp_path / "new").exists()
 
+    def test_slots_of_an_optimizer_are_no_weights_of_the_encoder(self, tmp_path, values):
+        name = f"{STACK}/fused_att_layer_0/layer_norm_0/beta"
+        slots = {f"{name}/lamb_m": np.zeros(8, np.float32)}
+        prefix, _ = write(tmp_path, {**values, **slots})
+        _, report = checkpoints.convert(prefix, str(tmp_path / "new"), "released", config=CONFIG)
+        assert set(report.loaded) == {*values, *slots}
+
     @pytest.mark.parametrize("output_format", FORMATS)
     def test_unused_tables_need_not_be_there(self, tmp_path, output_format):
         prefix, kept = write(tmp_path, values_of(make_model(WITHOUT_TABLES)))
