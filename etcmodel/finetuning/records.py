@@ -12,6 +12,7 @@ from etcmodel import training
 
 __all__ = [
     "RecordConfig",
+    "check_punctuation",
     "check_records",
     "check_vocabulary",
     "make_eval_dataset",
@@ -154,13 +155,21 @@ def vocabularies(file_pattern):
     Returns:
         dict of a settings file to `FullTokenizer.source_sha256`.
     """
+    found = {
+        name: settings.get("vocab_sha256") for name, settings in _settings(file_pattern).items()
+    }
+    return {name: sha256 for name, sha256 in found.items() if sha256}
+
+
+def _settings(file_pattern):
+    """dict of the path of a settings file beside the records to what it holds."""
     files = tf.io.gfile.glob(file_pattern) if file_pattern else []
     found = {}
     for name in sorted({_SHARD.sub(".config.json", x) for x in files if _SHARD.search(x)}):
         if tf.io.gfile.exists(name):
             with tf.io.gfile.GFile(name) as file:
-                found[name] = json.load(file).get("vocab_sha256")
-    return {name: sha256 for name, sha256 in found.items() if sha256}
+                found[name] = json.load(file)
+    return found
 
 
 def check_vocabulary(file_pattern, tokenizer):
@@ -178,6 +187,25 @@ def check_vocabulary(file_pattern, tokenizer):
             raise ValueError(
                 f"{settings_file}: the records were made with another vocabulary than "
                 f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
+            )
+    check_punctuation(file_pattern, tokenizer.split_punctuation)
+
+
+def check_punctuation(file_pattern, split_punctuation):
+    """Compares how the text of records was split with how the run splits it.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        split_punctuation: bool. See `tokenization.FullTokenizer`.
+    Raises:
+        ValueError: naming the settings beside the records, if they differ.
+    """
+    for settings_file, settings in _settings(file_pattern).items():
+        if settings.get("split_punctuation", False) != split_punctuation:
+            made, advice = ("without", "Leave it out") if split_punctuation else ("with", "Give it")
+            raise ValueError(
+                f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
+                "preprocess again."
             )
 
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 from absl import logging
 
+from etcmodel import checkpoints
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
@@ -61,14 +62,13 @@ def load_model(task, config, checkpoint=None, strategy=None):
     Returns:
         tf_keras.Model.
     Raises:
-        ValueError: if there is no checkpoint.
-        AssertionError: if the checkpoint lacks a weight of the model.
+        ValueError: if there is no checkpoint, or it lacks a weight of the model.
     """
     checkpoint = checkpoint or run_directory.best_checkpoint(config.output_dir)
     with (strategy or tf.distribute.get_strategy()).scope():
         model = _build_model(task, config)
-        status = tf.train.Checkpoint(model=model).restore(checkpoint)
-        status.assert_existing_objects_matched().expect_partial()
+        status = tf.train.Checkpoint(model=model).restore(checkpoint).expect_partial()
+        checkpoints.check_restored(status, model, checkpoint)
     return model
 
 

@@ -5,6 +5,7 @@ import os
 
 import tensorflow as tf
 
+from etcmodel import checkpoints
 from etcmodel.training import strategy as strategy_lib
 
 __all__ = [
@@ -104,7 +105,8 @@ class CheckpointWriter:
             return False
         with self._strategy.scope():
             # The optimizer's moments come into being, with these values, at the first step.
-            self._checkpoint.restore(path).assert_existing_objects_matched()
+            status = self._checkpoint.restore(path)
+        checkpoints.check_restored(status, self._checkpoint.model, path)
         return True
 
     def save(self):

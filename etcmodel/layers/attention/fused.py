@@ -72,9 +72,9 @@ class FusedGlobalLocalAttention(base.Layer):
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if a number is out of range or shapes do not fit; if sizes do not allow what is to
-            be shared, or are no multiple of the heads; if a structure is given together with masks
-            or labels, or labels of only one of the two pieces that share a softmax.
+        ValueError: if a number is out of range or shapes do not fit; if sizes do not allow what is
+            to be shared, or are no multiple of the heads; if a structure is given together with
+            masks or labels, or labels of only one of the two pieces that share a softmax.
     """
 
     def __init__(

@@ -105,8 +105,8 @@ class RelativeAttention(base.Layer):
     Returns:
         float [batch, from_len, hidden_size].
     Raises:
-        ValueError: if a size is not a multiple of `num_heads` or below 1, a given layer is no Keras 2
-            layer, or shapes do not fit.
+        ValueError: if a size is not a multiple of `num_heads` or below 1, a given layer is no
+            Keras 2 layer, or shapes do not fit.
     """
 
     def __init__(
