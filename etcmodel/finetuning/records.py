@@ -4,11 +4,10 @@ import abc
 import dataclasses
 import json
 import math
-import re
 
 import tensorflow as tf
 
-from etcmodel import training
+from etcmodel import record_files, training
 
 __all__ = [
     "RecordConfig",
@@ -19,8 +18,6 @@ __all__ = [
     "make_train_dataset",
     "vocabularies",
 ]
-
-_SHARD = re.compile(r"-\d{5}-of-\d{5}\.tfrecord$")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -163,9 +160,12 @@ def vocabularies(file_pattern):
 
 def _settings(file_pattern):
     """dict of the path of a settings file beside the records to what it holds."""
-    files = tf.io.gfile.glob(file_pattern) if file_pattern else []
+    try:
+        files = training.matching_files(file_pattern) if file_pattern else []
+    except ValueError:
+        return {}  # Whoever reads the records tells what is wrong with them.
     found = {}
-    for name in sorted({_SHARD.sub(".config.json", x) for x in files if _SHARD.search(x)}):
+    for name in sorted(filter(None, set(map(record_files.settings_file, files)))):
         if tf.io.gfile.exists(name):
             with tf.io.gfile.GFile(name) as file:
                 found[name] = json.load(file)

@@ -6,8 +6,7 @@ TensorFlow.
 
 import importlib
 
-__all__ = ["BadExampleError", "Converted", "ConverterFactory", "Job", "run", "shard_names"]
-__all__ += ["to_tf_example"]
+__all__ = ["BadExampleError", "Converted", "ConverterFactory", "Job", "run", "to_tf_example"]
 
 _HOMES = {
     "BadExampleError": "records",
@@ -15,7 +14,6 @@ _HOMES = {
     "ConverterFactory": "conversion",
     "Job": "job",
     "run": "job",
-    "shard_names": "job",
     "to_tf_example": "records",
 }
 

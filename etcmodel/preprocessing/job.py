@@ -14,10 +14,11 @@ import uuid
 
 import tensorflow as tf
 
+from etcmodel import record_files
 from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
-__all__ = ["Job", "run", "shard_names"]
+__all__ = ["Job", "run"]
 
 _MAX_BAD_EXAMPLES_LISTED = 1000
 
@@ -54,11 +55,6 @@ class Job:
     direct_num_workers: int = 0
     beam_args: tuple = ()
     deals_records: bool = False
-
-
-def shard_names(prefix, num_shards):
-    """The names of the files that a job writes."""
-    return [f"{prefix}-{i:05d}-of-{num_shards:05d}.tfrecord" for i in range(num_shards)]
 
 
 def run(job):
@@ -125,7 +121,7 @@ def _why_none(statistics):
 
 def _move_into_place(job, folder, statistics):
     """Gives the shards their names and writes settings and statistics beside them."""
-    names = shard_names(job.output_prefix, job.num_shards)
+    names = record_files.shard_names(job.output_prefix, job.num_shards)
     for stale in set(tf.io.gfile.glob(f"{job.output_prefix}-?????-of-?????.tfrecord")) - set(names):
         logging.info("Removing %s of an earlier run", stale)
         tf.io.gfile.remove(stale)

@@ -1,8 +1,9 @@
 """Training that every task shares: flags, strategy, optimizer, loop."""
 
+from etcmodel.record_files import matching_files
 from etcmodel.training.config import TrainingConfig
 from etcmodel.training.flags import define_training_flags, training_config_from_flags
-from etcmodel.training.input_pipeline import count_examples, matching_files, training_batches
+from etcmodel.training.input_pipeline import count_examples, training_batches
 from etcmodel.training.loop import evaluate, load_model, predict, train
 from etcmodel.training.optimizer import build_learning_rate, build_optimizer
 from etcmodel.training.run_directory import OtherRunError, best_checkpoint, read_run_config

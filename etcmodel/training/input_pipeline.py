@@ -2,7 +2,9 @@
 
 import tensorflow as tf
 
-__all__ = ["count_examples", "matching_files", "training_batches"]
+from etcmodel import record_files
+
+__all__ = ["count_examples", "training_batches"]
 
 _FILES_AT_ONCE = 16
 
@@ -13,7 +15,7 @@ def count_examples(file_pattern):
     Raises:
         ValueError: if no file matches, or one is damaged; names it.
     """
-    files = matching_files(file_pattern)
+    files = record_files.matching_files(file_pattern)
     try:
         return _count(files)
     except tf.errors.DataLossError:
@@ -44,7 +46,7 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     same examples for any number of devices.
 
     Args:
-        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        file_pattern: see `record_files.matching_files`.
         parse: function from a serialized record, string [], to a dict of tensors.
         request: TrainDataRequest. Examples to skip are read but not parsed.
         shuffle_buffer: int. Records among which the next one is drawn.
@@ -53,7 +55,9 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     Raises:
         ValueError: if no file matches.
     """
-    records = _shuffled_records(matching_files(file_pattern), request.seed, shuffle_buffer)
+    records = _shuffled_records(
+        record_files.matching_files(file_pattern), request.seed, shuffle_buffer
+    )
     records = records.repeat().skip(request.skip_examples)
     if request.input_context is not None:
         context = request.input_context
@@ -61,18 +65,6 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     examples = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     batches = examples.batch(request.per_replica_batch_size, drop_remainder=True)
     return batches.prefetch(tf.data.AUTOTUNE)
-
-
-def matching_files(file_pattern):
-    """Sorted paths of the files that match a pattern, or one of a list of patterns.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    files = sorted(tf.io.gfile.glob(file_pattern))
-    if not files:
-        raise ValueError(f"No file matches {file_pattern!r}.")
-    return files
 
 
 def _shuffled_records(files, seed, shuffle_buffer):

@@ -11,7 +11,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import fn_runner
 
-from etcmodel import preprocessing
+from etcmodel import preprocessing, record_files
 from etcmodel.preprocessing import local, pipeline
 from tests.preprocessing import words
 
@@ -46,7 +46,7 @@ def written(folder):
 
 
 def shards(job):
-    names = preprocessing.shard_names(job.output_prefix, job.num_shards)
+    names = record_files.shard_names(job.output_prefix, job.num_shards)
     return [pathlib.Path(name).read_bytes() for name in names]
 
 

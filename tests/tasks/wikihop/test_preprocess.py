@@ -6,7 +6,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from etcmodel import finetuning, preprocessing
+from etcmodel import finetuning, preprocessing, record_files
 from etcmodel.preprocessing import program, raw_files
 from etcmodel.tasks.wikihop import conversion, inputs, preprocess
 from etcmodel.tools import demo_wikihop
@@ -55,7 +55,7 @@ def run(tmp_path, vocab_file, raws, **fields):
     (set_options,) = options.sets()
     job = program.make_job(set_options, conversion.ConverterFactory, raw_files.read_json_values)
     statistics = preprocessing.run(job)
-    names = preprocessing.shard_names(job.output_prefix, job.num_shards)
+    names = record_files.shard_names(job.output_prefix, job.num_shards)
     records = [record.numpy() for record in tf.data.TFRecordDataset(names)]
     return statistics, [tf.train.Example.FromString(record) for record in records]
 

@@ -1,0 +1,120 @@
+"""Which TFRecord files a pattern means; sets of shards are taken whole.
+
+A shard's name ends in `-00003-of-00100`, with or without `.tfrecord`; the files that differ in the
+first number only are one set. A pattern with wildcards must match all of a set or nothing of it:
+what is missing was lost, or never finished. To read a part on purpose, name its files.
+"""
+
+import collections
+import re
+
+import tensorflow as tf
+
+__all__ = ["matching_files", "settings_file", "shard_names"]
+
+_SHARD = re.compile(r"(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<total>\d{5})(?P<suffix>\.tfrecord)?")
+_ANY_SHARD = "-?????-of-?????"
+_SUFFIX = ".tfrecord"
+# Settings, statistics, readable examples and unfinished files, which lie beside the records.
+_NO_RECORDS = re.compile(r"\.(json|jsonl|txt|tmp)$|\.unfinished-[^/]*$")
+_MAX_NAMED = 5
+
+_Set = collections.namedtuple("_Set", ["prefix", "total", "suffix"])
+
+
+def shard_names(prefix, num_shards):
+    """The names of the files of a set: they end in `.tfrecord`, unless the prefix does."""
+    return _names(_Set(prefix, num_shards, "" if prefix.endswith(_SUFFIX) else _SUFFIX))
+
+
+def settings_file(path):
+    """The name of the settings that lie beside a shard; None if `path` is not called as one."""
+    found = _set_of(path)
+    return f"{found.prefix}.config.json" if found else None
+
+
+def matching_files(file_pattern):
+    """Sorted paths of the TFRecord files that are meant.
+
+    Args:
+        file_pattern: str or list of str. A file; a pattern with wildcards, such as `train-*`, which
+            other files (.json, .jsonl, .txt, .tmp) do not match; or several of both, with commas
+            between. What matches nothing is tried again with `.tfrecord` and as a set's name
+            without the shards' numbers, so that the patterns of the authors' release
+            (`train-*-of-00100`, `Train.tfrecord*`) find our shards.
+    Raises:
+        ValueError: if one of them matches no file, or if wildcards match a part of a set, or two
+            sets of the same name; names the files.
+    """
+    patterns = [file_pattern] if isinstance(file_pattern, str) else list(file_pattern)
+    files, sets = set(), set()
+    for pattern in patterns:
+        for found, is_one_file in _find_all(pattern):
+            files.update(found)
+            if not is_one_file:
+                sets.update(filter(None, map(_set_of, found)))
+    _check_whole(file_pattern, files, sorted(sets))
+    return sorted(files)
+
+
+def _find_all(pattern):
+    """What `_find` returns for a pattern, or for each of several with commas between."""
+    parts = [_find(pattern)]
+    if not parts[0] and "," in pattern:
+        parts = [_find(part.strip()) for part in pattern.split(",")]
+    if not all(parts):
+        raise ValueError(f"No file matches {pattern!r}.")
+    return parts
+
+
+def _find(pattern):
+    """(paths, whether they are one file that was named) of a pattern; None if there is none."""
+    for name in (pattern, pattern + _SUFFIX):
+        if tf.io.gfile.exists(name) and not tf.io.gfile.isdir(name):
+            return [name], True
+    for candidate in _candidates(pattern):
+        if found := list(filter(_holds_records, tf.io.gfile.glob(candidate))):
+            return found, False
+    return None
+
+
+def _candidates(pattern):
+    yield pattern
+    yield pattern + _SUFFIX
+    yield pattern + _ANY_SHARD
+    yield pattern + _ANY_SHARD + _SUFFIX
+    if pattern.endswith(f"{_SUFFIX}*"):
+        yield pattern.removesuffix(f"{_SUFFIX}*") + _ANY_SHARD + _SUFFIX
+
+
+def _holds_records(path):
+    if _NO_RECORDS.search(path):
+        return False
+    return bool(_set_of(path)) or not tf.io.gfile.isdir(path)
+
+
+def _set_of(path):
+    match = _SHARD.fullmatch(path)
+    return match and _Set(match["prefix"], int(match["total"]), match["suffix"] or "")
+
+
+def _names(shards):
+    prefix, total, suffix = shards
+    return [f"{prefix}-{number:05d}-of-{total:05d}{suffix}" for number in range(total)]
+
+
+def _check_whole(file_pattern, files, sets):
+    for first, second in zip(sets, sets[1:], strict=False):
+        if first.prefix == second.prefix:
+            raise ValueError(
+                f"{file_pattern!r} matches two sets of the same name, {_names(first)[-1]} and "
+                f"{_names(second)[-1]}. Remove the old one, or give the pattern of one of them."
+            )
+    for shards in sets:
+        if missing := [name for name in _names(shards) if name not in files]:
+            listed = ", ".join(missing[:_MAX_NAMED]) + (", …" if len(missing) > _MAX_NAMED else "")
+            raise ValueError(
+                f"{file_pattern!r} matches only {shards.total - len(missing)} of {shards.total} "
+                f"shards. Missing: {listed}. Copy or preprocess them again; to read a part on "
+                "purpose, give its files by name, with commas between."
+            )

@@ -1,0 +1,132 @@
+"""A pattern means whole sets of shards, and only records; what is lost is named."""
+
+import pytest
+
+from etcmodel import record_files, training
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A function that makes empty files and returns the folder's path."""
+
+    def make(*names):
+        for name in names:
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+        return str(tmp_path)
+
+    return make
+
+
+def shards(prefix, total, suffix=".tfrecord"):
+    return [f"{prefix}-{number:05d}-of-{total:05d}{suffix}" for number in range(total)]
+
+
+def found(folder, pattern):
+    names = training.matching_files(f"{folder}/{pattern}")
+    return [name.removeprefix(f"{folder}/") for name in names]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "prefix", "suffix"),
+    [
+        ("tf_examples_train-*-of-00003", "tf_examples_train", ".tfrecord"),
+        ("tf_examples_train-*-of-00003", "tf_examples_train", ""),  # The release's own shards.
+        ("train/tf_examples*", "train/tf_examples", ".tfrecord"),
+        ("OpenKPTrain.tfrecord*", "OpenKPTrain.tfrecord", ""),
+        ("OpenKPTrain.tfrecord*", "OpenKPTrain", ".tfrecord"),
+        ("nq-train*", "nq-train", ".tfrecord"),
+        ("nq-train-*.tfrecord", "nq-train", ".tfrecord"),
+        ("nq-train", "nq-train", ".tfrecord"),
+        ("nq-train", "nq-train", ""),
+        ("nq-train-?????-of-00003", "nq-train", ".tfrecord"),
+    ],
+)
+def test_patterns_of_the_release_and_ours_find_the_shards_and_nothing_else(
+    folder, pattern, prefix, suffix
+):
+    others = [f"{prefix}{end}" for end in (".config.json", ".stats.json", "_text_examples.jsonl")]
+    others += [f"{prefix}_stats.txt", f"{prefix}.1a2b.tmp", f"{prefix}.unfinished-1a2b/shard-00000"]
+    others += [f"{prefix}s/other-file"]
+    place = folder(*shards(prefix, 3, suffix), *others)
+    assert found(place, pattern) == shards(prefix, 3, suffix)
+
+
+def test_exact_matches_come_first(folder):
+    place = folder("a-1", "a-1.tfrecord", *shards("a-1", 2))
+    assert found(place, "a-1") == ["a-1"]
+
+
+def test_names_without_numbers_are_read_as_they_match(folder):
+    place = folder("a.tfrecord", "b.tfrecord", "notes.txt", "c.tfrecord.tmp")
+    assert found(place, "*") == ["a.tfrecord", "b.tfrecord"]
+    assert found(place, "notes.txt") == ["notes.txt"]  # Named, so it is meant.
+
+
+def test_several_sets_may_match(folder):
+    place = folder(*shards("train", 2), *shards("train-whole", 1))
+    assert found(place, "train*") == [*shards("train", 2), *shards("train-whole", 1)]
+
+
+@pytest.mark.parametrize("pattern", ["train-*", "train*.tfrecord", "train-*-of-00007", "train"])
+def test_missing_shards_are_named(folder, pattern):
+    names = shards("train", 7)
+    place = folder(names[0], names[3])
+    with pytest.raises(ValueError) as error:
+        found(place, pattern)
+    message = str(error.value)
+    assert f"'{place}/{pattern}' matches only 2 of 7 shards. Missing: " in message
+    assert all(f"{place}/{name}" in message for name in names[1:3] + names[4:7])
+
+
+def test_of_many_missing_shards_the_first_are_named(folder):
+    place = folder(*shards("train", 100)[6:])
+    with pytest.raises(ValueError, match="only 94 of 100 .*-00004-of-00100.tfrecord, …") as error:
+        found(place, "train-*")
+    assert "-00005-of" not in str(error.value)
+
+
+def test_a_part_can_be_read_by_naming_its_files_but_not_with_wildcards(folder):
+    names = shards("train", 12)
+    place = folder(*names)
+    with pytest.raises(ValueError, match="matches only 10 of 12 shards.*give its files by name"):
+        found(place, "train-0000?-of-00012.tfrecord")
+    paths = [f"{place}/{name}" for name in names]
+    assert training.matching_files(paths[3]) == paths[3:4]
+    assert training.matching_files(paths[3].removesuffix(".tfrecord")) == paths[3:4]
+    assert training.matching_files(paths[5:2:-1]) == paths[3:6]
+    assert training.matching_files(", ".join(paths[:2])) == paths[:2]
+    assert training.matching_files([f"{place}/train-0000*", f"{place}/train-0001*"]) == paths
+
+
+def test_an_old_set_beside_a_new_one_of_the_same_name_is_refused(folder):
+    place = folder(*shards("train", 2), *shards("train", 3))
+    with pytest.raises(ValueError, match="two sets .*-of-00002.tfrecord and .*-of-00003.tfrecord"):
+        found(place, "train-*")
+    assert found(place, "train-*-of-00003") == shards("train", 3)
+
+
+def test_a_set_with_and_without_suffix_is_not_read_twice(folder):
+    place = folder(*shards("train", 2), *shards("train", 2, ""))
+    with pytest.raises(ValueError, match="two sets of the same name"):
+        found(place, "train-*")
+
+
+def test_each_of_several_patterns_must_match(folder):
+    place = folder("a.tfrecord")
+    with pytest.raises(ValueError, match="No file matches '.*/b'"):
+        training.matching_files([f"{place}/a.tfrecord", f"{place}/b"])
+    with pytest.raises(ValueError, match="No file matches '.*/a.tfrecord,b'"):
+        training.matching_files(f"{place}/a.tfrecord,b")
+
+
+def test_names_of_shards_and_of_their_settings():
+    assert record_files.shard_names("x/train", 2) == shards("x/train", 2)
+    assert record_files.shard_names("OpenKPTrain.tfrecord", 2) == shards(
+        "OpenKPTrain.tfrecord", 2, ""
+    )
+    for prefix in ("x/train", "OpenKPTrain.tfrecord"):
+        (name,) = record_files.shard_names(prefix, 1)
+        assert record_files.settings_file(name) == f"{prefix}.config.json"
+    assert record_files.settings_file("train.tfrecord") is None
