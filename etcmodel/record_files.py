@@ -6,11 +6,21 @@ what is missing was lost, or never finished. To read a part on purpose, name its
 """
 
 import collections
+import concurrent.futures
+import glob
+import json
 import re
 
 import tensorflow as tf
 
-__all__ = ["matching_files", "settings_file", "shard_names"]
+__all__ = [
+    "check_sizes",
+    "known_num_records",
+    "matching_files",
+    "read_settings",
+    "shard_names",
+    "written_shards",
+]
 
 _SHARD = re.compile(r"(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<total>\d{5})(?P<suffix>\.tfrecord)?")
 _ANY_SHARD = "-?????-of-?????"
@@ -18,6 +28,7 @@ _SUFFIX = ".tfrecord"
 # Settings, statistics, readable examples and unfinished files, which lie beside the records.
 _NO_RECORDS = re.compile(r"\.(json|jsonl|txt|tmp)$|\.unfinished-[^/]*$")
 _MAX_NAMED = 5
+_STATS_AT_ONCE = 16  # Of remote files each takes long.
 
 _Set = collections.namedtuple("_Set", ["prefix", "total", "suffix"])
 
@@ -27,10 +38,75 @@ def shard_names(prefix, num_shards):
     return _names(_Set(prefix, num_shards, "" if prefix.endswith(_SUFFIX) else _SUFFIX))
 
 
-def settings_file(path):
-    """The name of the settings that lie beside a shard; None if `path` is not called as one."""
-    found = _set_of(path)
-    return f"{found.prefix}.config.json" if found else None
+def written_shards(prefix):
+    """Paths of the shards of that prefix that are there, of any number of shards."""
+    suffix = _set_of(shard_names(prefix, 1)[0]).suffix
+    return tf.io.gfile.glob(glob.escape(prefix) + _ANY_SHARD + suffix)
+
+
+def read_settings(files):
+    """The settings that lie beside shards, as far as they are there.
+
+    Returns:
+        dict of the path of a settings file (`<prefix>.config.json`) to dict.
+    """
+    found = {}
+    for name in sorted({_settings_file(shard) for shard in map(_set_of, files) if shard}):
+        if tf.io.gfile.exists(name):
+            with tf.io.gfile.GFile(name) as file:
+                found[name] = _json_object(file.read(), name)
+    return found
+
+
+def _json_object(text, name):
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{name}: malformed JSON: {error}. Preprocess again.") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: expected a JSON object. Preprocess again.")
+    return value
+
+
+def known_num_records(files):
+    """Number of records in all of the files, by their settings; None if these do not tell."""
+    counts = _manifest(files, "records_per_shard")
+    return sum(counts[file] for file in files) if counts.keys() >= set(files) else None
+
+
+def check_sizes(files):
+    """Compares the files' sizes with those in their settings, as far as these tell.
+
+    Raises:
+        ValueError: names a file that was cut off, or is of another run.
+    """
+    known = _manifest(files, "bytes_per_shard")
+    files = [file for file in files if file in known]
+    with concurrent.futures.ThreadPoolExecutor(_STATS_AT_ONCE) as pool:
+        sizes = list(pool.map(lambda file: tf.io.gfile.stat(file).length, files))
+    for file, size in zip(files, sizes, strict=True):
+        if size != known[file]:
+            raise ValueError(
+                f"{file} has {size} bytes; {_settings_file(_set_of(file))} says {known[file]}. "
+                "Copy the file again, or preprocess again."
+            )
+
+
+def _manifest(files, name):
+    """dict of file to its entry of a list in the settings; without files that have none."""
+    settings = read_settings(files)
+    found = {}
+    for file in files:
+        if shards := _set_of(file):
+            entries = settings.get(_settings_file(shards), {}).get(name) or []
+            number = int(_SHARD.fullmatch(file)["number"])
+            if number < shards.total == len(entries):  # Else the settings are of another set.
+                found[file] = entries[number]
+    return found
+
+
+def _settings_file(shards):
+    return f"{shards.prefix}.config.json"
 
 
 def matching_files(file_pattern):
@@ -103,12 +179,16 @@ def _names(shards):
     return [f"{prefix}-{number:05d}-of-{total:05d}{suffix}" for number in range(total)]
 
 
+def _pattern(shards):
+    return f"{shards.prefix}-*-of-{shards.total:05d}{shards.suffix}"
+
+
 def _check_whole(file_pattern, files, sets):
     for first, second in zip(sets, sets[1:], strict=False):
         if first.prefix == second.prefix:
             raise ValueError(
-                f"{file_pattern!r} matches two sets of the same name, {_names(first)[-1]} and "
-                f"{_names(second)[-1]}. Remove the old one, or give the pattern of one of them."
+                f"{file_pattern!r} matches two sets of the same name: {_pattern(first)} and "
+                f"{_pattern(second)}. Remove the old one, or give the pattern of one of them."
             )
     for shards in sets:
         if missing := [name for name in _names(shards) if name not in files]:

@@ -10,6 +10,7 @@ statistics. Any flag of Apache Beam may be given too, such as `--runner=Dataflow
 import dataclasses
 import functools
 
+from etcmodel import atomic_files
 from etcmodel.preprocessing import program
 from etcmodel.preprocessing.options import option
 
@@ -78,11 +79,7 @@ def run_job(job):
         dict. The statistics: also `fill_rate` (the share of the long input that is no padding),
         `sentences_per_window` and `document_parts_per_window`.
     """
-    import json
-
-    import tensorflow as tf
-
-    from etcmodel import preprocessing
+    from etcmodel import preprocessing  # With TensorFlow.
 
     settings = job.settings
     read = functools.partial(job.read, document_separator=settings["document_separator"])
@@ -92,9 +89,7 @@ def run_job(job):
     statistics["fill_rate"] = round(statistics["long_tokens"] / room, 4)
     for name in ("sentences", "document_parts"):
         statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
-    with tf.io.gfile.GFile(f"{job.statistics_file}.tmp", "w") as file:
-        file.write(json.dumps(statistics, indent=1, ensure_ascii=False) + "\n")
-    tf.io.gfile.rename(f"{job.statistics_file}.tmp", job.statistics_file, overwrite=True)
+    atomic_files.write_json(job.statistics_file, statistics)
     return statistics
 
 

@@ -17,7 +17,7 @@ import sys
 import tensorflow as tf
 from absl import app, flags, logging
 
-from etcmodel import training
+from etcmodel import atomic_files, training
 from etcmodel.models import modeling, presets
 from etcmodel.preprocessing import options as options_lib
 
@@ -120,9 +120,7 @@ class Program:
 
     def _write_config(self, etc_config):
         path = os.path.join(self._flag("output_dir"), "etc_config.json")
-        with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
-            file.write(etc_config.to_json_string())
-        tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
+        atomic_files.write_text(path, [etc_config.to_json_string()])
 
     def _flag(self, name):
         return self.flag_values[name].value

@@ -1,5 +1,8 @@
 """A pattern means whole sets of shards, and only records; what is lost is named."""
 
+import json
+import pathlib
+
 import pytest
 
 from etcmodel import record_files, training
@@ -102,7 +105,9 @@ def test_a_part_can_be_read_by_naming_its_files_but_not_with_wildcards(folder):
 
 def test_an_old_set_beside_a_new_one_of_the_same_name_is_refused(folder):
     place = folder(*shards("train", 2), *shards("train", 3))
-    with pytest.raises(ValueError, match="two sets .*-of-00002.tfrecord and .*-of-00003.tfrecord"):
+    with pytest.raises(
+        ValueError, match=r"two sets .*-\*-of-00002.tfrecord and .*-\*-of-00003.tfrecord"
+    ):
         found(place, "train-*")
     assert found(place, "train-*-of-00003") == shards("train", 3)
 
@@ -121,12 +126,59 @@ def test_each_of_several_patterns_must_match(folder):
         training.matching_files(f"{place}/a.tfrecord,b")
 
 
-def test_names_of_shards_and_of_their_settings():
+def test_shards_are_named_after_their_prefix():
     assert record_files.shard_names("x/train", 2) == shards("x/train", 2)
-    assert record_files.shard_names("OpenKPTrain.tfrecord", 2) == shards(
-        "OpenKPTrain.tfrecord", 2, ""
-    )
-    for prefix in ("x/train", "OpenKPTrain.tfrecord"):
-        (name,) = record_files.shard_names(prefix, 1)
-        assert record_files.settings_file(name) == f"{prefix}.config.json"
-    assert record_files.settings_file("train.tfrecord") is None
+    assert record_files.shard_names("x.tfrecord", 2) == shards("x.tfrecord", 2, "")
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Two shards of three and five bytes, with settings that say so."""
+
+    def write(prefix="train", suffix=".tfrecord", **settings):
+        names = [str(tmp_path / name) for name in shards(prefix, 2, suffix)]
+        for name, content in zip(names, (b"abc", b"abcde"), strict=True):
+            pathlib.Path(name).write_bytes(content)
+        manifest = {"records_per_shard": [1, 4], "bytes_per_shard": [3, 5], **settings}
+        (tmp_path / f"{prefix}.config.json").write_text(json.dumps(manifest))
+        return names
+
+    return write
+
+
+@pytest.mark.parametrize(("prefix", "suffix"), [("train", ".tfrecord"), ("x.tfrecord", "")])
+def test_settings_tell_the_number_of_records(written, prefix, suffix):
+    names = written(prefix, suffix)
+    assert record_files.known_num_records(names) == training.count_examples(names) == 5
+    assert record_files.known_num_records(names[1:]) == 4
+    record_files.check_sizes(names)
+
+
+def test_a_file_that_was_cut_off_is_named(written):
+    names = written()
+    pathlib.Path(names[1]).write_bytes(b"")
+    with pytest.raises(ValueError, match=r"-00001-of-00002.tfrecord has 0 bytes; .*json says 5\."):
+        record_files.check_sizes(names)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"records_per_shard": None, "bytes_per_shard": None},  # As the first edition wrote them.
+        {"records_per_shard": [1, 2, 3], "bytes_per_shard": [1, 2, 3]},  # Of another set.
+    ],
+)
+def test_settings_that_do_not_tell_are_not_asked(written, tmp_path, settings):
+    names = written(**settings)
+    assert record_files.known_num_records(names) is None
+    record_files.check_sizes(names)
+    (tmp_path / "train.config.json").unlink()
+    assert record_files.known_num_records(names) is None
+    record_files.check_sizes(names)
+
+
+def test_damaged_settings_are_named(written, tmp_path):
+    names = written()
+    (tmp_path / "train.config.json").write_text('{"records')
+    with pytest.raises(ValueError, match=r"train\.config\.json: malformed JSON"):
+        record_files.known_num_records(names)

@@ -1,7 +1,8 @@
 """The figures of `benchmark` as a table, JSON and a picture."""
 
-import json
 import os
+
+from etcmodel import atomic_files
 
 __all__ = ["table", "write"]
 
@@ -32,14 +33,9 @@ def _row(figure):
 
 def write(figures, directory):
     """Writes results.json and results.png; each appears only when it is complete."""
-    os.makedirs(directory, exist_ok=True)
-    path = os.path.join(directory, "results.json")
-    with open(f"{path}.tmp", "w", encoding="utf-8") as file:
-        json.dump(figures, file, indent=1)
-    os.replace(f"{path}.tmp", path)
-    picture = os.path.join(directory, "results.png")
-    _plot(figures, f"{picture}.tmp")
-    os.replace(f"{picture}.tmp", picture)
+    atomic_files.write_json(os.path.join(directory, "results.json"), figures)
+    with atomic_files.new_file(os.path.join(directory, "results.png")) as picture:
+        _plot(figures, picture)
 
 
 def _plot(figures, path):

@@ -24,6 +24,7 @@ from matplotlib import cm, colors
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from etcmodel import atomic_files
 from etcmodel.models.side_inputs import side_inputs_of
 
 from . import attention_subjects
@@ -206,11 +207,8 @@ def run(options):
         subject = attention_subjects.read_subject(options.structure)
         title = os.path.basename(options.structure)
     figure = draw(subject, title)
-    if folder := os.path.dirname(options.output):
-        os.makedirs(folder, exist_ok=True)
-    unfinished = f"{options.output}.{os.getpid()}.tmp"
-    figure.savefig(unfinished, format="png")
-    os.replace(unfinished, options.output)
+    with atomic_files.new_file(options.output) as unfinished:
+        figure.savefig(unfinished, format="png")
 
 
 def main(unused_argv):

@@ -6,13 +6,14 @@ The same flags give the same bytes on every machine.
 """
 
 import collections
-import contextlib
 import json
 import os
 import re
 import string
 
 from absl import app, flags
+
+from etcmodel import atomic_files
 
 from . import demo_hotpotqa, demo_nq, demo_openkp, demo_wikihop
 
@@ -73,19 +74,6 @@ def build_vocab(texts, *, max_size=MAX_VOCAB_SIZE):
     return pieces + [word for _, word in words[: max(0, max_size - len(pieces))]]
 
 
-def _write_atomically(path, text):
-    """Writes a file under a temporary name first: no reader ever sees half of it."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
 def _to_json(examples):
     """JSON with one example a line, so that people and `head` can look into the file."""
     return "[\n" + ",\n".join(json.dumps(example) for example in examples) + "\n]\n"
@@ -125,10 +113,9 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
         "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
         "config": ("etc_config.json", json.dumps({**ETC_CONFIG, "vocab_size": len(vocab)})),
     }
-    os.makedirs(output_dir, exist_ok=True)
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
     for key, (_, text) in contents.items():
-        _write_atomically(paths[key], text)
+        atomic_files.write_text(paths[key], [text])
     return paths
 
 

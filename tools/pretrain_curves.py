@@ -1,6 +1,6 @@
 """A picture of a pre-training and of what fine-tuning made of it."""
 
-import os
+from etcmodel import atomic_files
 
 __all__ = ["draw"]
 
@@ -36,9 +36,8 @@ def draw(path, *, training, held_out, fine_tunings):
         panel.set_ylim(bottom=0)
         panel.legend()
         panel.grid(alpha=0.3)
-    unfinished = f"{path}.{os.getpid()}.tmp"
-    drawing.savefig(unfinished, format="png", dpi=100)
-    os.replace(unfinished, path)
+    with atomic_files.new_file(path) as unfinished:
+        drawing.savefig(unfinished, format="png", dpi=100)
 
 
 def _line(panel, rows, name, label, **style):

@@ -6,6 +6,7 @@ import numpy as np
 import safetensors.numpy
 import tensorflow as tf
 
+from etcmodel import atomic_files
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import sources
 from etcmodel.models import modeling
@@ -46,22 +47,18 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
     path = os.path.join(output_dir, FILE_NAMES[output_format])
     suffixes = _SUFFIXES[output_format]
     config_path = os.path.join(output_dir, _CONFIG_FILE)
-    tf.io.gfile.makedirs(output_dir)
-    mark = f".{os.getpid()}.tmp"
-    try:
-        _WRITERS[output_format](values, path + mark, config)
+    with atomic_files.scratch_folder(path) as folder:
+        unfinished = os.path.join(folder, FILE_NAMES[output_format])
+        _WRITERS[output_format](values, unfinished, config)
         if config is not None:
-            with tf.io.gfile.GFile(config_path + mark, "w") as file:
-                file.write(config.to_json_string())
-            tf.io.gfile.rename(config_path + mark, config_path, overwrite=True)
+            unfinished_config = os.path.join(folder, _CONFIG_FILE)
+            atomic_files.write_text(unfinished_config, [config.to_json_string()])
+            tf.io.gfile.rename(unfinished_config, config_path, overwrite=True)
         # The index goes first and comes last: without it, data are no checkpoint.
         if overwrite and tf.io.gfile.exists(path + suffixes[-1]):
             tf.io.gfile.remove(path + suffixes[-1])
         for suffix in suffixes:
-            tf.io.gfile.rename(path + mark + suffix, path + suffix, overwrite=True)
-    finally:
-        for left in tf.io.gfile.glob([f"{path}{mark}*", f"{config_path}{mark}"]):
-            tf.io.gfile.remove(left)
+            tf.io.gfile.rename(unfinished + suffix, path + suffix, overwrite=True)
     return path
 
 

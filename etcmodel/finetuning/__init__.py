@@ -1,7 +1,7 @@
 """Fine-tuning programs: what those of all tasks share, from flags to predictions."""
 
+from etcmodel.atomic_files import write_json, write_text
 from etcmodel.finetuning.config import FinetuningConfig
-from etcmodel.finetuning.files import write_json, write_text
 from etcmodel.finetuning.predictor import Predictor, export
 from etcmodel.finetuning.program import run_program
 from etcmodel.finetuning.records import (

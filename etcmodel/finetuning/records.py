@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import json
 import math
 
 import tensorflow as tf
@@ -131,7 +130,9 @@ def check_records(file_pattern, config, *, need_labels):
     """
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
-    for file in training.matching_files(file_pattern):
+    files = training.matching_files(file_pattern)
+    record_files.check_sizes(files)
+    for file in files:
         for serialized in tf.data.TFRecordDataset(file).take(1):
             example = tf.train.Example.FromString(serialized.numpy())
             for name, feature in spec.items():
@@ -164,12 +165,7 @@ def _settings(file_pattern):
         files = training.matching_files(file_pattern) if file_pattern else []
     except ValueError:
         return {}  # Whoever reads the records tells what is wrong with them.
-    found = {}
-    for name in sorted(filter(None, set(map(record_files.settings_file, files)))):
-        if tf.io.gfile.exists(name):
-            with tf.io.gfile.GFile(name) as file:
-                found[name] = json.load(file)
-    return found
+    return record_files.read_settings(files)
 
 
 def check_vocabulary(file_pattern, tokenizer):

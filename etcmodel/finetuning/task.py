@@ -3,8 +3,8 @@
 import abc
 import functools
 
-from etcmodel import training
-from etcmodel.finetuning import files, records
+from etcmodel import atomic_files, training
+from etcmodel.finetuning import records
 from etcmodel.models import initialization
 
 __all__ = ["FinetuningTask"]
@@ -51,7 +51,7 @@ class FinetuningTask(training.Task):
 
     def write_predictions(self, path, predictions):
         """Writes what `decode` returns: as JSON, if a subclass does nothing else."""
-        files.write_json(path, predictions)
+        atomic_files.write_json(path, predictions)
 
     def num_predictions(self, predictions):
         """Number of examples in what `decode` returns: int."""

@@ -4,17 +4,15 @@ It is done on this machine (`local`), or, with flags of Apache Beam, as a Beam p
 are the same. Everything is written below a temporary folder and moved at the end.
 """
 
+import contextlib
 import dataclasses
 import functools
-import json
-import logging
 import os
 import time
-import uuid
 
 import tensorflow as tf
 
-from etcmodel import record_files
+from etcmodel import atomic_files, record_files
 from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
@@ -73,21 +71,18 @@ def run(job):
     if not files:
         raise ValueError(f"No input file matches {job.input_pattern!r}.")
     run_examples = _beam_runner(job, files) if job.beam_args else local.run_local
-    folder = f"{job.output_prefix}.unfinished-{uuid.uuid4().hex[:8]}"
-    try:
-        tf.io.gfile.makedirs(folder)
-    except tf.errors.OpError as error:
-        raise OSError(f"Cannot write to {job.output_prefix!r}: {error.message}") from error
     start = time.monotonic()
-    try:
-        statistics = run_examples(job, files, folder)
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(atomic_files.scratch_folder(job.output_prefix))
+        except (OSError, tf.errors.OpError) as error:
+            raise OSError(f"Cannot write to {job.output_prefix!r}: {error}") from error
+        statistics, records_per_shard = run_examples(job, files, folder)
         bad_examples = statistics.pop("bad_examples")[:_MAX_BAD_EXAMPLES_LISTED]
         statistics["seconds"] = round(time.monotonic() - start, 1)
         statistics["bad_examples"] = bad_examples  # Last, as the longest.
         _check_written(job, statistics)
-        _move_into_place(job, folder, statistics)
-    finally:
-        tf.io.gfile.rmtree(folder)
+        _move_into_place(job, folder, records_per_shard, statistics)
     return statistics
 
 
@@ -119,22 +114,26 @@ def _why_none(statistics):
     return ", ".join(f"{name}: {value}" for name, value in counts.items()) + "."
 
 
-def _move_into_place(job, folder, statistics):
-    """Gives the shards their names and writes settings and statistics beside them."""
+def _move_into_place(job, folder, records_per_shard, statistics):
+    """Gives the shards their names and writes statistics and settings beside them.
+
+    The settings go first and come last: they are those of all the shards that are there. The old
+    shards go before the new ones come, so that what a killed process leaves is no mixture.
+    """
+    settings_file = f"{job.output_prefix}.config.json"
     names = record_files.shard_names(job.output_prefix, job.num_shards)
-    for stale in set(tf.io.gfile.glob(f"{job.output_prefix}-?????-of-?????.tfrecord")) - set(names):
-        logging.info("Removing %s of an earlier run", stale)
-        tf.io.gfile.remove(stale)
-    for shard, name in enumerate(names):
-        source = os.path.join(folder, f"shard-{shard:05d}")
+    sources = [os.path.join(folder, f"shard-{shard:05d}") for shard in range(job.num_shards)]
+    for source in sources:
         if not tf.io.gfile.exists(source):
             tf.io.TFRecordWriter(source).close()
+    manifest = {
+        "records_per_shard": [records_per_shard.get(shard, 0) for shard in range(job.num_shards)],
+        "bytes_per_shard": [tf.io.gfile.stat(source).length for source in sources],
+    }
+    for old in (settings_file, *record_files.written_shards(job.output_prefix)):
+        if tf.io.gfile.exists(old):
+            tf.io.gfile.remove(old)
+    for source, name in zip(sources, names, strict=True):
         tf.io.gfile.rename(source, name, overwrite=True)
-    for name, content in (
-        (f"{job.output_prefix}.config.json", job.settings),
-        (job.statistics_file, statistics),
-    ):
-        source = os.path.join(folder, "json")
-        with tf.io.gfile.GFile(source, "w") as file:
-            file.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-        tf.io.gfile.rename(source, name, overwrite=True)
+    atomic_files.write_json(job.statistics_file, statistics)
+    atomic_files.write_json(settings_file, {**job.settings, **manifest})

@@ -53,7 +53,8 @@ def run_local(job, files, folder):
         folder: str. Gets a file `shard-NNNNN` for every shard.
 
     Returns:
-        dict. The statistics: counts, means of lengths, and `bad_examples`, a list of messages.
+        (dict, dict): the statistics (counts, means of lengths, and `bad_examples`, a list of
+        messages), and the number of records by number of the shard.
 
     Raises:
         BadExampleError: for a malformed example, if the job is strict.
@@ -61,6 +62,7 @@ def run_local(job, files, folder):
         ValueError: for a malformed file.
     """
     counts, lengths, bad = collections.Counter(), collections.defaultdict(_Mean), []
+    records_per_shard = collections.Counter()
     num_read, start = 0, time.monotonic()
     next_report = start + _SECONDS_BETWEEN_REPORTS
     with contextlib.ExitStack() as stack:
@@ -76,6 +78,7 @@ def run_local(job, files, folder):
                 dealt = counts["examples_written"] + index
                 turn = dealt if job.deals_records else file_number + number
                 writers[turn % job.num_shards].write(record)
+                records_per_shard[turn % job.num_shards] += 1
             counts.update(examples_written=len(result.records), **result.counts)
             for name, length in result.lengths.items():
                 lengths[f"mean_{name}"].add(length)
@@ -83,7 +86,7 @@ def run_local(job, files, folder):
                 next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
                 rate = num_read / (time.monotonic() - start)
                 logging.info("%d examples done, %.1f a second", num_read, rate)
-    return {
+    statistics = {
         "examples_read": num_read,
         "examples_written": counts.pop("examples_written", 0),
         "examples_bad": len(bad),
@@ -91,6 +94,7 @@ def run_local(job, files, folder):
         **{name: round(mean.value, 2) for name, mean in sorted(lengths.items())},
         "bad_examples": bad,
     }
+    return statistics, records_per_shard
 
 
 @dataclasses.dataclass

@@ -65,11 +65,12 @@ def run_pipeline(job, files, folder, options):
 
     Args:
         folder: str. Gets a file `shard-NNNNN` for every shard that has examples, files
-            `bad-NNNNN.json` with lists of messages, and a file `error-…` where a worker gave up.
+            `done-NNNNN.json` that say what is in them, and `error-…` where a worker gave up.
         options: of `pipeline_options`.
 
     Returns:
-        dict. The statistics: counts, means of lengths, and `bad_examples`, a list of messages.
+        (dict, dict): the statistics (counts, means of lengths, and `bad_examples`, a list of
+        messages), and the number of records by number of the shard.
 
     Raises:
         BadExampleError: for malformed input.
@@ -90,16 +91,19 @@ def run_pipeline(job, files, folder, options):
         with tf.io.gfile.GFile(name) as file:
             raise BadExampleError(file.read())
     counts = _counts(result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE)))
-    return {**counts, "bad_examples": _read_bad_examples(folder)}
+    done = _read_done(folder)
+    # In the order of the input.
+    bad = sorted(entry for shard in done for entry in shard["bad"])
+    records_per_shard = {shard["number"]: shard["num_records"] for shard in done}
+    return {**counts, "bad_examples": [message for *_, message in bad]}, records_per_shard
 
 
-def _read_bad_examples(folder):
-    """All messages, in the order of the input."""
-    bad = []
-    for name in tf.io.gfile.glob(os.path.join(folder, "bad-*.json")):
+def _read_done(folder):
+    done = []
+    for name in tf.io.gfile.glob(os.path.join(folder, "done-*.json")):
         with tf.io.gfile.GFile(name) as file:
-            bad += json.load(file)
-    return [message for _, _, message in sorted(bad)]
+            done.append(json.load(file))
+    return done
 
 
 def _counts(metrics):
@@ -155,29 +159,31 @@ class _WriteShard(beam.DoFn):
             return
         shard, raws = element
         unfinished = os.path.join(self._folder, f"unfinished-{uuid.uuid4().hex}")
-        bad = []
+        bad, num_records = [], 0
         with tf.io.TFRecordWriter(unfinished) as writer:
             for file_number, number, raw in sorted(raws):
-                if message := self._write(json.loads(zlib.decompress(raw)), writer):
+                message, num_written = self._write(json.loads(zlib.decompress(raw)), writer)
+                num_records += num_written
+                if message:
                     message = f"{self._files[file_number]}: element {number}: {message}"
                     if self._strict:
                         _give_up(self._folder, f"{file_number:05d}-{number:09d}", message)
                         return
                     bad.append((file_number, number, message))
-        with tf.io.gfile.GFile(os.path.join(self._folder, f"bad-{shard:05d}.json"), "w") as file:
-            json.dump(bad, file)
+        with tf.io.gfile.GFile(os.path.join(self._folder, f"done-{shard:05d}.json"), "w") as file:
+            json.dump({"number": shard, "num_records": num_records, "bad": bad}, file)
         # A worker that failed half-way may be tried again: only a whole shard gets the name.
         shard_file = os.path.join(self._folder, f"shard-{shard:05d}")
         tf.io.gfile.rename(unfinished, shard_file, overwrite=True)
 
     def _write(self, raw, writer):
-        """Converts and writes one example; returns what is wrong with it, or None."""
+        """Converts and writes one example: (what is wrong with it, number of its records)."""
         Metrics.counter(_NAMESPACE, "examples_read").inc()
         try:
             converted = self._convert(raw)
         except ValueError as error:
             Metrics.counter(_NAMESPACE, "examples_bad").inc()
-            return str(error)
+            return str(error), 0
         for features in converted.features:
             writer.write(to_tf_example(features).SerializeToString(deterministic=True))
         Metrics.counter(_NAMESPACE, "examples_written").inc(len(converted.features))
@@ -185,4 +191,4 @@ class _WriteShard(beam.DoFn):
             Metrics.counter(_NAMESPACE, name).inc(count)
         for name, length in converted.lengths.items():
             Metrics.distribution(_NAMESPACE, name).update(length)
-        return None
+        return "", len(converted.features)

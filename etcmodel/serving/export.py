@@ -5,6 +5,7 @@ import tempfile
 
 import tensorflow as tf
 
+from etcmodel import atomic_files
 from etcmodel.ops import compilation
 
 __all__ = ["export_saved_model"]
@@ -35,17 +36,16 @@ def export_saved_model(model, directory, *, features, assets, padding=None):
     missing = [path for path in assets.values() if not tf.io.gfile.exists(path)]
     if missing:
         raise ValueError(f"No such file to keep with the model: {', '.join(missing)}")
-    temporary = f"{directory.rstrip('/')}.tmp"
-    if tf.io.gfile.exists(temporary):
-        tf.io.gfile.rmtree(temporary)
     # A served model is not trained further: tracing the gradients of its attention would take long.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        atomic_files.new_folder(directory) as unfinished,
+        compilation.fusion_scope("never"),  # A server may have no XLA.
+    ):
         module = _ServingModule(model, features, padding or {})
         module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
-        with compilation.fusion_scope("never"):  # A server may have no XLA.
-            tf.saved_model.save(module, temporary, module.signatures(), options)
-    tf.io.gfile.rename(temporary, directory)
+        tf.saved_model.save(module, unfinished, module.signatures(), options)
     return directory
 
 

@@ -2,11 +2,12 @@
 
 import json
 import math
-import os
 import sys
 import time
 
 import tensorflow as tf
+
+from etcmodel import atomic_files
 
 __all__ = ["MetricsLog", "ProgressLine", "format_duration", "format_progress"]
 
@@ -104,7 +105,4 @@ class MetricsLog:
         """Drops the lines of later steps, which a resumed run is going to repeat."""
         kept = [line for line in self.read() if line["step"] <= step]
         if tf.io.gfile.exists(self._path):
-            temporary = f"{self._path}.{os.getpid()}.tmp"
-            with tf.io.gfile.GFile(temporary, "w") as file:
-                file.write("".join(json.dumps(line) + "\n" for line in kept))
-            tf.io.gfile.rename(temporary, self._path, overwrite=True)
+            atomic_files.write_text(self._path, (json.dumps(line) + "\n" for line in kept))

@@ -1,7 +1,8 @@
 """A plot of precision, recall and F1 of the long and the short answers by threshold."""
 
 import math
-import os
+
+from etcmodel import atomic_files
 
 from .evaluate import curve
 
@@ -29,11 +30,8 @@ def plot_curves(long, short, path):
         panel.set(title=title, xlabel="least score of a prediction that counts", ylim=(0, 1.02))
         panel.legend()
         panel.grid(alpha=0.3)
-    if folder := os.path.dirname(path):
-        os.makedirs(folder, exist_ok=True)
-    unfinished = f"{path}.{os.getpid()}.tmp"
-    drawing.savefig(unfinished, format="png", dpi=120)
-    os.replace(unfinished, path)
+    with atomic_files.new_file(path) as unfinished:
+        drawing.savefig(unfinished, format="png", dpi=120)
 
 
 def _f1(precision, recall):

@@ -1,11 +1,10 @@
 """The annotations that predictions are compared with, without the pages."""
 
-import contextlib
 import glob
 import gzip
 import json
-import os
 
+from etcmodel import atomic_files
 from etcmodel.preprocessing import raw_files
 
 from .raw_data import annotations_of, example_id_of
@@ -66,18 +65,13 @@ def write_gold_cache(pattern, path, skip=None):
         ValueError: as `read_gold`.
     """
     gold = read_gold(pattern, skip)
-    if folder := os.path.dirname(path):
-        os.makedirs(folder, exist_ok=True)
-    unfinished = f"{path}.{os.getpid()}.tmp"
     opener = gzip.open if path.endswith(".gz") else open
-    try:
-        with opener(unfinished, "wt", encoding="utf-8") as file:
-            for example_id, annotations in gold.items():
-                file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
-        os.replace(unfinished, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(unfinished)
+    with (
+        atomic_files.new_file(path) as unfinished,
+        opener(unfinished, "wt", encoding="utf-8") as file,
+    ):
+        for example_id, annotations in gold.items():
+            file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
     return len(gold)
 
 

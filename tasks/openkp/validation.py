@@ -2,8 +2,8 @@
 
 import dataclasses
 import json
-import os
 
+from etcmodel import atomic_files
 from etcmodel.preprocessing import raw_files
 
 from . import phrases, vdom
@@ -180,12 +180,6 @@ def clean_file(input_file, output_file, *, is_eval=False, strict=False):
     if report.num_lines == report.num_bad:
         first = f", the first: {report.bad[0]}" if report.bad else ""
         raise ValueError(f"{input_file}: no line of {report.num_lines} can be kept{first}")
-    temporary = f"{output_file}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in deduplicator.kept(read_lines(input_file)))
-        os.replace(temporary, output_file)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    kept = deduplicator.kept(read_lines(input_file))
+    atomic_files.write_text(output_file, (f"{line}\n" for line in kept))
     return report

@@ -6,12 +6,17 @@ import glob
 import itertools
 import json
 import pathlib
+import signal
+import subprocess
+import sys
+from unittest import mock
 
 import pytest
+import tensorflow as tf
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import fn_runner
 
-from etcmodel import preprocessing, record_files
+from etcmodel import atomic_files, preprocessing, record_files
 from etcmodel.preprocessing import local, pipeline
 from tests.preprocessing import words
 
@@ -50,6 +55,17 @@ def shards(job):
     return [pathlib.Path(name).read_bytes() for name in names]
 
 
+def manifest(job):
+    with open(f"{job.output_prefix}.config.json", encoding="utf-8") as file:
+        return json.load(file)["records_per_shard"]
+
+
+def num_records(job):
+    """Of each shard, counted."""
+    names = record_files.shard_names(job.output_prefix, job.num_shards)
+    return [sum(1 for _ in tf.data.TFRecordDataset(name)) for name in names]
+
+
 LINES = (["a b", "bad", "c", "none", "d e f"], ["g", *(f"w{i}" for i in range(30)), "bad"])
 
 
@@ -68,6 +84,7 @@ def test_several_processes_and_beam_write_the_same_as_one_process(make_job, tmp_
         other = dataclasses.replace(one, output_prefix=prefix, **changes)
         assert preprocessing.run(other) | {"seconds": 0} == statistics | {"seconds": 0}
         assert shards(other) == shards(one) and all(shards(one))
+        assert manifest(other) == manifest(one) == num_records(one)
 
 
 def test_settings_and_statistics_lie_beside_the_shards(make_job, tmp_path):
@@ -75,7 +92,13 @@ def test_settings_and_statistics_lie_beside_the_shards(make_job, tmp_path):
     names = [f"train-0000{shard}-of-00003.tfrecord" for shard in range(3)]
     assert written(tmp_path) == ["stats.json", *names, "train.config.json"]
     assert json.loads((tmp_path / "out" / "stats.json").read_text()) == statistics
-    assert json.loads((tmp_path / "out" / "train.config.json").read_text()) == {"task": "toy"}
+    settings = json.loads((tmp_path / "out" / "train.config.json").read_text())
+    sizes = [(tmp_path / "out" / name).stat().st_size for name in names]
+    assert settings == {
+        "task": "toy",
+        "records_per_shard": [1, 0, 0],
+        "bytes_per_shard": sizes,
+    }
 
 
 def test_a_new_run_replaces_all_files_of_the_old_one(make_job, tmp_path):
@@ -146,3 +169,99 @@ def test_beams_own_runner_needs_no_download():
     for args in ([], ["--runner=DirectRunner"]):
         assert isinstance(pipeline._runner(PipelineOptions(args)), fn_runner.FnApiRunner)
     assert pipeline._runner(PipelineOptions(["--runner=DataflowRunner"])) is None
+
+
+# Dies at a step of moving the shards into place, by its number.
+DIE = """
+import json, os, signal, sys
+import tensorflow as tf
+from etcmodel import atomic_files, preprocessing
+from tests.preprocessing import words
+steps = int(sys.argv[2])
+
+def dying(function):
+    def call(*args, **kwargs):
+        global steps
+        if steps == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        steps -= 1
+        return function(*args, **kwargs)
+    return call
+
+tf.io.gfile.rename, tf.io.gfile.remove = map(dying, (tf.io.gfile.rename, tf.io.gfile.remove))
+preprocessing.run(preprocessing.Job(read=words.read, make_converter=words.make_converter,
+                                    **json.loads(sys.argv[1])))
+"""
+
+
+def fields_of(job):
+    """The job's fields that JSON can hold."""
+    fields = {field.name: getattr(job, field.name) for field in dataclasses.fields(job)}
+    return {name: value for name, value in fields.items() if not callable(value)}
+
+
+def check_one_run_or_an_error(job):
+    """What is there is read as one whole run, or refused, and settings are those of the shards."""
+    try:
+        files = record_files.matching_files(f"{job.output_prefix}*")
+    except ValueError:
+        assert not pathlib.Path(f"{job.output_prefix}.config.json").exists()
+        return []
+    record_files.check_sizes(files)
+    records = [record.numpy() for record in tf.data.TFRecordDataset(files)]
+    examples = [tf.train.Example.FromString(record) for record in records]
+    words_read = [e.features.feature["word"].bytes_list.value[0].decode() for e in examples]
+    assert len({word[0] for word in words_read}) == 1, "a mixture of the runs"
+    return words_read
+
+
+def test_a_failure_while_moving_leaves_no_mixture_and_no_settings_of_other_shards(make_job):
+    num_moves = 3 + 1 + 2  # Old shards and settings go; new shards come.
+    steps = []
+    for step in range(num_moves + 1):
+        preprocessing.run(make_job(["o1 o2 o3"], num_shards=3))
+        job = make_job(["n1 n2"], num_shards=2)
+        calls = itertools.count()
+
+        def failing(function, calls=calls, step=step):
+            def call(*args, **kwargs):
+                if next(calls) == step:
+                    raise OSError("no space left")
+                return function(*args, **kwargs)
+
+            return call
+
+        with (
+            mock.patch.object(tf.io.gfile, "rename", failing(tf.io.gfile.rename)),
+            mock.patch.object(tf.io.gfile, "remove", failing(tf.io.gfile.remove)),
+            contextlib.suppress(OSError),
+        ):
+            preprocessing.run(job)
+        steps.append("".join(sorted({word[0] for word in check_one_run_or_an_error(job)})))
+    # The old run, then an error for each part of a set, then the new run.
+    assert steps == ["o", "o", "", "", "", "", "n"]
+
+
+@pytest.mark.parametrize("step", [2, 5])
+def test_a_run_that_is_killed_is_told_from_a_whole_one_and_cleaned_up_by_the_next(
+    make_job, tmp_path, step
+):
+    preprocessing.run(make_job(["o1 o2 o3"], num_shards=3))
+    job = make_job(["n1 n2"], num_shards=2)
+    killed = subprocess.run([sys.executable, "-c", DIE, json.dumps(fields_of(job)), str(step)])
+    assert killed.returncode == -signal.SIGKILL
+    assert any(".unfinished-" in name for name in written(tmp_path))
+    with pytest.raises(ValueError, match="Missing: "):
+        record_files.matching_files(f"{job.output_prefix}-*")
+    preprocessing.run(job)
+    names = [f"train-0000{shard}-of-00002.tfrecord" for shard in range(2)]
+    assert written(tmp_path) == ["stats.json", *names, "train.config.json"]
+    assert sorted(check_one_run_or_an_error(job)) == ["n1", "n2"]
+
+
+def test_another_run_of_the_same_prefix_does_not_lose_its_unfinished_files(make_job, tmp_path):
+    job = make_job(["a"])
+    with atomic_files.scratch_folder(job.output_prefix) as others:
+        preprocessing.run(job)
+        assert pathlib.Path(others).is_dir()
+    assert not pathlib.Path(others).exists()

@@ -1,0 +1,117 @@
+"""Files appear whole or not at all, and what a killed process left is gone after the next one."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from etcmodel import atomic_files
+
+WRITERS = {
+    "new_file": atomic_files.new_file,
+    "new_folder": atomic_files.new_folder,
+    "scratch_folder": atomic_files.scratch_folder,
+}
+# Holds a temporary file or folder until it is killed.
+HOLD = """
+import sys
+from etcmodel import atomic_files
+with getattr(atomic_files, sys.argv[1])(sys.argv[2]) as temporary:
+    print(temporary, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def another_process(writer, path):
+    """A live process that writes to `path`, and the temporary name that it uses."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, writer, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        yield process, process.stdout.readline().strip()
+
+
+def entries(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "file"
+    atomic_files.write_text(path, ["a", "b"])
+    with atomic_files.new_file(str(path)) as temporary:
+        with open(temporary, "w") as file:
+            file.write("c")
+        assert path.read_text() == "ab"
+    assert path.read_text() == "c" and entries(path.parent) == ["file"]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def parts():
+        yield "new"
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        atomic_files.write_text(path, parts())
+    assert path.read_text() == "old" and entries(tmp_path) == ["file"]
+
+
+def test_json_is_written_as_people_read_it(tmp_path):
+    atomic_files.write_json(tmp_path / "x.json", {"é": [1]})
+    assert (tmp_path / "x.json").read_text(encoding="utf-8") == '{\n "é": [\n  1\n ]\n}\n'
+
+
+def test_folders_appear_whole_or_are_scratch(tmp_path):
+    with atomic_files.new_folder(str(tmp_path / "kept")) as temporary:
+        open(os.path.join(temporary, "a"), "w").close()
+        assert not (tmp_path / "kept").exists()
+    with atomic_files.scratch_folder(str(tmp_path / "gone")) as temporary:
+        open(os.path.join(temporary, "b"), "w").close()
+    assert entries(tmp_path) == ["kept"] and entries(tmp_path / "kept") == ["a"]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_a_killed_process_left_is_removed_by_the_next_and_a_live_ones_is_not(writer, tmp_path):
+    path = str(tmp_path / "x")
+    with another_process(writer, path) as (process, temporary):
+        assert temporary.startswith(path)
+        with WRITERS[writer](path):
+            assert os.path.exists(temporary)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert os.path.exists(temporary)
+    with WRITERS[writer](str(tmp_path / "other")):
+        pass
+    assert os.path.exists(temporary)  # Of another place.
+    with contextlib.suppress(OSError), WRITERS[writer](path):  # A folder of the name is there.
+        assert not os.path.exists(temporary)
+    assert not os.path.exists(temporary)
+
+
+def test_leftovers_of_the_first_edition_are_removed_and_other_files_are_not(tmp_path):
+    (tmp_path / "x.unfinished-12ab34cd").mkdir()
+    (tmp_path / "x.unfinished-12ab34cd" / "shard-00000").write_text("")
+    for name in ("x.tmp", "x.4711.tmp"):
+        (tmp_path / name).write_text("")
+    others = ["x-1.tmp", "x.json", "x.json.tmp", "x.old.tmp", "xx.tmp"]
+    for name in others:
+        (tmp_path / name).write_text("")
+    atomic_files.write_text(tmp_path / "x", ["new"])
+    assert entries(tmp_path) == sorted(["x", *others])
+
+
+def test_files_that_tensorflow_reaches_are_written_alike(tmp_path):
+    path = f"file://{tmp_path}/new/x.json"
+    atomic_files.write_json(path, [1])
+    with pytest.raises(ValueError, match="stop"), atomic_files.new_folder(f"{path}.folder"):
+        raise ValueError("stop")
+    assert entries(tmp_path / "new") == ["x.json"]
