@@ -98,7 +98,9 @@ def _files(path):
 class _LocalFiles:
     """What is done with files of this machine."""
 
-    rename = os.replace
+    @staticmethod
+    def rename(source, target):
+        os.replace(source, target)
 
     @staticmethod
     def open_text(path):

@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
 
 from . import masking
 
@@ -20,6 +21,13 @@ class RecordConfig(finetuning.RecordConfig):
     """What the records must agree with; see the base class."""
 
     deciding_flags = ("input_pattern",)
+
+    def ranges(self):
+        return {
+            **super().ranges(),
+            "sentence_ids": Range(-1, "global_token_ids", "-1, or the place of a sentence"),
+            **dict.fromkeys(("long_word_starts", "long_breakpoints", "global_breakpoints"), FLAG),
+        }
 
     def model_features(self):
         lengths = {

@@ -48,6 +48,8 @@ def export(model, task, directory):
             directory,
             features=records.model_features(),
             padding=records.padding,
+            axes=records.model_axes(),
+            checks=records.checks(),
             assets={**vocabulary, **{name: str(path) for name, path in files.items()}},
         )
 

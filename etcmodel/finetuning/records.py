@@ -6,7 +6,7 @@ import math
 
 import tensorflow as tf
 
-from etcmodel import record_files, training
+from etcmodel import feature_checks, record_files, training
 
 __all__ = [
     "RecordConfig",
@@ -30,6 +30,7 @@ class RecordConfig(abc.ABC):
     Attributes:
         long_seq_length, global_seq_length: int. Tokens of each input, padding included.
         vocab_size: int. Token ids must be below it.
+        segment_vocab_size: int or None. Token types must be below it; None: not known.
         token_id_features: names of the features whose ids are of the vocabulary.
         int64_features: names of the features that stay int64, such as hashes.
         padding: dict of a model's feature to what fills it up to a common length; 0 for others.
@@ -40,12 +41,38 @@ class RecordConfig(abc.ABC):
     long_seq_length: int
     global_seq_length: int
     vocab_size: int
+    segment_vocab_size: int | None = None
 
     token_id_features = ("long_token_ids", "global_token_ids")
     int64_features = ()
     padding = {}
     deciding_flags = ("is_training",)
     length_flags = ("max_long_seq_length", "max_global_seq_length")
+
+    def ranges(self):
+        """Feature name to `feature_checks.Range`: what a subclass adds to the token ids."""
+        vocabulary = feature_checks.Range(0, self.vocab_size, "the ids of the model's vocabulary")
+        return dict.fromkeys(self.token_id_features, vocabulary)
+
+    def token_type_range(self):
+        """The `feature_checks.Range` of token types."""
+        return feature_checks.Range(
+            0, self.segment_vocab_size, "the model's `segment_vocab_size` decides"
+        )
+
+    def checks(self):
+        """The `FeatureChecks` of all features."""
+        return feature_checks.FeatureChecks(self.ranges(), tuple(self.int64_features))
+
+    def model_axes(self):
+        """Name of a model's feature to 'long' or 'global': what its first axis is."""
+        # Features that change their length with that of an input are of this input.
+        longer = dataclasses.replace(self, long_seq_length=self.long_seq_length + 1)
+        changed = longer.model_features()
+        return {
+            name: "long" if changed[name].shape != feature.shape else "global"
+            for name, feature in self.model_features().items()
+        }
 
     @abc.abstractmethod
     def model_features(self):
@@ -88,18 +115,14 @@ def make_eval_dataset(file_pattern, config, batch_size):
 
 
 def _parser(spec, config):
+    checks = config.checks()
+    shapes = {name: tuple(feature.shape) for name, feature in spec.items()}
+    lengths = {name: shape[0] for name, shape in shapes.items() if shape}
+
     def parse(serialized):
         features = tf.io.parse_single_example(serialized, spec)
-        checks = [
-            tf.debugging.assert_less(
-                features[name],
-                tf.constant(config.vocab_size, tf.int64),
-                message=_outside_vocabulary(name, config.vocab_size),
-            )
-            for name in config.token_id_features
-        ]
-        with tf.control_dependencies(checks):
-            return {name: _cast(name, value, config) for name, value in features.items()}
+        features = checks.checked(features, lengths, shapes)
+        return {name: _cast(name, value, config) for name, value in features.items()}
 
     return parse
 
@@ -107,14 +130,7 @@ def _parser(spec, config):
 def _cast(name, value, config):
     if value.dtype == tf.int64 and name not in config.int64_features:
         return tf.cast(value, tf.int32)
-    return tf.identity(value)
-
-
-def _outside_vocabulary(name, vocab_size):
-    return (
-        f"`{name}` of a record are outside the vocabulary of the model, which has {vocab_size} "
-        "entries: were the records made with another vocabulary?"
-    )
+    return value
 
 
 def check_records(file_pattern, config, *, need_labels):
@@ -135,12 +151,17 @@ def check_records(file_pattern, config, *, need_labels):
     for file in files:
         for serialized in tf.data.TFRecordDataset(file).take(1):
             example = tf.train.Example.FromString(serialized.numpy())
-            for name, feature in spec.items():
-                _check_feature(file, example, name, feature, config)
-            for name in config.token_id_features:
-                ids = example.features.feature[name].int64_list.value
-                if max(ids, default=0) >= config.vocab_size:
-                    raise ValueError(f"{file}: {_outside_vocabulary(name, config.vocab_size)}")
+            values = {
+                name: _values(file, example, name, feature, config)
+                for name, feature in spec.items()
+            }
+            lengths = {name: len(found) for name, found in values.items()}
+            for name, found in values.items():
+                if problem := config.checks().problem(name, found, lengths):
+                    raise ValueError(
+                        f"{file}: {problem} Were the records made with another vocabulary or for "
+                        "another model?"
+                    )
             return
     raise ValueError(f"The files that match {file_pattern!r} hold no records.")
 
@@ -208,7 +229,8 @@ def check_punctuation(file_pattern, split_punctuation):
 _KINDS = {tf.int64: "int64_list", tf.float32: "float_list", tf.string: "bytes_list"}
 
 
-def _check_feature(file, example, name, feature, config):
+def _values(file, example, name, feature, config):
+    """The values of a feature of a `tf.train.Example`, if they are as many as there should be."""
     if name not in example.features.feature:
         raise ValueError(
             f"{file}: the records have no feature `{name}`. They were made in another mode or with "
@@ -228,6 +250,7 @@ def _check_feature(file, example, name, feature, config):
             f"lengths that the records were made with ({_flags(config.length_flags, ', ')}), or "
             "preprocess again."
         )
+    return getattr(values, kind).value
 
 
 def _flags(names, separator):

@@ -5,18 +5,20 @@ import tempfile
 
 import tensorflow as tf
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, feature_checks
 from etcmodel.ops import compilation
 
 __all__ = ["export_saved_model"]
 
 
-def export_saved_model(model, directory, *, features, assets, padding=None):
+def export_saved_model(model, directory, *, features, assets, padding=None, axes=None, checks=None):
     """Writes a SavedModel with two signatures, which both return all of the model's outputs.
 
     `serving_default` takes `examples`, serialized `tf.train.Example`s, string [batch]; examples
     shorter than the longest of the batch are padded. `dense_features` takes the features
-    themselves, [batch, length, ...] each, of any lengths.
+    themselves, [batch, length, ...] each, of any lengths. Both raise
+    `tf.errors.InvalidArgumentError`, naming the feature, if an example lacks one, if the lengths of
+    one axis or the batches differ (nothing is broadcast), or if a value is outside its range.
 
     Args:
         model: built tf_keras.Model, called with a dict of features and `training=False`.
@@ -26,6 +28,9 @@ def export_saved_model(model, directory, *, features, assets, padding=None):
             open.
         assets: dict of file name to path: files to keep with the model, in `assets/`.
         padding: dict of name to padding value; 0 for others.
+        axes: dict of name to a name of the feature's first axis; features of one axis must have one
+            length in an example. None: each has its own.
+        checks: `FeatureChecks` of the values. None: they must fit into int32.
     Returns:
         `directory`.
     Raises:
@@ -43,7 +48,13 @@ def export_saved_model(model, directory, *, features, assets, padding=None):
         atomic_files.new_folder(directory) as unfinished,
         compilation.fusion_scope("never"),  # A server may have no XLA.
     ):
-        module = _ServingModule(model, features, padding or {})
+        module = _ServingModule(
+            model,
+            features,
+            padding or {},
+            axes or {name: name for name in features},
+            checks or feature_checks.FeatureChecks({}),
+        )
         module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
         tf.saved_model.save(module, unfinished, module.signatures(), options)
     return directory
@@ -64,40 +75,60 @@ class _ServingModule(tf.Module):
     The Keras model itself is not an attribute: saving would then trace each of its layers.
     """
 
-    def __init__(self, model, features, padding):
+    def __init__(self, model, features, padding, axes, checks):
         super().__init__()
         self._call = lambda dense: model(dense, training=False)
-        self._sequences = {
-            name: tf.io.FixedLenSequenceFeature(
-                feature.shape[1:],
-                feature.dtype,
-                allow_missing=True,
-                default_value=padding.get(name, 0),
-            )
-            for name, feature in features.items()
-        }
+        self._features, self._padding = features, padding
+        self._axes, self._checks = axes, checks
         self.model_variables = list(model.variables)
 
     def signatures(self):
         """Signature name to concrete function."""
         serialized = tf.TensorSpec([None], tf.string, name="examples")
         dense = {
-            name: tf.TensorSpec([None, None, *sequence.shape], _model_dtype(sequence.dtype), name)
-            for name, sequence in self._sequences.items()
+            name: tf.TensorSpec([None, None, *feature.shape[1:]], _model_dtype(feature.dtype), name)
+            for name, feature in self._features.items()
         }
         # Functions that are attributes of what is saved would be traced anew.
         serve_examples = tf.function(self._serve_examples)
-        serve_features = tf.function(lambda **features: self._call(features))
+        serve_features = tf.function(lambda **features: self._serve_features(features))
         return {
             "serving_default": serve_examples.get_concrete_function(serialized),
             "dense_features": serve_features.get_concrete_function(**dense),
         }
 
     def _serve_examples(self, examples):
-        parsed = tf.io.parse_example(examples, self._sequences)
+        spec = {name: _ragged(feature) for name, feature in self._features.items()}
+        ragged = tf.io.parse_example(examples, spec)
+        lengths = {name: value.row_lengths() for name, value in ragged.items()}
+        with tf.control_dependencies(feature_checks.check_lengths(lengths, self._axes)):
+            dense = {name: self._padded(name, value) for name, value in ragged.items()}
+        return self._call_checked(dense, lengths)
+
+    def _serve_features(self, dense):
+        shapes = {name: tf.shape(value, tf.int64) for name, value in dense.items()}
+        lengths = {name: tf.fill(shape[:1], shape[1]) for name, shape in shapes.items()}
+        with tf.control_dependencies(feature_checks.check_lengths(lengths, self._axes)):
+            dense = {name: tf.identity(value) for name, value in dense.items()}
+        return self._call_checked(dense, lengths)
+
+    def _call_checked(self, dense, lengths):
+        columns = {name: length[:, tf.newaxis] for name, length in lengths.items()}
+        dense = self._checks.checked(dense, columns, {name: name for name in dense})
         return self._call(
-            {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in parsed.items()}
+            {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in dense.items()}
         )
+
+    def _padded(self, name, value):
+        feature = self._features[name]
+        padding = tf.cast(self._padding.get(name, 0), feature.dtype)
+        return value.to_tensor(padding, shape=[None, None, *feature.shape[1:]])
+
+
+def _ragged(feature):
+    """Reads a feature whose first axis may have any length."""
+    rows = [tf.io.RaggedFeature.UniformRowLength(size) for size in feature.shape[1:]]
+    return tf.io.RaggedFeature(feature.dtype, partitions=rows, row_splits_dtype=tf.int64)
 
 
 def _model_dtype(record_dtype):

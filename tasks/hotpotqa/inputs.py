@@ -5,6 +5,9 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
+
+from .config import ANSWER_TYPES, BIO_IDS
 
 __all__ = ["RecordConfig"]
 
@@ -31,6 +34,24 @@ class RecordConfig(finetuning.RecordConfig):
 
     padding = {"long_sentence_ids": -1, "long_paragraph_ids": -1}
     deciding_flags = ("is_training", "answer_encoding_method")
+
+    def ranges(self):
+        link = Range(-1, "global_token_ids", "-1, or the place of a global token")
+        place = Range(-1, "long_token_ids", "-1, or the place of a long token")
+        return {
+            **super().ranges(),
+            "long_token_type_ids": self.token_type_range(),
+            "global_token_type_ids": self.token_type_range(),
+            "long_sentence_ids": link,
+            "long_paragraph_ids": link,
+            "long_paragraph_breakpoints": FLAG,
+            "global_paragraph_breakpoints": FLAG,
+            "supporting_facts": FLAG,
+            "answer_types": Range(-1, len(ANSWER_TYPES)),
+            "answer_begins": place,
+            "answer_ends": place,
+            "answer_bio_ids": Range(-1, len(BIO_IDS)),
+        }
 
     def model_features(self):
         return {

@@ -57,6 +57,7 @@ class HotpotQaConfig(finetuning.FinetuningConfig):
             long_seq_length=self.max_long_seq_length,
             global_seq_length=self.max_global_seq_length,
             vocab_size=self.etc_config.vocab_size,
+            segment_vocab_size=self.etc_config.segment_vocab_size,
             answer_encoding_method=self.answer_encoding_method,
         )
 

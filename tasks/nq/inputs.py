@@ -5,6 +5,9 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
+
+from .config import ANSWER_TYPES
 
 __all__ = ["PADDING", "RecordConfig"]
 
@@ -24,6 +27,17 @@ class RecordConfig(finetuning.RecordConfig):
     padding = PADDING
     deciding_flags = ("seq_len", "global_seq_len")
     length_flags = ("max_seq_length", "max_global_seq_length")
+
+    def ranges(self):
+        place = Range(-1, "token_ids", "-1, or the place of a long token")
+        return {
+            **super().ranges(),
+            "sentence_ids": Range(-1, "global_token_ids", "-1, or the place of a global token"),
+            "long_breakpoints": FLAG,
+            "global_breakpoints": FLAG,
+            **dict.fromkeys(LABELS, place),
+            "answer_type": Range(-1, len(ANSWER_TYPES)),
+        }
 
     def model_features(self):
         return {

@@ -5,8 +5,15 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
 
-from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES, MAX_KEY_PHRASES
+from .config import (
+    FLOAT_FEATURES,
+    FONT_FEATURES,
+    INDICATOR_FEATURES,
+    MAX_KEY_PHRASES,
+    NUM_FONT_IDS,
+)
 
 __all__ = ["RecordConfig"]
 
@@ -39,6 +46,21 @@ class RecordConfig(finetuning.RecordConfig):
 
     deciding_flags = ("fixed_block_len",)
     length_flags = ("long_max_length", "global_max_length", "url_num_code_points", "kp_max_length")
+
+    def ranges(self):
+        # Labels may lie beyond the input: then they are none.
+        label = Range(-1, None, "-1, or a number of words")
+        word = Range(0, "long_token_ids", "the number of a word in the input")
+        return {
+            **super().ranges(),
+            **dict.fromkeys(("long_input_mask", "long_word_input_mask", "global_input_mask"), FLAG),
+            "long_word_idx": word,
+            "long_vdom_idx": Range(0, "global_token_ids", "the place of a global token"),
+            "long_word_first_occurrence": word,
+            **dict.fromkeys(INDICATOR_FEATURES, FLAG),
+            **dict.fromkeys(FONT_FEATURES, Range(0, NUM_FONT_IDS)),
+            **dict.fromkeys(LABEL_FEATURES, label),
+        }
 
     def model_features(self):
         features = {name: _ints(self.long_seq_length) for name in LONG_FEATURES}

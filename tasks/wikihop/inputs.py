@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
 
 from .layout import GLOBAL_PADDING, LONG_PADDING
 
@@ -18,6 +19,21 @@ class RecordConfig(finetuning.RecordConfig):
     padding = {**LONG_PADDING, **GLOBAL_PADDING}
     deciding_flags = ("input_train_json_filepath", "input_dev_json_filepath")
     length_flags = ("long_seq_len", "global_seq_len")
+
+    def ranges(self):
+        link = Range(-1, "global_token_ids", "-1, or the place of a global token")
+        return {
+            **super().ranges(),
+            "long_token_type_ids": self.token_type_range(),
+            "global_token_type_ids": self.token_type_range(),
+            "long_sentence_ids": link,
+            "long_paragraph_ids": link,
+            "l2g_linked_ids": link,
+            "long_paragraph_breakpoints": FLAG,
+            "global_paragraph_breakpoints": FLAG,
+            "label_id": Range(0, "global_token_ids", "the place of a candidate"),
+            "is_real_example": FLAG,
+        }
 
     def model_features(self):
         return {

@@ -129,6 +129,7 @@ class WikiHopConfig(finetuning.FinetuningConfig):
             long_seq_length=self.max_long_seq_length,
             global_seq_length=self.max_global_seq_length,
             vocab_size=self.etc_config.vocab_size,
+            segment_vocab_size=self.etc_config.segment_vocab_size,
         )
 
     def features(self):

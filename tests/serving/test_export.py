@@ -28,7 +28,12 @@ CONFIG = modeling.EtcConfig(
 
 RECORDS = inputs.RecordConfig(long_seq_length=8, global_seq_length=4, vocab_size=50)
 # Lengths of an export are left open.
-FEATURES = {"features": RECORDS.model_features(), "padding": RECORDS.padding}
+FEATURES = {
+    "features": RECORDS.model_features(),
+    "padding": RECORDS.padding,
+    "axes": RECORDS.model_axes(),
+    "checks": RECORDS.checks(),
+}
 
 ONLY_TENSORFLOW = """
 import json, sys

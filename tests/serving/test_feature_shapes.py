@@ -7,9 +7,7 @@ import tensorflow as tf
 from etcmodel import preprocessing, serving
 from tests.finetuning import toy
 
-FEATURES = toy.RecordConfig(
-    long_seq_length=2, global_seq_length=4, vocab_size=len(toy.VOCAB)
-).model_features()
+RECORDS = toy.RecordConfig(long_seq_length=2, global_seq_length=4, vocab_size=len(toy.VOCAB))
 EMBEDDING = np.array([0.0, 10, 20, 30, 40, 50], np.float32)
 KERNEL = np.array([1.0, 0.1, 0.01], np.float32)
 
@@ -23,7 +21,9 @@ def exported(tmp_path_factory):
     return serving.export_saved_model(
         model,
         str(folder / "3"),
-        features=FEATURES,
+        features=RECORDS.model_features(),
+        axes=RECORDS.model_axes(),
+        checks=RECORDS.checks(),
         padding={"long_token_ids": 1, "sizes": 2.0},
         assets={},
     )
@@ -69,3 +69,63 @@ def test_serialized_examples_are_padded_to_the_longest_of_the_batch(exported):
     scores = serve(examples=tf.constant(serialized))["score"].numpy()
     padding = 10 + 2 * 1.11  # A token of id 1, of sizes 2.
     np.testing.assert_allclose(scores, [21 + padding, 70], rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def signatures(exported):
+    return tf.saved_model.load(exported).signatures
+
+
+GOOD = record((2, [1.0, 0.0, 0.0]), (3, [0.0] * 3))
+
+
+def serve(signatures, *records):
+    serialized = [preprocessing.to_tf_example(one).SerializeToString() for one in records]
+    return signatures["serving_default"](examples=tf.constant(serialized))["score"].numpy()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({}, "is missing, or empty, in an example; the lengths are"),
+        ({"sizes": GOOD["sizes"]}, "`long_token_ids` is missing, or empty, in an example"),
+        ({**GOOD, "long_token_ids": [2]}, "`sizes` and `long_token_ids` must have one length|"
+         "`long_token_ids` and `sizes` must have one length"),
+        ({**GOOD, "sizes": [1.0] * 9}, "must have one length"),
+        ({**GOOD, "sizes": [1.0] * 5}, "sizes|values"),
+        ({**GOOD, "long_token_ids": [2, 6]}, "`long_token_ids` has the value 6; allowed are 0 to 5"),
+        ({**GOOD, "long_token_ids": [-1, 3]}, "`long_token_ids` has the value -1"),
+        ({**GOOD, "long_token_ids": [2, 2**32 + 3]}, "`long_token_ids` has the value 4294967299"),
+    ],
+)  # fmt: skip
+def test_a_bad_example_is_refused_also_beside_good_ones(signatures, bad, message):
+    assert serve(signatures, GOOD, GOOD).tolist() == [51, 51]
+    for records in ([bad], [GOOD, bad], [bad, GOOD, GOOD]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            serve(signatures, *records)
+
+
+IDS = np.array([[2, 3], [4, 5], [2, 2]], np.int32)
+SIZES = np.zeros([3, 2, 3], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("ids", "sizes", "message"),
+    [
+        (IDS, SIZES[:1], "`sizes` has.*1.*examples, `long_token_ids` has.*3|"
+         "`long_token_ids` has.*3.*examples, `sizes` has.*1"),
+        (IDS[:1], SIZES, "examples, "),
+        (IDS[:, :1], SIZES, "must have one length"),
+        (IDS, SIZES[:, :1], "must have one length"),
+        (IDS[:, :0], SIZES[:, :0], "is missing, or empty"),
+        (IDS + 1, SIZES, "`long_token_ids` has the value 6"),
+        (IDS - 3, SIZES, "`long_token_ids` has the value -1"),
+    ],
+)  # fmt: skip
+def test_dense_features_are_not_broadcast_and_their_ids_are_checked(
+    signatures, ids, sizes, message
+):
+    scores = signatures["dense_features"](long_token_ids=IDS, sizes=SIZES)["score"]
+    np.testing.assert_allclose(scores, [50, 90, 40])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        signatures["dense_features"](long_token_ids=tf.constant(ids), sizes=tf.constant(sizes))

@@ -1,0 +1,166 @@
+"""What the values of features may be, checked in one pass: in input pipelines and in exports."""
+
+import collections
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+__all__ = ["FLAG", "FeatureChecks", "Range", "check_lengths"]
+
+_INT32 = np.iinfo(np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The values that a feature may have.
+
+    Attributes:
+        lowest: int.
+        bound: int, all values are below it; or the name of a feature, which stands for the length
+            of that feature; or None: any int32 from `lowest` on.
+        meaning: str. What the values are, for error messages.
+    """
+
+    lowest: int
+    bound: int | str | None
+    meaning: str = ""
+
+
+FLAG = Range(0, 2)
+_ANY_INT32 = Range(int(_INT32.min), None, "a 32-bit integer")
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureChecks:
+    """The ranges of a set of features.
+
+    Attributes:
+        ranges: dict of feature name to `Range`. Other features of int64 must fit into int32.
+        int64_features: names of features that may have any value.
+    """
+
+    ranges: dict
+    int64_features: tuple = ()
+
+    def problem(self, name, values, lengths):
+        """What is wrong with values that are not in tensors yet, in words; '' for nothing.
+
+        Args:
+            name: str. The feature.
+            values: list of int or float.
+            lengths: dict of feature name to length.
+        """
+        values = np.asarray(values)
+        value_range = self._range(name, values.dtype)
+        if value_range is None or not values.size:
+            return ""
+        highest = _highest(value_range, lengths)
+        wrong = values[~((values >= value_range.lowest) & (values <= highest))]
+        return "".join([*_parts(name, wrong[0], value_range, highest)]) if wrong.size else ""
+
+    def checked(self, features, lengths, axes):
+        """The same features, after a check of their values.
+
+        Args:
+            features: dict of name to tensor.
+            lengths: dict of feature name to the length that it has: int, or an int tensor that can
+                be broadcast to the features.
+            axes: dict of feature name to a key; features of one key and type have one shape and
+                are checked together. Lengths that are tensors need a key for each feature.
+        Returns:
+            dict of tensors. Computing them raises `tf.errors.InvalidArgumentError`, naming feature,
+            value and range, if a value is outside.
+        """
+        groups = collections.defaultdict(list)
+        for name, value in features.items():
+            if self._range(name, value.dtype.as_numpy_dtype) is not None:
+                groups[axes[name], value.dtype].append(name)
+        checks = [self._check(names, features, lengths) for names in groups.values()]
+        with tf.control_dependencies(checks):
+            return {name: tf.identity(value) for name, value in features.items()}
+
+    def _range(self, name, dtype):
+        """The `Range` of a feature; None if it may have any value."""
+        if name in self.ranges:
+            return self.ranges[name]
+        is_int64 = np.dtype(dtype) == np.int64 and name not in self.int64_features
+        return _ANY_INT32 if is_int64 else None
+
+    def _check(self, names, features, lengths):
+        """bool []: true. It is an error, when it is computed, if a value is outside its range."""
+        values = tf.stack([features[name] for name in names])  # [names, ...]
+        column = [len(names)] + [1] * (len(values.shape) - 1)
+        ranges = [self._range(name, values.dtype.as_numpy_dtype) for name in names]
+        lowest = tf.constant([r.lowest for r in ranges], values.dtype, column)
+        highest = tf.stack([tf.cast(_highest(r, lengths), values.dtype) for r in ranges])
+        highest = tf.reshape(highest, column) if len(highest.shape) == 1 else highest
+        is_right = tf.reduce_all((values >= lowest) & (values <= highest))
+
+        def fail():
+            wrong = ~((values >= lowest) & (values <= highest))
+            place = tf.where(wrong)[0]  # Of the first one.
+            value, top = (
+                tf.as_string(tf.gather_nd(x, place), shortest=x.dtype.is_floating)
+                for x in (values, tf.broadcast_to(highest, tf.shape(values)))
+            )
+            texts = (_parts(n, "", r, "") for n, r in zip(names, ranges, strict=True))
+            parts = zip(*texts, strict=True)
+            start, _, middle, _, end = (tf.gather(list(part), place[0]) for part in parts)
+            message = tf.strings.join([start, value, middle, top, end])
+            with tf.control_dependencies([tf.debugging.Assert(False, [message])]):
+                return tf.constant(False)
+
+        return tf.cond(is_right, lambda: tf.constant(True), fail)
+
+
+def _highest(value_range, lengths):
+    if value_range.bound is None:
+        return int(_INT32.max)
+    if isinstance(value_range.bound, str):
+        return lengths[value_range.bound] - 1
+    return value_range.bound - 1
+
+
+def _parts(name, value, value_range, highest):
+    """The parts of an error message, all str."""
+    yield f"`{name}` has the value "
+    yield f"{value}"
+    yield f"; allowed are {value_range.lowest} to "
+    yield f"{highest}"
+    yield f" ({value_range.meaning})." if value_range.meaning else "."
+
+
+def check_lengths(lengths, axes):
+    """Checks that examples have all features, and those of one axis in one length.
+
+    Args:
+        lengths: dict of feature name to int tensor [batch].
+        axes: dict of feature name to the name of its axis.
+    Returns:
+        list of operations, which raise `tf.errors.InvalidArgumentError`, naming a feature and the
+        lengths, if it is not so.
+    """
+    checks = []
+    first_of_axis = {}
+    batch_name, batch = next(iter(lengths.items()))
+    for name, length in lengths.items():
+        size, batch_size = tf.size(length), tf.size(batch)
+        same_batch = tf.debugging.Assert(
+            tf.equal(size, batch_size),
+            [f"`{name}` has", size, f"examples, `{batch_name}` has", batch_size],
+        )
+        with tf.control_dependencies([same_batch]):
+            there = tf.debugging.Assert(
+                tf.reduce_all(length > 0),
+                [f"`{name}` is missing, or empty, in an example; the lengths are", length],
+                summarize=16,
+            )
+            first = first_of_axis.setdefault(axes[name], name)
+            same_length = tf.debugging.Assert(
+                tf.reduce_all(tf.equal(length, lengths[first])),
+                [f"`{name}` and `{first}` must have one length; they have", length, lengths[first]],
+                summarize=16,
+            )
+        checks += [there, same_length]
+    return checks
