@@ -27,6 +27,11 @@ _ANY_SHARD = "-?????-of-?????"
 _SUFFIX = ".tfrecord"
 # Settings, statistics, readable examples and unfinished files, which lie beside the records.
 _NO_RECORDS = re.compile(r"\.(json|jsonl|txt|tmp)$|\.unfinished-[^/]*$")
+_OTHER_ENDINGS = {
+    f"{_SUFFIX}*": _ANY_SHARD + _SUFFIX,
+    "-*": _SUFFIX + _ANY_SHARD,
+    f"-*{_SUFFIX}": _SUFFIX + _ANY_SHARD,
+}
 _MAX_NAMED = 5
 _STATS_AT_ONCE = 16  # Of remote files each takes long.
 
@@ -159,8 +164,10 @@ def _candidates(pattern):
     yield pattern + _SUFFIX
     yield pattern + _ANY_SHARD
     yield pattern + _ANY_SHARD + _SUFFIX
-    if pattern.endswith(f"{_SUFFIX}*"):
-        yield pattern.removesuffix(f"{_SUFFIX}*") + _ANY_SHARD + _SUFFIX
+    # A set may have the suffix before the numbers, or behind them.
+    for ending, other in _OTHER_ENDINGS.items():
+        if pattern.endswith(ending):
+            yield pattern.removesuffix(ending) + other
 
 
 def _holds_records(path):

@@ -39,6 +39,8 @@ def found(folder, pattern):
         ("train/tf_examples*", "train/tf_examples", ".tfrecord"),
         ("OpenKPTrain.tfrecord*", "OpenKPTrain.tfrecord", ""),
         ("OpenKPTrain.tfrecord*", "OpenKPTrain", ".tfrecord"),
+        ("OpenKPTrain-*.tfrecord", "OpenKPTrain.tfrecord", ""),
+        ("OpenKPTrain-*", "OpenKPTrain.tfrecord", ""),
         ("nq-train*", "nq-train", ".tfrecord"),
         ("nq-train-*.tfrecord", "nq-train", ".tfrecord"),
         ("nq-train", "nq-train", ".tfrecord"),

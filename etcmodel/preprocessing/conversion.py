@@ -31,6 +31,7 @@ class ConverterFactory(abc.ABC):
     task = None
     format_version = 1
     deals_records = False  # See `preprocessing.Job`.
+    line_files = ()  # Names of files for lines: `<prefix>_<name>.jsonl`.
 
     @abc.abstractmethod
     def input_config(self, tokenizer):

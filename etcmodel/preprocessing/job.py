@@ -26,12 +26,12 @@ class Job:
     """What to convert, how, and where to.
 
     Attributes:
-        input_pattern: str. A file, or a pattern such as `train_*.json`.
+        input_pattern: str or list of str. A file, or a pattern such as `train_*.json`.
         output_prefix: str. The shards are `<prefix>-00000-of-000NN.tfrecord` and so on.
         num_shards: int. Files to write; all are written, even if some stay empty.
         read: function of a path that yields raw examples as JSON-like dicts.
         make_converter: function that returns a function of a raw example to a `Converted`. Called
-            once a worker; the inner one raises a ValueError for a malformed example.
+            once a worker; the inner one may raise a ValueError for a malformed example.
         settings: dict. Written to `<prefix>.config.json`, for the programs that read the shards.
         statistics_file: str. Where the statistics go, as JSON.
         strict: bool. Fail at a malformed example instead of counting and listing it.
@@ -40,9 +40,11 @@ class Job:
             them, Beam does the work.
         deals_records: bool. Where the work is done on this machine, give the shards the records in
             turn, not the examples with all of their records.
+        line_files: dict of name to path of a file for the lines (`Converted.lines`) of that name,
+            in the order of the input.
     """
 
-    input_pattern: str
+    input_pattern: str | list
     output_prefix: str
     num_shards: int
     read: object
@@ -53,6 +55,7 @@ class Job:
     direct_num_workers: int = 0
     beam_args: tuple = ()
     deals_records: bool = False
+    line_files: dict = dataclasses.field(default_factory=dict)
 
 
 def run(job):
@@ -135,5 +138,7 @@ def _move_into_place(job, folder, records_per_shard, statistics):
             tf.io.gfile.remove(old)
     for source, name in zip(sources, names, strict=True):
         tf.io.gfile.rename(source, name, overwrite=True)
+    for name, path in job.line_files.items():
+        tf.io.gfile.rename(os.path.join(folder, f"lines-{name}"), path, overwrite=True)
     atomic_files.write_json(job.statistics_file, statistics)
     atomic_files.write_json(settings_file, {**job.settings, **manifest})

@@ -35,6 +35,7 @@ class _Result:
     records: tuple = ()
     counts: dict = dataclasses.field(default_factory=dict)
     lengths: dict = dataclasses.field(default_factory=dict)
+    lines: dict = dataclasses.field(default_factory=dict)
     problem: str = ""
 
 
@@ -50,7 +51,7 @@ def run_local(job, files, folder):
     Args:
         job: `Job`.
         files: list of str.
-        folder: str. Gets a file `shard-NNNNN` for every shard.
+        folder: str. Gets a file `shard-NNNNN` for every shard, and `lines-…` for the lines.
 
     Returns:
         (dict, dict): the statistics (counts, means of lengths, and `bad_examples`, a list of
@@ -68,6 +69,12 @@ def run_local(job, files, folder):
     with contextlib.ExitStack() as stack:
         paths = [os.path.join(folder, f"shard-{shard:05d}") for shard in range(job.num_shards)]
         writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
+        line_files = {
+            name: stack.enter_context(tf.io.gfile.GFile(os.path.join(folder, f"lines-{name}"), "w"))
+            for name in job.line_files
+        }
+        for file in line_files.values():
+            file.write("")  # Else a file without lines would not be there.
         for (file_number, number), result in _results(job, files):
             num_read += 1
             if result.problem:
@@ -79,6 +86,8 @@ def run_local(job, files, folder):
                 turn = dealt if job.deals_records else file_number + number
                 writers[turn % job.num_shards].write(record)
                 records_per_shard[turn % job.num_shards] += 1
+            for name, line in result.lines.items():
+                line_files[name].write(f"{line}\n")
             counts.update(examples_written=len(result.records), **result.counts)
             for name, length in result.lengths.items():
                 lengths[f"mean_{name}"].add(length)
@@ -180,4 +189,4 @@ def _convert(convert, raw):
         to_tf_example(features).SerializeToString(deterministic=True)
         for features in converted.features
     )
-    return _Result(records, converted.counts, converted.lengths)
+    return _Result(records, converted.counts, converted.lengths, converted.lines, converted.problem)

@@ -1,5 +1,7 @@
 """The Beam pipeline: read, spread over the shards, convert and write shard by shard."""
 
+import contextlib
+import heapq
 import json
 import os
 import uuid
@@ -16,7 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from etcmodel.preprocessing import local
-from etcmodel.preprocessing.records import BadExampleError, to_tf_example
+from etcmodel.preprocessing.records import BadExampleError, Converted, to_tf_example
 
 __all__ = ["pipeline_options", "run_pipeline"]
 
@@ -65,7 +67,8 @@ def run_pipeline(job, files, folder, options):
 
     Args:
         folder: str. Gets a file `shard-NNNNN` for every shard that has examples, files
-            `done-NNNNN.json` that say what is in them, and `error-…` where a worker gave up.
+            `done-NNNNN.json` that say what is in them, `lines-…` for the lines, and `error-…` where
+            a worker gave up.
         options: of `pipeline_options`.
 
     Returns:
@@ -91,11 +94,26 @@ def run_pipeline(job, files, folder, options):
         with tf.io.gfile.GFile(name) as file:
             raise BadExampleError(file.read())
     counts = _counts(result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE)))
+    for name in job.line_files:
+        _merge_lines(folder, name)
     done = _read_done(folder)
     # In the order of the input.
     bad = sorted(entry for shard in done for entry in shard["bad"])
     records_per_shard = {shard["number"]: shard["num_records"] for shard in done}
     return {**counts, "bad_examples": [message for *_, message in bad]}, records_per_shard
+
+
+def _merge_lines(folder, name):
+    """The lines of all shards, in the order of the input."""
+    with contextlib.ExitStack() as stack:
+        parts = [
+            map(json.loads, stack.enter_context(tf.io.gfile.GFile(part)))
+            for part in tf.io.gfile.glob(os.path.join(folder, f"part-?????-{name}"))
+        ]
+        file = stack.enter_context(tf.io.gfile.GFile(os.path.join(folder, f"lines-{name}"), "w"))
+        file.write("")  # Else a file without lines would not be there.
+        for *_, line in heapq.merge(*parts):
+            file.write(f"{line}\n")
 
 
 def _read_done(folder):
@@ -148,6 +166,7 @@ class _WriteShard(beam.DoFn):
     def __init__(self, job, files, folder):
         self._make_converter = job.make_converter
         self._strict = job.strict
+        self._line_files = tuple(job.line_files)
         self._files = files
         self._folder = folder
 
@@ -160,11 +179,20 @@ class _WriteShard(beam.DoFn):
         shard, raws = element
         unfinished = os.path.join(self._folder, f"unfinished-{uuid.uuid4().hex}")
         bad, num_records = [], 0
-        with tf.io.TFRecordWriter(unfinished) as writer:
+        with contextlib.ExitStack() as stack:
+            writer = stack.enter_context(tf.io.TFRecordWriter(unfinished))
+            parts = {
+                name: stack.enter_context(
+                    tf.io.gfile.GFile(os.path.join(self._folder, f"part-{shard:05d}-{name}"), "w")
+                )
+                for name in self._line_files
+            }
             for file_number, number, raw in sorted(raws):
-                message, num_written = self._write(json.loads(zlib.decompress(raw)), writer)
-                num_records += num_written
-                if message:
+                converted = self._write(json.loads(zlib.decompress(raw)), writer)
+                num_records += len(converted.features)
+                for name, line in converted.lines.items():
+                    parts[name].write(json.dumps([file_number, number, line]) + "\n")
+                if message := converted.problem:
                     message = f"{self._files[file_number]}: element {number}: {message}"
                     if self._strict:
                         _give_up(self._folder, f"{file_number:05d}-{number:09d}", message)
@@ -177,13 +205,14 @@ class _WriteShard(beam.DoFn):
         tf.io.gfile.rename(unfinished, shard_file, overwrite=True)
 
     def _write(self, raw, writer):
-        """Converts and writes one example: (what is wrong with it, number of its records)."""
+        """Converts and writes one example; returns its `Converted`."""
         Metrics.counter(_NAMESPACE, "examples_read").inc()
         try:
             converted = self._convert(raw)
         except ValueError as error:
+            converted = Converted(features=[], problem=str(error))
+        if converted.problem:
             Metrics.counter(_NAMESPACE, "examples_bad").inc()
-            return str(error), 0
         for features in converted.features:
             writer.write(to_tf_example(features).SerializeToString(deterministic=True))
         Metrics.counter(_NAMESPACE, "examples_written").inc(len(converted.features))
@@ -191,4 +220,4 @@ class _WriteShard(beam.DoFn):
             Metrics.counter(_NAMESPACE, name).inc(count)
         for name, length in converted.lengths.items():
             Metrics.distribution(_NAMESPACE, name).update(length)
-        return "", len(converted.features)
+        return converted

@@ -117,6 +117,10 @@ def make_job(options, factory_class, read, beam_args=()):
         direct_num_workers=options.direct_num_workers,
         beam_args=tuple(beam_args),
         deals_records=factory_class.deals_records,
+        line_files={
+            name: f"{options.output_prefix.removesuffix('.tfrecord')}_{name}.jsonl"
+            for name in factory_class.line_files
+        },
     )
 
 

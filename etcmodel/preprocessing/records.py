@@ -19,11 +19,15 @@ class Converted:
         features: list of dict, one a TF example, of feature name to list of int, float or str.
         counts: dict of str to int. Added up over all examples in the statistics.
         lengths: dict of str to int. Averaged over all examples in the statistics.
+        lines: dict of a name of `Job.line_files` to a line (str) for that file.
+        problem: str. What is wrong with a malformed example; '' for nothing.
     """
 
     features: list
     counts: dict = dataclasses.field(default_factory=dict)
     lengths: dict = dataclasses.field(default_factory=dict)
+    lines: dict = dataclasses.field(default_factory=dict)
+    problem: str = ""
 
 
 def to_tf_example(features):

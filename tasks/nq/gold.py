@@ -3,13 +3,14 @@
 import glob
 import gzip
 import json
+import os
 
 from etcmodel import atomic_files
 from etcmodel.preprocessing import raw_files
 
 from .raw_data import annotations_of, example_id_of
 
-__all__ = ["read_gold", "write_gold_cache"]
+__all__ = ["default_cache_path", "read_gold", "write_gold_cache"]
 
 
 def read_gold(pattern, skip=None):
@@ -73,6 +74,15 @@ def write_gold_cache(pattern, path, skip=None):
         for example_id, annotations in gold.items():
             file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
     return len(gold)
+
+
+def default_cache_path(pattern):
+    """`cache`, beside the first of the gold files, as in the release.
+
+    Raises:
+        ValueError: if no file matches.
+    """
+    return os.path.join(os.path.dirname(_matching_files(pattern)[0]), "cache")
 
 
 def _matching_files(pattern):

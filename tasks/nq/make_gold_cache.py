@@ -14,13 +14,20 @@ _GOLD_PATH = flags.DEFINE_string(
     "gold_path", None, "Natural Questions' files, wildcards allowed.", required=True
 )
 _GOLD_CACHE_PATH = flags.DEFINE_string(
-    "gold_cache_path", "gold_cache.jsonl.gz", "Where the annotations go."
+    "gold_cache_path",
+    None,
+    "Where the annotations go. None: a file called cache, beside the gold files.",
+)
+_NUM_THREADS = flags.DEFINE_integer(
+    "num_threads", None, "Accepted, as the release has it; no effect: one thread reads the files."
 )
 
 
 def main(unused_argv):
     from . import gold
 
+    if _NUM_THREADS.present:
+        print("--num_threads has no effect here: one thread reads the files.", file=sys.stderr)
     skipped = []
 
     def skip(message):
@@ -28,12 +35,13 @@ def main(unused_argv):
         print(f"left out: {message}", file=sys.stderr)
 
     try:
-        num_examples = gold.write_gold_cache(_GOLD_PATH.value, _GOLD_CACHE_PATH.value, skip)
+        path = _GOLD_CACHE_PATH.value or gold.default_cache_path(_GOLD_PATH.value)
+        num_examples = gold.write_gold_cache(_GOLD_PATH.value, path, skip)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     left_out = f", {len(skipped)} malformed lines left out" if skipped else ""
-    print(f"{num_examples} examples{left_out}: {_GOLD_CACHE_PATH.value}")
+    print(f"{num_examples} examples{left_out}: {path}")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ class OpenKpInputConfig:
         fixed_block_len: int or None. Give every so many long tokens a global token, and ignore the
             VDOM; None for a global token an element.
         kp_max_length: int. Words of the longest phrase that can be found.
-        is_training: bool. Drop pages without a key phrase in the input.
+        is_training: bool or None. Drop pages without a key phrase in the input. None: those that
+            have key phrases at all.
         release_compatible: bool. Repeat the faults of the authors' release (see the README).
         global_token_id: int. Token of every global position.
     """
@@ -68,7 +69,7 @@ class OpenKpInputConfig:
     url_max_code_points: int = 1000
     fixed_block_len: int | None = None
     kp_max_length: int = 5
-    is_training: bool = True
+    is_training: bool | None = True
     release_compatible: bool = False
     global_token_id: int = 1
 

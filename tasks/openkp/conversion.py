@@ -1,5 +1,8 @@
 """OpenKP's part of the preprocessing: what a worker does to one line."""
 
+import dataclasses
+import json
+
 from etcmodel import preprocessing
 
 from . import examples, layout
@@ -13,6 +16,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     task = "openkp"
     format_version = 2  # 1: words were split at any white space, font sizes not rounded.
+    line_files = ("text_examples", "parse_failures")  # Named as in the release.
 
     def input_config(self, tokenizer):
         config = OpenKpInputConfig(**self.fields)
@@ -26,11 +30,19 @@ class ConverterFactory(preprocessing.ConverterFactory):
         return lambda raw: self.convert(raw, config, tokenize_word)
 
     def convert(self, raw, config, tokenize_word):
-        example = examples.parse_line(raw)
+        # What is no UTF-8 cannot be written as text.
+        line = raw["line"].rstrip("\r\n").encode("utf-8", "replace").decode("utf-8")
+        try:
+            example = examples.parse_line(raw)
+        except ValueError as error:
+            return _malformed(line, str(error))
+        if config.is_training is None:  # As in the release: pages may have no labels.
+            is_training = example.key_phrases is not None
+            config = dataclasses.replace(config, is_training=is_training)
         try:
             converted = examples.make_features(example, config, tokenize_word)
         except ValueError as error:
-            raise ValueError(f"line {raw['line_number']}: {error}") from error
+            return _malformed(line, f"line {raw['line_number']}: {error}")
         counts = {f"dropped_{reason}": 0 for reason in examples.DROP_REASONS}
         counts["examples_truncated"] = int(converted.num_words_left_out > 0)
         counts["key_phrases_not_found"] = converted.num_phrases_not_found
@@ -43,4 +55,18 @@ class ConverterFactory(preprocessing.ConverterFactory):
                 "long_tokens": converted.num_long_tokens,
                 "global_tokens": converted.num_global_tokens,
             },
+            lines={"parse_failures": line}
+            if converted.features is None
+            else {"text_examples": _without_vdom(raw["line"])},
         )
+
+
+def _malformed(line, problem):
+    return preprocessing.Converted(features=[], problem=problem, lines={"parse_failures": line})
+
+
+def _without_vdom(line):
+    """What decoding and evaluation need of a page."""
+    page = json.loads(line)
+    kept = {name: page[name] for name in ("url", "text", "KeyPhrases") if name in page}
+    return json.dumps(kept)

@@ -1,16 +1,18 @@
 """Converts OpenKP's JSON lines into sharded TFRecords.
 
-Clean the file with `input_validate_and_dedup` first. Beside the shards this writes
-`<prefix>.config.json` (the settings they were made with) and the statistics. Any flag of Apache
-Beam may be given too, such as `--runner=DataflowRunner`.
+Clean the file with `input_validate_and_dedup` first. Beside the shards this writes the settings
+they were made with (`<prefix>.config.json`) and the statistics. Any flag of Apache Beam may be
+given too, such as `--runner=DataflowRunner`.
 
   python -m etcmodel.tasks.openkp.preprocess --input_patterns=OpenKPTrain.jsonl \
     --output_dir=/data --bert_vocab_path=vocab.txt
 """
 
 import dataclasses
+import json
 import os
 
+from etcmodel import atomic_files
 from etcmodel.preprocessing import program
 from etcmodel.preprocessing.options import option
 
@@ -21,13 +23,16 @@ class PreprocessOptions(program.PreprocessOptions):
 
     input_pattern: str = option(
         "",
-        "OpenKP's JSONL file (a pattern for several), possibly .gz.",
+        "OpenKP's JSONL files, possibly .gz: patterns with commas between. Without a prefix, each "
+        "file makes records of its own.",
         flag="input_patterns",
     )
     output_dir: str = option(
         "",
-        "Directory of the TFRecord files, which are then named as the input file, if "
-        "--output_tf_examples_file_path_prefix is not given.",
+        "Directory of the files, if --output_tf_examples_file_path_prefix is not given. Of "
+        "<name>.jsonl come <name>.tfrecord-…, <name>_text_examples.jsonl (what evaluation needs of "
+        "the pages), <name>_parse_failures.jsonl (the lines that were left out), and its counts in "
+        "example_gen_stats.txt.",
     )
     num_shards: int = option(
         100, "Number of TFRecord files.", flag="output_num_shards", lower_bound=1
@@ -67,16 +72,54 @@ class PreprocessOptions(program.PreprocessOptions):
     kp_max_length: int = option(
         5, "Words of the longest key phrase that can be found.", role="features", lower_bound=1
     )
-    is_training: bool = option(True, "Drop pages that cannot be trained on.", role="features")
+    is_training: bool | None = option(
+        None,
+        "Whether to drop pages that cannot be trained on. None: those of them that have key "
+        "phrases, as in the release.",
+        role="features",
+    )
 
     def __post_init__(self):
-        if self.output_dir and not self.output_prefix and self.input_pattern:
-            name = os.path.basename(self.input_pattern)
-            name = name.removesuffix(".gz").removesuffix(".jsonl")
-            if not set(name) & set("*?[]{}"):
-                # A frozen dataclass sets its own derived field so.
-                object.__setattr__(self, "output_prefix", os.path.join(self.output_dir, name))
-        super().__post_init__()
+        if not (self.output_dir and self.input_pattern and not self.output_prefix):
+            super().__post_init__()
+        elif not (self.vocab_file or self.spm_model_file):
+            raise ValueError("Either --bert_vocab_path or --spm_model_path must be given.")
+        elif not set(self.input_pattern) & set("*?[,"):
+            # A frozen dataclass sets its own derived field so.
+            object.__setattr__(self, "output_prefix", self._prefix(self.input_pattern))
+
+    def _prefix(self, file):
+        name = os.path.basename(file).removesuffix(".gz").removesuffix(".jsonl")
+        return os.path.join(self.output_dir, f"{name}.tfrecord")
+
+    def sets(self):
+        """The options of each file, named as it; one set if there is a prefix.
+
+        Raises:
+            ValueError: if a pattern matches no file, or two files have one name.
+        """
+        if self.output_prefix:
+            patterns = self.input_pattern.split(",") if "," in self.input_pattern else None
+            return [dataclasses.replace(self, input_pattern=patterns or self.input_pattern)]
+        sets = {}
+        for file in self._input_files():
+            prefix = self._prefix(file)
+            if other := sets.get(prefix):
+                raise ValueError(
+                    f"{other.input_pattern} and {file} would make files of the same names. Give "
+                    "each another --output_dir."
+                )
+            sets[prefix] = dataclasses.replace(self, input_pattern=file, output_prefix=prefix)
+        return list(sets.values())
+
+    def _input_files(self):
+        import tensorflow as tf  # Takes seconds to import.
+
+        for pattern in self.input_pattern.split(","):
+            files = sorted(tf.io.gfile.glob(pattern))
+            if not files:
+                raise ValueError(f"No input file matches {pattern!r}.")
+            yield from files
 
     def feature_fields(self):
         fields = super().feature_fields()
@@ -92,5 +135,38 @@ def load_parts():
     return conversion.ConverterFactory, examples.read_lines
 
 
+def run_job(job):
+    """Runs a `preprocessing.Job` and adds its counts to `example_gen_stats.txt`, by input file.
+
+    Returns:
+        dict. The statistics.
+    """
+    from etcmodel import preprocessing  # With TensorFlow.
+
+    statistics = preprocessing.run(job)
+    path = os.path.join(os.path.dirname(job.output_prefix), "example_gen_stats.txt")
+    names = [job.input_pattern] if isinstance(job.input_pattern, str) else job.input_pattern
+    counts = {
+        "parse_success_count": statistics["examples_written"],
+        "parse_fail_count": statistics["examples_read"] - statistics["examples_written"],
+    }
+    known = _known_counts(path)
+    known[",".join(map(os.path.basename, names))] = counts
+    atomic_files.write_json(path, known)
+    return statistics
+
+
+def _known_counts(path):
+    import tensorflow as tf
+
+    if not tf.io.gfile.exists(path):
+        return {}
+    try:
+        with tf.io.gfile.GFile(path) as file:
+            return dict(json.load(file))
+    except ValueError:
+        return {}  # Not one of ours: the counts are told anew.
+
+
 if __name__ == "__main__":
-    program.run_program(PreprocessOptions, load_parts)
+    program.run_program(PreprocessOptions, load_parts, run_job=run_job)

@@ -1,8 +1,9 @@
 """Converts WikiHop's JSON into sharded TFRecords: the training set, the development set, or both.
 
-In --output_dir_path it writes `train-…` and `dev-…` and, for each, the settings they were made with
-(`train.config.json`) and the statistics (`train.stats.json`). Any flag of Apache Beam may be given
-too, such as `--runner=DataflowRunner`.
+In --output_dir_path it writes, as the release, `train/tf_examples-…` and `dev/tf_examples-…` and,
+for each, the settings they were made with (`tf_examples.config.json`) and the statistics
+(`tf_examples.stats.json`). Any flag of Apache Beam may be given too, such as
+`--runner=DataflowRunner`.
 
   python -m etcmodel.tasks.wikihop.preprocess --input_train_json_filepath=train.json \
     --input_dev_json_filepath=dev.json --output_dir_path=/data/wikihop --vocab_file=vocab.txt
@@ -11,7 +12,7 @@ too, such as `--runner=DataflowRunner`.
 import dataclasses
 import os
 
-from etcmodel.models import sentence_splitting
+from etcmodel.models import sentence_splitting, tokenization
 from etcmodel.preprocessing import program, raw_files
 from etcmodel.preprocessing.options import option
 
@@ -27,7 +28,9 @@ class PreprocessOptions(program.PreprocessOptions):
     )
     dev_input_pattern: str = option("", "Likewise, to evaluate on.", flag="input_dev_json_filepath")
     output_prefix: str = option(
-        "", "Directory of the TFRecord files, train-… and dev-….", flag="output_dir_path"
+        "",
+        "Directory of the TFRecord files, train/tf_examples-… and dev/tf_examples-….",
+        flag="output_dir_path",
     )
     num_shards: int = option(
         100, "Number of training files.", flag="num_train_shards", lower_bound=1
@@ -40,6 +43,9 @@ class PreprocessOptions(program.PreprocessOptions):
         "Which vocabulary to use: that of --vocab_file (BERT) or --spm_model_path (ALBERT). None: "
         "the one that is given.",
         choices=("BERT", "ALBERT"),
+    )
+    init_checkpoint: str = option(
+        "", "Checkpoint of BERT for which --do_lower_case is checked by its name."
     )
     spm_model_file: str = option(
         "",
@@ -88,6 +94,8 @@ class PreprocessOptions(program.PreprocessOptions):
             )
         if not (self.vocab_file or self.spm_model_file):
             raise ValueError("Either --vocab_file or --spm_model_path must be given.")
+        if self.vocab_file and not self.spm_model_file:
+            tokenization.validate_case_matches_checkpoint(self.do_lower_case, self.init_checkpoint)
 
     def feature_fields(self):
         return {**super().feature_fields(), "is_training": self.is_training}
@@ -103,7 +111,7 @@ class PreprocessOptions(program.PreprocessOptions):
                 self,
                 input_pattern=pattern,
                 dev_input_pattern="",
-                output_prefix=os.path.join(self.output_prefix, name),
+                output_prefix=os.path.join(self.output_prefix, name, "tf_examples"),
                 num_shards=num_shards,
                 is_training=name == "train",
                 spm_model_file="" if self.tokenizer_type == "BERT" else self.spm_model_file,

@@ -40,6 +40,7 @@ def make_job(tmp_path):
             "settings": {"task": "toy"},
             "statistics_file": str(tmp_path / "out" / "stats.json"),
             "direct_num_workers": 1,
+            "line_files": {name: str(tmp_path / f"{name}.lines") for name in ("kept", "left_out")},
         }
         return preprocessing.Job(**{**defaults, **fields})
 
@@ -66,7 +67,7 @@ def num_records(job):
     return [sum(1 for _ in tf.data.TFRecordDataset(name)) for name in names]
 
 
-LINES = (["a b", "bad", "c", "none", "d e f"], ["g", *(f"w{i}" for i in range(30)), "bad"])
+LINES = (["a b", "bad", "c", "none", "d e f"], ["g", *(f"w{i}" for i in range(30)), "bad", "worse"])
 
 
 def test_several_processes_and_beam_write_the_same_as_one_process(make_job, tmp_path):
@@ -75,9 +76,10 @@ def test_several_processes_and_beam_write_the_same_as_one_process(make_job, tmp_
     assert statistics["bad_examples"] == [
         f"{tmp_path / '0.txt'}: element 1: this is bad",
         f"{tmp_path / '1.txt'}: element 31: this is bad",
+        f"{tmp_path / '1.txt'}: element 32: this is worse",
     ]
     named = ("examples_read", "examples_written", "examples_bad", "dropped", "mean_words")
-    assert [statistics[name] for name in named] == [37, 37, 2, 1, round(37 / 34, 2)]
+    assert [statistics[name] for name in named] == [38, 37, 3, 1, round(37 / 34, 2)]
     assert list(statistics) == [*named, "seconds", "bad_examples"]
     for name, changes in (("two", {"direct_num_workers": 2}), ("beam", {"beam_args": BEAM})):
         prefix = str(tmp_path / "out" / name)
@@ -85,6 +87,10 @@ def test_several_processes_and_beam_write_the_same_as_one_process(make_job, tmp_
         assert preprocessing.run(other) | {"seconds": 0} == statistics | {"seconds": 0}
         assert shards(other) == shards(one) and all(shards(one))
         assert manifest(other) == manifest(one) == num_records(one)
+        kept, left_out = ((tmp_path / f"{name}.lines").read_text() for name in one.line_files)
+        assert kept.splitlines() == ["a b", "c", "d e f", "g", *(f"w{i}" for i in range(30))]
+        assert left_out == "none\né worse\n"
+        pathlib.Path(one.line_files["kept"]).unlink()
 
 
 def test_settings_and_statistics_lie_beside_the_shards(make_job, tmp_path):

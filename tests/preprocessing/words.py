@@ -15,9 +15,13 @@ def read(path):
 
 
 def convert(raw):
-    """A record for each word; 'bad' is malformed, 'none' is dropped, 'die' ends the process."""
+    """A record for each word; 'bad' and 'worse' are malformed, 'none' dropped, 'die' the end."""
     if raw == "bad":
         raise ValueError("this is bad")
+    if raw == "worse":
+        return preprocessing.Converted(
+            features=[], problem="this is worse", lines={"left_out": "é worse"}
+        )
     if raw == "die":
         os._exit(1)
     words = [] if raw == "none" else raw.split()
@@ -25,6 +29,7 @@ def convert(raw):
         features=[{"word": [word]} for word in words],
         counts={"dropped": int(raw == "none")},
         lengths={"words": len(words)} if words else {},
+        lines={"kept" if words else "left_out": raw},
     )
 
 

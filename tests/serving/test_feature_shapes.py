@@ -89,15 +89,14 @@ def serve(signatures, *records):
     [
         ({}, "is missing, or empty, in an example; the lengths are"),
         ({"sizes": GOOD["sizes"]}, "`long_token_ids` is missing, or empty, in an example"),
-        ({**GOOD, "long_token_ids": [2]}, "`sizes` and `long_token_ids` must have one length|"
-         "`long_token_ids` and `sizes` must have one length"),
+        ({**GOOD, "long_token_ids": [2]}, "` and `.*` must have one length"),
         ({**GOOD, "sizes": [1.0] * 9}, "must have one length"),
         ({**GOOD, "sizes": [1.0] * 5}, "sizes|values"),
-        ({**GOOD, "long_token_ids": [2, 6]}, "`long_token_ids` has the value 6; allowed are 0 to 5"),
+        ({**GOOD, "long_token_ids": [2, 6]}, "`long_token_ids` has the value 6; allowed .* 5"),
         ({**GOOD, "long_token_ids": [-1, 3]}, "`long_token_ids` has the value -1"),
         ({**GOOD, "long_token_ids": [2, 2**32 + 3]}, "`long_token_ids` has the value 4294967299"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_example_is_refused_also_beside_good_ones(signatures, bad, message):
     assert serve(signatures, GOOD, GOOD).tolist() == [51, 51]
     for records in ([bad], [GOOD, bad], [bad, GOOD, GOOD]):
@@ -112,16 +111,15 @@ SIZES = np.zeros([3, 2, 3], np.float32)
 @pytest.mark.parametrize(
     ("ids", "sizes", "message"),
     [
-        (IDS, SIZES[:1], "`sizes` has.*1.*examples, `long_token_ids` has.*3|"
-         "`long_token_ids` has.*3.*examples, `sizes` has.*1"),
-        (IDS[:1], SIZES, "examples, "),
+        (IDS, SIZES[:1], "` has.*examples, `.*` has"),
+        (IDS[:1], SIZES, "` has.*examples, `.*` has"),
         (IDS[:, :1], SIZES, "must have one length"),
         (IDS, SIZES[:, :1], "must have one length"),
         (IDS[:, :0], SIZES[:, :0], "is missing, or empty"),
         (IDS + 1, SIZES, "`long_token_ids` has the value 6"),
         (IDS - 3, SIZES, "`long_token_ids` has the value -1"),
     ],
-)  # fmt: skip
+)
 def test_dense_features_are_not_broadcast_and_their_ids_are_checked(
     signatures, ids, sizes, message
 ):

@@ -56,7 +56,7 @@ def flags(tmp_path):
 
 
 def records(folder):
-    files = sorted(map(str, pathlib.Path(folder).glob("pages-*.tfrecord")))
+    files = sorted(map(str, pathlib.Path(folder).glob("pages.tfrecord-*-of-00002")))
     assert len(files) == 2
     data = tf.data.TFRecordDataset(files)
     return [tf.train.Example.FromString(record.numpy()).features.feature for record in data]
@@ -67,7 +67,7 @@ def url_of(record):
 
 
 def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
-    done = run("preprocess", **flags)
+    done = run("preprocess", is_training="true", **flags)
     assert done.returncode == 0, done.stderr[-2000:]
     made = records(flags["output_dir"])
     assert {url_of(record) for record in made} == {raw["url"] for raw in GOOD}
@@ -80,7 +80,7 @@ def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
     assert list(odd["long_word_idx"].int64_list.value) == [0, 1, 1, 3, 3, 0, 0, 0]
     assert list(odd["label_start_idx"].int64_list.value) == [1, -1, -1]
 
-    statistics = json.loads((flags["output_dir"] / "pages.stats.json").read_text())
+    statistics = json.loads((flags["output_dir"] / "pages.tfrecord.stats.json").read_text())
     assert statistics["examples_written"] == 6
     assert statistics["examples_bad"] == 5
     assert statistics["dropped_no_key_phrase_in_input"] == 1
@@ -93,7 +93,7 @@ def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
         "line 12: invalid UTF-8",
     ):
         assert part in named, (part, named)
-    settings = json.loads((flags["output_dir"] / "pages.config.json").read_text())
+    settings = json.loads((flags["output_dir"] / "pages.tfrecord.config.json").read_text())
     assert settings["task"] == "openkp" and settings["long_max_length"] == 8
 
 
@@ -115,11 +115,35 @@ def test_output_names_follow_the_input_or_the_prefix():
         return preprocess.PreprocessOptions(vocab_file="v", **fields)
 
     named = options(input_pattern="in/OpenKPTrain.jsonl.gz", output_dir="out")
-    assert named.output_prefix == "out/OpenKPTrain"
+    assert named.output_prefix == "out/OpenKPTrain.tfrecord"
     given = options(input_pattern="in/a.jsonl", output_dir="out", output_prefix="elsewhere/b")
     assert given.output_prefix == "elsewhere/b"
     with pytest.raises(ValueError, match="--output_tf_examples_file_path_prefix must be given"):
-        options(input_pattern="in/*.jsonl", output_dir="out")
+        options(input_pattern="in/a.jsonl")
+
+
+def test_each_file_of_several_patterns_has_its_own_names(tmp_path):
+    names = ["a1.jsonl", "a2.jsonl.gz", "b.jsonl"]
+    for name in names:
+        (tmp_path / name).write_text("")
+
+    def prefixes(*patterns, **fields):
+        given = preprocess.PreprocessOptions(
+            input_pattern=",".join(str(tmp_path / pattern) for pattern in patterns),
+            vocab_file="v",
+            **{"output_dir": "out", **fields},
+        )
+        return [(s.input_pattern, s.output_prefix) for s in given.sets()]
+
+    assert prefixes("a*", "b.jsonl") == [
+        (str(tmp_path / name), f"out/{name.split('.')[0]}.tfrecord") for name in names
+    ]
+    both = [str(tmp_path / "a*"), str(tmp_path / "b.jsonl")]
+    assert prefixes("a*", "b.jsonl", output_prefix="x/all") == [(both, "x/all")]
+    with pytest.raises(ValueError, match=r"No input file matches '.*/c\*'"):
+        prefixes("a*", "c*")
+    with pytest.raises(ValueError, match="b.jsonl and .*b.jsonl would make files of the same nam"):
+        prefixes("b.jsonl", "b*")
 
 
 def test_the_cleaning_program(tmp_path):

@@ -74,7 +74,7 @@ def made(tmp_path_factory):
         "openkp",
         "run_finetuning",
         run_mode="train",
-        input_tfrecord=folder / "records" / "openkp_train-*",
+        input_tfrecord=folder / "records" / "openkp_train.tfrecord*",
         batch_size=8,
         num_train_epochs=1,
         learning_rate=4e-3,
@@ -87,7 +87,7 @@ def made(tmp_path_factory):
         programs.fine_tune(
             "openkp",
             run_mode="evaluate",
-            eval_input_tfrecord=folder / "records" / "openkp_dev_raw-*",
+            eval_input_tfrecord=folder / "records" / "openkp_dev_raw.tfrecord*",
             eval_text_example_path=dev,
             predictions_file=folder / "evaluated.jsonl",
             **flags,
@@ -196,7 +196,7 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
 
 def test_an_export_needs_nothing_but_tensorflow(made):
     folder = made["folder"]
-    (records,) = (folder / "records").glob("openkp_dev_raw-*.tfrecord")
+    (records,) = (folder / "records").glob("openkp_dev_raw.tfrecord-*")
     (export,) = (folder / "model" / "export").iterdir()
     serving = programs.start_python("-c", TENSORFLOW_ONLY, records, made["dev"], export)
     printed, _ = programs.finish(serving)

@@ -74,12 +74,12 @@ def test_bad_examples_are_counted_and_named_and_the_others_written(tmp_path, voc
 def test_the_first_bad_example_fails_a_strict_run_which_leaves_nothing(tmp_path, vocab_file):
     with pytest.raises(ValueError, match=r"dev\.json: element 1: example 'no answer': field"):
         run(tmp_path, vocab_file, [GOOD[0], *BAD.values()], strict=True)
-    assert not list((tmp_path / "out").iterdir())
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
 def test_records_have_what_training_and_evaluation_read(tmp_path, vocab_file):
     run(tmp_path, vocab_file, GOOD)
-    pattern = str(tmp_path / "out" / "dev-*.tfrecord")
+    pattern = str(tmp_path / "out" / "dev" / "tf_examples*")
     config = inputs.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
     for need_labels in (True, False):
         finetuning.check_records(pattern, config, need_labels=need_labels)
@@ -95,7 +95,7 @@ def test_unlabelled_records_are_no_training_records(tmp_path, vocab_file):
     del raw["answer"]
     run(tmp_path, vocab_file, [raw])
     config = inputs.RecordConfig(long_seq_length=64, global_seq_length=32, vocab_size=1000)
-    pattern = str(tmp_path / "out" / "dev-*.tfrecord")
+    pattern = str(tmp_path / "out" / "dev" / "tf_examples*")
     finetuning.check_records(pattern, config, need_labels=False)
     with pytest.raises(ValueError, match="the records have no feature `label_id`"):
         finetuning.check_records(pattern, config, need_labels=True)
@@ -132,9 +132,12 @@ class TestOptions:
     def test_each_set_has_its_own_prefix_and_shards(self):
         sets = self.options(dev_input_pattern="d.json", num_shards=7).sets()
         found = [(s.input_pattern, s.output_prefix, s.num_shards) for s in sets]
-        assert found == [("t.json", "out/train", 7), ("d.json", "out/dev", 1)]
+        assert found == [
+            ("t.json", "out/train/tf_examples", 7),
+            ("d.json", "out/dev/tf_examples", 1),
+        ]
         (only,) = self.options(input_pattern="", dev_input_pattern="d.json").sets()
-        assert only.output_prefix == "out/dev"
+        assert only.output_prefix == "out/dev/tf_examples"
 
     def test_the_tokenizer_type_chooses_among_vocabularies(self):
         both = {"vocab_file": "v.txt", "spm_model_file": "s.model"}
@@ -149,6 +152,7 @@ class TestOptions:
             ({"output_prefix": ""}, "--output_dir_path must be given"),
             ({"vocab_file": ""}, "Either --vocab_file or --spm_model_path must be given"),
             ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_path"),
+            ({"init_checkpoint": "cased_L-12/bert_model.ckpt"}, "`do_lower_case` must be Fal"),
         ],
     )
     def test_missing_flags_are_named(self, fields, message):

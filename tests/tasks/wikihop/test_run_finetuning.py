@@ -77,7 +77,7 @@ def test_learns_evaluates_exports_and_predicts(made, capsys):
         "wikihop",
         "run_finetuning",
         run_mode="train",
-        input_tf_records_path=folder / "records" / "train-*.tfrecord",
+        input_tf_records_path=folder / "records" / "train" / "tf_examples*",
         train_batch_size=32,
         num_train_epochs=4,
         learning_rate=3e-3,
@@ -89,7 +89,7 @@ def test_learns_evaluates_exports_and_predicts(made, capsys):
     programs.fine_tune(
         "wikihop",
         run_mode="evaluate",
-        dev_tf_records_path=folder / "records" / "dev-*.tfrecord",
+        dev_tf_records_path=folder / "records" / "dev" / "tf_examples*",
         input_dev_json_filepath=made["dev"],
         eval_batch_size=50,
         **model_flags(made),
@@ -108,7 +108,7 @@ def test_learns_evaluates_exports_and_predicts(made, capsys):
     questions = [{name: raw[name] for name in raw if name != "answer"} for raw in raws]
     (folder / "questions.json").write_text(json.dumps(questions))
     (version,) = export.iterdir()
-    (records,) = (folder / "records").glob("dev-*.tfrecord")
+    (records,) = (folder / "records" / "dev").glob("*.tfrecord")
     serving = programs.start_python("-c", TENSORFLOW_ALONE, version, records)
     programs.fine_tune(
         "wikihop",
