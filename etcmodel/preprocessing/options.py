@@ -35,7 +35,15 @@ _DEFINERS = {
 
 
 def option(
-    default, help_text, *, role="run", flag=None, choices=None, lower_bound=None, is_file=False
+    default,
+    help_text,
+    *,
+    role="run",
+    flag=None,
+    choices=None,
+    lower_bound=None,
+    is_file=False,
+    is_repeated=False,
 ):
     """A dataclass field that is an option.
 
@@ -50,6 +58,7 @@ def option(
         choices: tuple of str. The allowed values.
         lower_bound: int or float. The least allowed value.
         is_file: bool. The value, where given, must be an existing file.
+        is_repeated: bool. Of a tuple: the flag may be given several times, for all of its values.
     Raises:
         ValueError: if `role` is unknown.
     """
@@ -62,6 +71,7 @@ def option(
         "choices": choices,
         "lower_bound": lower_bound,
         "is_file": is_file,
+        "is_repeated": is_repeated,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -141,7 +151,22 @@ def _define(field, flag_values):
         )
         return
     default = list(field.default) if isinstance(field.default, tuple) else field.default
+    if metadata["is_repeated"]:
+        flag = _RepeatedListFlag(
+            flags.ListParser(), flags.ListSerializer(","), name, default, metadata["help"]
+        )
+        flags.DEFINE_flag(flag, flag_values)
+        return
     _DEFINERS[_kind(field)](name, default, metadata["help"], **arguments)
+
+
+class _RepeatedListFlag(flags.Flag):
+    """Comma-separated values, to which each further time adds, as with absl's multi flags."""
+
+    def parse(self, argument):
+        before = self.value if self.present else []
+        super().parse(argument)
+        self.value = before + self.value
 
 
 def _value(field, flag):

@@ -89,6 +89,7 @@ class PreprocessOptions(program.PreprocessOptions):
         ("0", "1", "2"),
         "Type ids of the global tokens: of candidates, of CLS, of the question.",
         role="features",
+        is_repeated=True,
     )
     fixed_blocks: bool = option(
         False, "A global token a block of long tokens, not a candidate.", role="features"

@@ -86,6 +86,19 @@ def test_values_outside_their_range_are_refused(argument, message):
         parse(argument)
 
 
+def test_a_repeated_list_adds_up_and_replaces_its_default():
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Types:
+        types: tuple = option(("0", "1", "2"), "Types.", is_repeated=True)
+
+    def types(*arguments):
+        return options.values_from_flags(Types, parse(*arguments, options_class=Types))["types"]
+
+    assert types() == ("0", "1", "2")
+    assert types("--types=3,4") == ("3", "4")
+    assert types("--types=3", "--types=4", "--types=5,6") == ("3", "4", "5", "6")
+
+
 def test_a_file_that_is_not_there_is_named_with_its_flag(tmp_path):
     there = tmp_path / "there"
     there.write_text("")
