@@ -108,8 +108,8 @@ LIMITS = {
         "global_paragraph_breakpoints": (0, 1),
         "supporting_facts": (0, 1),
         "answer_types": (-1, 2),
-        "answer_begins": (-1, 5),
-        "answer_ends": (-1, 5),
+        "answer_begins": (-1, 2**31 - 1),
+        "answer_ends": (-1, 2**31 - 1),
     },
     nq: {
         "token_ids": (0, 49),

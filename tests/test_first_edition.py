@@ -109,7 +109,8 @@ def losses(path):
 
 def test_a_run_is_evaluated_and_exported_with_the_results_it_had(folder, capsys):
     programs.fine_tune("hotpotqa", **HOTPOTQA_EVALUATION, **HOTPOTQA_MODEL)
-    assert last_metrics(capsys) == pytest.approx(read(folder / "expected_metrics.json"))
+    metrics, expected = last_metrics(capsys), read(folder / "expected_metrics.json")
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
     expected = read(folder / "expected_predictions.json")
     assert read(folder / "run" / "predictions.json") == expected
     programs.fine_tune("hotpotqa", run_mode="export", **HOTPOTQA_MODEL)

@@ -37,7 +37,8 @@ class RecordConfig(finetuning.RecordConfig):
 
     def ranges(self):
         link = Range(-1, "global_token_ids", "-1, or the place of a global token")
-        place = Range(-1, "long_token_ids", "-1, or the place of a long token")
+        # The release's records may have places beyond the input, which are no labels.
+        place = Range(-1, None, "-1, or the place of a long token")
         return {
             **super().ranges(),
             "long_token_type_ids": self.token_type_range(),

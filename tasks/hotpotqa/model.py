@@ -151,7 +151,8 @@ def loss(outputs, features):
         outputs: of `HotpotQaModel`.
         features: dict of int32 labels: `supporting_facts` [batch, global_len], 0 or 1;
             `answer_types` [batch]; `answer_begins` and `answer_ends` [batch], where -1 adds
-            nothing; or `answer_bio_ids` [batch, long_len].
+            nothing, nor does a place beyond the input, which the release's records may have; or
+            `answer_bio_ids` [batch, long_len].
     Returns:
         dict of float32 scalars: "loss", and its parts by name.
     """
@@ -176,9 +177,9 @@ def loss(outputs, features):
 
 
 def _cross_entropy(labels, logits):
-    """Softmax cross entropy, 0 where the label is negative."""
-    known = labels >= 0
+    """Softmax cross entropy, 0 where the label is none of the logits'."""
+    known = (labels >= 0) & (labels < tf.shape(logits)[-1])
     cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=tf.maximum(labels, 0), logits=logits
+        labels=tf.where(known, labels, 0), logits=logits
     )
     return tf.where(known, cross_entropy, 0.0)

@@ -54,11 +54,16 @@ class TestLoss:
         assert set(losses) == {"loss", *parts}
         for name, part in parts.items():
             np.testing.assert_allclose(losses[name], part, rtol=1e-5)
+        beyond = {n: np.where(np.equal(features[n], -1), 98, features[n]) for n in ENDS}
+        assert model.loss(outputs, {**features, **beyond}) == losses
         np.testing.assert_allclose(losses["loss"], np.mean(list(parts.values())), rtol=1e-5)
 
     def test_unknown_answer_encoding_is_named(self):
         with pytest.raises(ValueError, match="answer_encoding_method.*'words'"):
             model.HotpotQaModel(CONFIG, answer_encoding_method="words")
+
+
+ENDS = ("answer_begins", "answer_ends")
 
 
 class TestMimeticInitialization:
