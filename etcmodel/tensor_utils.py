@@ -11,6 +11,7 @@ __all__ = [
     "assert_rank",
     "batch_gather_by_one_hot",
     "concat_3_blocks",
+    "einsum_wrap_ellipses",
     "flatten_dims",
     "gather_by_one_hot",
     "gelu",
@@ -58,12 +59,44 @@ def assert_rank(tensor, expected_rank, name=None):
         )
 
 
+def _axis(tensor, **axis):
+    """An axis that may be counted from the end, as a number from 0; ValueError if out of range."""
+    ((name, value),) = axis.items()
+    rank = tensor.shape.rank
+    if not -rank <= value < rank:
+        raise ValueError(
+            f"`{name}` must be an axis of the tensor, from {-rank} to {rank - 1}. Received: "
+            f"{name}={value}, shape {tensor.shape}"
+        )
+    return value % rank
+
+
+def _axis_after_rows(tensor, axis):
+    """As `_axis`, for an axis that needs another one before it."""
+    number = _axis(tensor, axis=axis)
+    if number == 0:
+        raise ValueError(
+            f"`axis` must not be the first: its rows are the axis before it. Received: {axis=}, "
+            f"shape {tensor.shape}"
+        )
+    return number
+
+
+def _check_positive(**sizes):
+    for name, size in sizes.items():
+        if not tf.is_tensor(size) and size < 1:
+            raise ValueError(f"`{name}` must be at least 1. Received: {name}={size}")
+
+
 def flatten_dims(tensor, first_dim=0, last_dim=-1, name=None):
-    """Merges the axes `first_dim` to `last_dim` (both included) into one."""
+    """Merges the axes `first_dim` to `last_dim` (both included) into one.
+
+    Raises:
+        ValueError: if there is no such axis, or the first is after the last.
+    """
     with tf.name_scope(name or "flatten_dims"):
         tensor = tf.convert_to_tensor(tensor)
-        rank = tensor.shape.rank
-        first, last = first_dim % rank, last_dim % rank
+        first, last = _axis(tensor, first_dim=first_dim), _axis(tensor, last_dim=last_dim)
         if first > last:
             raise ValueError(
                 f"`first_dim` is after `last_dim`. Received: {first_dim=}, {last_dim=}"
@@ -88,12 +121,15 @@ def batch_gather_by_one_hot(params, indices, batch_dims=None, name=None):
     Args:
         params: [batch dims..., depth, rest...].
         indices: int [batch dims..., indices...].
-        batch_dims: number of leading axes in common; by default all of `indices` but the last.
+        batch_dims: number of leading axes in common; by default all of `indices` but the last. A
+            negative number counts from the rank of `indices`.
         name: name of the operation.
+    Raises:
+        ValueError: if there are not so many axes.
     """
     with tf.name_scope(name or "batch_gather_by_one_hot"):
         params, indices = tf.convert_to_tensor(params), tf.convert_to_tensor(indices)
-        batch_dims = indices.shape.rank - 1 if batch_dims is None else batch_dims
+        batch_dims = _num_batch_dims(params, indices, batch_dims)
         shape, index_shape = get_shape_list(params), get_shape_list(indices)
         one_hot = tf.one_hot(indices, shape[batch_dims], dtype=params.dtype)
         rows = tf.reshape(one_hot, [*shape[:batch_dims], -1, shape[batch_dims]])
@@ -102,10 +138,27 @@ def batch_gather_by_one_hot(params, indices, batch_dims=None, name=None):
         return tf.reshape(result, [*index_shape, *shape[batch_dims + 1 :]])
 
 
+def _num_batch_dims(params, indices, batch_dims):
+    rank = indices.shape.rank
+    number = rank - 1 if batch_dims is None else batch_dims + (rank if batch_dims < 0 else 0)
+    if not 0 <= number <= min(rank, params.shape.rank - 1):
+        raise ValueError(
+            f"`batch_dims` does not fit params {params.shape} and indices {indices.shape}. "
+            f"Received: {batch_dims=}"
+        )
+    return number
+
+
 def pad_to_multiple(tensor, factor, axis, mode="CONSTANT", constant_values=0, name=None):
-    """Pads the end of `axis` until its length is a multiple of `factor`."""
+    """Pads the end of `axis` until its length is a multiple of `factor`.
+
+    Raises:
+        ValueError: if there is no such axis, or `factor` is below 1.
+    """
     with tf.name_scope(name or "pad_to_multiple"):
         tensor = tf.convert_to_tensor(tensor)
+        axis = _axis(tensor, axis=axis)
+        _check_positive(factor=factor)
         padding = [[0, 0]] * tensor.shape.rank
         padding[axis] = [0, -get_shape_list(tensor)[axis] % factor]
         if padding[axis][1] == 0 and isinstance(padding[axis][1], int):
@@ -114,10 +167,15 @@ def pad_to_multiple(tensor, factor, axis, mode="CONSTANT", constant_values=0, na
 
 
 def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
-    """Splits `axis` into [num_blocks, block_len], the last block filled up with `pad_value`."""
+    """Splits `axis` into [num_blocks, block_len], the last block filled up with `pad_value`.
+
+    Raises:
+        ValueError: if there is no such axis, or `block_len` is below 1.
+    """
     with tf.name_scope(name or "split_into_blocks"):
         tensor = tf.convert_to_tensor(tensor)
-        axis %= tensor.shape.rank
+        axis = _axis(tensor, axis=axis)
+        _check_positive(block_len=block_len)
         # Taken before padding, which by an unknown number hides the known lengths.
         shape = get_shape_list(tensor)
         num_blocks = -(-shape[axis] // block_len)
@@ -133,9 +191,16 @@ def concat_3_blocks(blocked_seq, name=None):
         name: name of the operation.
     Returns:
         [batch, num_blocks, 3 * block_len, ...].
+    Raises:
+        ValueError: if the rank is below 3.
     """
     with tf.name_scope(name or "concat_3_blocks"):
         blocked_seq = tf.convert_to_tensor(blocked_seq)
+        if blocked_seq.shape.rank < 3:
+            raise ValueError(
+                "`blocked_seq` must be [batch, num_blocks, block_len, ...]. Received shape "
+                f"{blocked_seq.shape}"
+            )
         num_blocks = get_shape_list(blocked_seq)[1]
         padding = [[0, 0]] * blocked_seq.shape.rank
         padding[1] = [1, 1]
@@ -148,6 +213,7 @@ def shift_elements_right(tensor, axis=-1, amount=1, pad_value=0, name=None):
     """Shifts along `axis` by `amount` (negative: left), filling with `pad_value`."""
     with tf.name_scope(name or "shift_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
+        axis = _axis(tensor, axis=axis)
         padding = [[0, 0]] * tensor.shape.rank
         padding[axis] = [max(amount, 0), max(-amount, 0)]
         padded = tf.pad(tensor, padding, constant_values=pad_value)
@@ -169,10 +235,12 @@ def skew_elements_right(tensor, axis, pad_value=0, name=None):
         name: name of the operation.
     Returns:
         [..., rows, rows + columns - 1, ...].
+    Raises:
+        ValueError: if there is no such axis, or it is the first.
     """
     with tf.name_scope(name or "skew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
-        axis %= tensor.shape.rank
+        axis = _axis_after_rows(tensor, axis)
         shape = get_shape_list(tensor)
         before, (rows, columns), after = (
             shape[: axis - 1],
@@ -191,7 +259,7 @@ def unskew_elements_right(tensor, axis, name=None):
     """Undoes `skew_elements_right`: `rows + columns - 1` columns become `columns` again."""
     with tf.name_scope(name or "unskew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
-        axis %= tensor.shape.rank
+        axis = _axis_after_rows(tensor, axis)
         shape = get_shape_list(tensor)
         before, (rows, width), after = (
             shape[: axis - 1],
@@ -210,6 +278,17 @@ def _slice_axis(tensor, axis, size):
     index = [slice(None)] * tensor.shape.rank
     index[axis] = slice(0, size)
     return tensor[tuple(index)]
+
+
+def einsum_wrap_ellipses(equation, *inputs, **kwargs):
+    """`tf.einsum`, in which `...` stands for any further axes.
+
+    Args:
+        equation: str, such as "...ij,...jk->...ik".
+        *inputs: tensors.
+        **kwargs: as for `tf.einsum`.
+    """
+    return tf.einsum(equation, *inputs, **kwargs)
 
 
 # Keras's own functions where there are any: layers can serialize those.

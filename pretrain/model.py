@@ -1,5 +1,6 @@
 """The pre-training model: `EtcModel` with heads for both tasks (paper, section 3.5)."""
 
+import copy
 import math
 
 import tensorflow as tf
@@ -44,7 +45,8 @@ class PretrainModel(tf_keras.Model):
                 "`max_absolute_position_embeddings` must be 0 for pre-training, since windows hold "
                 f"several documents. Received: {etc_config.max_absolute_position_embeddings}"
             )
-        self.etc_config, self.use_cpc = etc_config, use_cpc
+        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
+        self.use_cpc = use_cpc
         self.sentence_global_token_id = sentence_global_token_id
         self.etc_model = modeling.EtcModel(etc_config)
         self.mlm_head = None

@@ -47,6 +47,11 @@ class PretrainConfig:
         None, "SentencePiece model. If it is given, --vocab_file is ignored.", is_file=True
     )
     vocab_file: str | None = option(None, "WordPiece vocabulary, one piece a line.", is_file=True)
+    split_punctuation: bool = option(
+        False,
+        "Split text at punctuation before the SentencePiece model, as preprocess did.",
+        role="features",
+    )
     max_long_seq_length: int = option(
         4096, "Word pieces of a window; those of the records.", role="model", lower_bound=2
     )
@@ -102,7 +107,11 @@ class PretrainConfig:
         """
         if not (self.vocab_file or self.spm_model_file):
             raise ValueError("Either --vocab_file or --spm_model_file must be given.")
-        tokenizer = tokenization.FullTokenizer(self.vocab_file, spm_model_file=self.spm_model_file)
+        tokenizer = tokenization.FullTokenizer(
+            self.vocab_file,
+            spm_model_file=self.spm_model_file,
+            split_punctuation=self.split_punctuation,
+        )
         if len(tokenizer.vocab) > self.etc_config.vocab_size:
             raise ValueError(
                 f"The vocabulary {tokenizer.source_file} has {len(tokenizer.vocab)} entries, the "

@@ -116,7 +116,7 @@ def test_one_hot_gathers_are_gathers(depth, numbers, rest_rank):
     np.testing.assert_array_equal(tensor_utils.gather_by_one_hot(params, square), params[square])
 
 
-@pytest.mark.parametrize("batch_dims", [None, 0, 1, 2])
+@pytest.mark.parametrize("batch_dims", [None, 0, 1, 2, -1])
 @pytest.mark.parametrize("rest", [[], [3], [3, 2]])
 def test_batched_one_hot_gathers_are_batched_gathers(batch_dims, rest):
     if batch_dims == 0:
@@ -126,7 +126,7 @@ def test_batched_one_hot_gathers_are_batched_gathers(batch_dims, rest):
     else:
         params, indices = counted(2, 3, 5, *rest), counted(2, 3, 4) % 5
     params = params.astype(np.float32)
-    expected = tf.gather(params, indices, batch_dims=2 if batch_dims is None else batch_dims)
+    expected = tf.gather(params, indices, batch_dims=2 if batch_dims in (None, -1) else batch_dims)
     actual = tensor_utils.batch_gather_by_one_hot(params, indices, batch_dims)
     np.testing.assert_array_equal(actual, expected)
 
@@ -162,6 +162,71 @@ def test_a_wrong_rank_is_named():
     with pytest.raises(ValueError, match=r"must have rank 2. Received shape \(1, 1, 1\)"):
         tensor_utils.assert_rank(tf.zeros([1, 1, 1]), 2)
     tensor_utils.assert_rank(tf.zeros([1, 1]), 2)
+
+
+MATRIX = np.zeros([2, 6])
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: tensor_utils.flatten_dims(counted(2, 3, 4), first_dim=3), "first_dim=3"),
+        (lambda: tensor_utils.flatten_dims(counted(2, 3, 4), last_dim=-4), "last_dim=-4"),
+        (lambda: tensor_utils.split_into_blocks(MATRIX, 2, axis=5), "axis=5"),
+        (lambda: tensor_utils.pad_to_multiple(MATRIX, 2, axis=2), "axis=2"),
+        (lambda: tensor_utils.pad_to_multiple(MATRIX, 2, axis=-3), "axis=-3"),
+        (lambda: tensor_utils.shift_elements_right(MATRIX, axis=2), "axis=2"),
+        (lambda: tensor_utils.skew_elements_right(MATRIX, axis=2), "axis=2"),
+        (lambda: tensor_utils.unskew_elements_right(MATRIX, axis=-3), "axis=-3"),
+    ],
+)
+def test_an_axis_out_of_range_is_refused(call, message):
+    with pytest.raises(
+        ValueError, match=rf"must be an axis of the tensor, from -\d to \d.*{message}"
+    ):
+        call()
+
+
+@pytest.mark.parametrize("axis", [0, -2])
+def test_skewing_needs_rows_before_the_axis(axis):
+    for skew in (tensor_utils.skew_elements_right, tensor_utils.unskew_elements_right):
+        with pytest.raises(ValueError, match=f"`axis` must not be the first.*axis={axis}"):
+            skew(MATRIX, axis=axis)
+
+
+@pytest.mark.parametrize("number", [0, -3])
+def test_a_factor_or_a_block_length_below_1_is_refused(number):
+    with pytest.raises(ValueError, match=f"`factor` must be at least 1. Received: factor={number}"):
+        tensor_utils.pad_to_multiple(MATRIX, number, axis=1)
+    with pytest.raises(ValueError, match=f"`block_len` must be at least 1.*block_len={number}"):
+        tensor_utils.split_into_blocks(MATRIX, number, axis=1)
+
+
+@pytest.mark.parametrize("batch_dims", [3, -3])
+def test_batch_dims_that_the_tensors_lack_are_refused(batch_dims):
+    with pytest.raises(ValueError, match=rf"\(4, 5\) and indices \(4, 2\).*{batch_dims}"):
+        tensor_utils.batch_gather_by_one_hot(np.zeros([4, 5]), np.zeros([4, 2], int), batch_dims)
+
+
+def test_blocks_without_positions_are_refused():
+    with pytest.raises(ValueError, match=r"`blocked_seq` must be .*Received shape \(2, 6\)"):
+        tensor_utils.concat_3_blocks(MATRIX)
+
+
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("...ij,...jk->...ik", [(2, 5, 3, 4), (2, 5, 4, 6)]),
+        ("ij,jk->ik", [(3, 4), (4, 5)]),
+        ("a...b,bc...->a...c", [(2, 5, 3), (3, 4, 5)]),
+        ("b...,b...->...", [(2, 3, 4), (2, 3, 4)]),
+    ],
+)
+def test_ellipses_of_an_einsum_stand_for_any_axes(equation, shapes):
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=shape) for shape in shapes]
+    actual = tensor_utils.einsum_wrap_ellipses(equation, *inputs, name="product")
+    np.testing.assert_allclose(actual, np.einsum(equation, *inputs))
 
 
 def test_gelu_is_the_tanh_approximation():

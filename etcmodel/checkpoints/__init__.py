@@ -1,6 +1,7 @@
 """Reading and writing weights: the authors' checkpoints, this library's, BERT's and RoBERTa's."""
 
 from etcmodel.checkpoints.conversion import convert
+from etcmodel.checkpoints.coverage import check_restored
 from etcmodel.checkpoints.lifting import lift_bert
 from etcmodel.checkpoints.names import release_names
 from etcmodel.checkpoints.released import (
@@ -13,6 +14,7 @@ from etcmodel.checkpoints.vocabulary_map import token_rows
 
 __all__ = [
     "LoadReport",
+    "check_restored",
     "convert",
     "initialize",
     "lift_bert",

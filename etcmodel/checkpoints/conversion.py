@@ -4,7 +4,7 @@ import os
 
 import tensorflow as tf
 
-from etcmodel.checkpoints import bert_names, lifting, sources, writing
+from etcmodel.checkpoints import bert_names, coverage, lifting, sources, writing
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import modeling
@@ -18,7 +18,9 @@ def convert(
     """Writes a checkpoint in another format, bit by bit the same.
 
     Every weight is kept, also those of heads; training state (Adam's moments, `global_step`) is
-    not. BERT and RoBERTa are lifted into a new ETC model first (`lift_bert`).
+    not. BERT and RoBERTa are lifted into a new ETC model first (`lift_bert`). With a config, the
+    checkpoint must be one of it: no weight of the encoder may have another shape, be missing (but
+    for relative labels and the global side's normalization), or be too many.
 
     Args:
         checkpoint: path, as in `open_source`.
@@ -42,8 +44,11 @@ def convert(
     elif token_rows is not None:
         raise ValueError(f"Vocabularies are mapped for BERT only, and {source.path!r} is of ETC.")
     else:
+        missing = () if config is None else coverage.check_config(source, config)
         values = {name: source.read(name) for name in source.shapes}
-        report = LoadReport(source.path, tuple(values), (), (), source.training_state)
+        # Only an object checkpoint has all weights of the model.
+        initial = missing if output_format == sources.OBJECTS else ()
+        report = LoadReport(source.path, tuple(values), initial, (), source.training_state)
     path = writing.write(values, output_dir, output_format, config=config, overwrite=overwrite)
     return path, report
 

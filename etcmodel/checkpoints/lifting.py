@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from etcmodel.checkpoints import bert_names, sources
+from etcmodel.checkpoints import bert_names, coverage, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 
@@ -46,6 +46,8 @@ _ORIGINS = tuple(
     )
 )
 _ROBERTA_FIRST_POSITION = 2
+# Not every kind of BERT has them.
+_EXPENDABLE = re.compile(r"(?:.*/)?(?:segment_emb|position_emb)_lookup\w*/\w+")
 
 
 def lift_bert(model, checkpoint, *, token_rows=None):
@@ -69,8 +71,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
         `LoadReport`; `loaded` and `not_in_checkpoint` have the model's names, `unused` has the
         checkpoint's.
     Raises:
-        ValueError: if the checkpoint holds no BERT, or sizes differ; all that differ are named. The
-            model is then unchanged.
+        ValueError: if the checkpoint holds no BERT, lacks whole layers, or sizes differ; all that
+            differ are named. The model is then unchanged.
     """
     source = sources.open_source(checkpoint)
     bert = bert_names.find_bert(source)
@@ -84,6 +86,7 @@ def lift_bert(model, checkpoint, *, token_rows=None):
     variables = names_lib.release_names(model)
     origins = {name: origin for name in variables if (origin := _origin(name)) in bert.names}
     values, notes = _fitted_values(bert, variables, origins, token_rows)
+    coverage.check_layers(source, model, origins, _EXPENDABLE)
     for name, value in values.items():
         variables[name].assign(value)
     used = {bert.names[origin] for origin in origins.values()}

@@ -2,7 +2,13 @@
 
 import re
 
-__all__ = ["encoder_of", "release_name", "release_names"]
+__all__ = [
+    "encoder_of",
+    "encoder_variables",
+    "is_in_encoder",
+    "release_name",
+    "release_names",
+]
 
 _ENCODER = "etc_document_bert"
 _POSITION_TABLE = re.compile(r"(?:.*/)?(position_emb_lookup_(?:long|global)/.+)")
@@ -54,10 +60,26 @@ def encoder_of(model):
     Raises:
         ValueError: if there is none.
     """
-    for layer in model._flatten_layers():
-        if _is_encoder(layer):
-            return layer
-    raise ValueError(f"{model.name!r} holds no `EtcModel`.")
+    encoder = _find_encoder(model)
+    if encoder is None:
+        raise ValueError(f"{model.name!r} holds no `EtcModel`.")
+    return encoder
+
+
+def encoder_variables(model):
+    """The part of `release_names(model)` that is of the encoder; {} if there is none."""
+    encoder = _find_encoder(model)
+    inside = set() if encoder is None else {id(variable) for variable in encoder.weights}
+    return {name: v for name, v in release_names(model).items() if id(v) in inside}
+
+
+def is_in_encoder(name):
+    """Whether a name in a checkpoint of the release is of the encoder, not of a task's heads."""
+    return bool(_POSITION_TABLE.fullmatch(name) or _IN_ENCODER.fullmatch(name))
+
+
+def _find_encoder(model):
+    return next(filter(_is_encoder, model._flatten_layers()), None)
 
 
 def _is_encoder(layer):

@@ -5,10 +5,10 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.checkpoints import bert_names, lifting, sources
+from etcmodel.checkpoints import bert_names, coverage, lifting, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import modeling
+from etcmodel.models import downloads, modeling
 
 __all__ = ["initialize", "load_pretrained", "load_released_checkpoint"]
 
@@ -23,7 +23,9 @@ def load_released_checkpoint(model, checkpoint):
         `LoadReport`.
     Raises:
         ValueError: if there is no such checkpoint, a variable has another shape there (all such
-            are named), or nothing matched. The model is then unchanged.
+            are named), nothing matched, or there is nothing of a whole layer of the encoder.
+            Relative labels, the global side's normalization and a task's heads may be missing. The
+            model is then unchanged.
     """
     source = sources.open_source(checkpoint)
     variables = names_lib.release_names(model)
@@ -36,16 +38,29 @@ def load_released_checkpoint(model, checkpoint):
             f"{sorted(variables)[:2]}; the checkpoint {sorted(source.shapes)[:2]}."
         )
     _check_shapes(source, found)
+    coverage.check_layers(source, model, found)
     for name, variable in found.items():
         variable.assign(source.read(name))
     loaded = {id(variable) for variable in found.values()}
+    not_in_checkpoint = tuple(n for n, v in variables.items() if id(v) not in loaded)
     return LoadReport(
         checkpoint=source.path,
         loaded=tuple(found),
-        not_in_checkpoint=tuple(n for n, v in variables.items() if id(v) not in loaded),
+        not_in_checkpoint=not_in_checkpoint,
         unused=tuple(sorted(set(source.shapes) - set(found))),
         training_state=source.training_state,
+        notes=tuple(_notes(model, not_in_checkpoint)),
     )
+
+
+def _notes(model, not_in_checkpoint):
+    """What the names of missing weights do not tell."""
+    has_tables = not any(map(coverage.LABEL_TABLE.fullmatch, not_in_checkpoint))
+    if not has_tables and not names_lib.encoder_of(model).config.relative_pos_max_distance:
+        yield (
+            "the checkpoint has no relative labels: without relative positions structures do not "
+            "use them, and labels of your own begin fresh"
+        )
 
 
 def _same_objects(model, source):
@@ -91,7 +106,7 @@ def load_pretrained(directory, checkpoint_name=None, **model_options):
     """
     config_file = os.path.join(directory, "etc_config.json")
     if not tf.io.gfile.exists(config_file):
-        raise ValueError(f"{directory!r} has no etc_config.json.")
+        raise ValueError(_no_config(directory))
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
     source = sources.open_source(path)
     model = modeling.EtcModel(modeling.EtcConfig.from_json_file(config_file), **model_options)
@@ -99,6 +114,17 @@ def load_pretrained(directory, checkpoint_name=None, **model_options):
         model.build(None)
     initialize(model, source)
     return model
+
+
+def _no_config(directory):
+    """Why there is no config, and what to do."""
+    if tf.io.gfile.exists(os.path.join(directory, "config.json")):
+        return (
+            f"{directory!r} has no etc_config.json, but Hugging Face's config.json. Lift BERT or "
+            "RoBERTa into an `EtcModel` of your own config with `lift_bert(model, directory)`, or "
+            "with `python -m etcmodel.tools.convert_checkpoint --preset=etc_base --input=…`."
+        )
+    return f"{directory!r} has no etc_config.json. {downloads.download_hint(directory)}"
 
 
 def initialize(model, checkpoint):
@@ -117,6 +143,8 @@ def initialize(model, checkpoint):
     source = sources.open_source(checkpoint)
     load = lifting.lift_bert if bert_names.find_bert(source) else load_released_checkpoint
     report = load(model, source)
-    log = logging.warning if report.not_in_checkpoint or report.notes else logging.info
+    left = any(map(names_lib.is_in_encoder, report.unused))
+    is_notable = report.not_in_checkpoint or report.notes or left
+    log = logging.warning if is_notable else logging.info
     log("%s", report)
     return report

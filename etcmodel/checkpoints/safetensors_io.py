@@ -3,6 +3,8 @@
 import safetensors
 import tensorflow as tf
 
+from etcmodel.models import downloads
+
 __all__ = ["read_shapes", "read_tensor"]
 
 
@@ -30,7 +32,8 @@ def _open(path):
     if "://" in str(path):
         raise ValueError(f"safetensors files are read from local disks: copy {str(path)!r} there.")
     if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
-        raise ValueError(f"No safetensors file at {str(path)!r}.")
+        hint = downloads.download_hint(path)
+        raise ValueError(f"No safetensors file at {str(path)!r}. {hint}")
     try:
         return safetensors.safe_open(path, framework="numpy")
     except safetensors.SafetensorError as error:

@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import safetensors_io
+from etcmodel.models import downloads
 
 __all__ = ["OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source"]
 
@@ -92,9 +93,10 @@ def _in_directory(directory):
         for name in ("model.safetensors", "pytorch_model.bin"):
             if tf.io.gfile.exists(os.path.join(directory, name)):
                 return os.path.join(directory, name)
+    advice = "Give its path (`checkpoint_name` in `load_pretrained`)."
     raise ValueError(
         f"{directory!r} must hold one checkpoint; found {prefixes or 'none'}. "
-        "Give its path (`checkpoint_name` in `load_pretrained`)."
+        + (advice if prefixes else downloads.download_hint(directory))
     )
 
 
@@ -111,6 +113,9 @@ def _open_safetensors(path):
 
 
 def _open_tensorflow(prefix):
+    if not any(map(tf.io.gfile.exists, (f"{prefix}.index", prefix))):
+        hint = downloads.download_hint(prefix)
+        raise ValueError(f"No readable checkpoint at {prefix!r}: there is no such file. {hint}")
     try:
         reader = tf.train.load_checkpoint(prefix)
     except (tf.errors.OpError, ValueError) as error:

@@ -31,7 +31,8 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
     encoder has no place for, such as a task's heads, is in `others`, by its name.
 
     Args:
-        values: dict of the release's names to arrays.
+        values: dict of the release's names to arrays, of a checkpoint that fits the config
+            (`coverage.check_config`).
         output_dir: str. Made if missing.
         output_format: `RELEASED`, `OBJECTS` or `SAFETENSORS` of `etcmodel.checkpoints.sources`.
         config: `EtcConfig`, or None; an object checkpoint needs one.
@@ -39,7 +40,7 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
     Returns:
         Path of the checkpoint: a prefix, or a safetensors file.
     Raises:
-        ValueError: if there is one already, or `values` and `config` do not fit.
+        ValueError: if there is one already, or an object checkpoint has no config.
     """
     if not overwrite:
         check_absent(output_dir, output_format, config)
@@ -102,16 +103,9 @@ def _write_objects(values, prefix, config):
     with tf.name_scope(model.name):
         model.build(None)
     variables = names_lib.release_names(model)
-    wrong = [
-        f"{name}: {list(variable.shape)} by the config, "
-        + (f"{list(values[name].shape)} in the checkpoint" if name in values else "not there")
-        for name, variable in variables.items()
-        if name not in values or values[name].shape != tuple(variable.shape)
-    ]
-    if wrong:
-        raise ValueError("The checkpoint does not fit the config:\n  " + "\n  ".join(wrong))
     for name, variable in variables.items():
-        variable.assign(values[name])
+        if name in values:  # Those that may be missing keep their initial values.
+            variable.assign(values[name])
     others = {
         name: tf.Variable(value, name=name)
         for name, value in values.items()

@@ -6,6 +6,7 @@ from etcmodel.finetuning.predictor import Predictor, export
 from etcmodel.finetuning.program import run_program
 from etcmodel.finetuning.records import (
     RecordConfig,
+    check_punctuation,
     check_records,
     check_vocabulary,
     make_eval_dataset,
@@ -22,6 +23,7 @@ __all__ = [
     "Predictor",
     "RecordConfig",
     "ReleaseFlags",
+    "check_punctuation",
     "check_records",
     "check_vocabulary",
     "export",

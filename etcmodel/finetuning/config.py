@@ -63,6 +63,11 @@ class FinetuningConfig(abc.ABC):
     )
     vocab_file: str | None = option(None, "WordPiece vocabulary, one piece a line.", is_file=True)
     do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
+    split_punctuation: bool = option(
+        False,
+        "Split text at punctuation before the SentencePiece model, as preprocess did.",
+        role="features",
+    )
     max_long_seq_length: int = option(
         4096,
         "Length of the long input in tokens; that of the records.",
@@ -98,13 +103,17 @@ class FinetuningConfig(abc.ABC):
         """The `FullTokenizer` of the vocabulary files.
 
         Raises:
-            ValueError: if there is none, or it has more entries than the model.
+            ValueError: if there is none, it has more entries than the model, or its kind does not
+                take an option.
         """
         if not self.has_vocabulary():
             vocab, spm_model = map(self.flag_name, ("vocab_file", "spm_model_file"))
             raise ValueError(f"Either --{vocab} or --{spm_model} must be given.")
         tokenizer = tokenization.FullTokenizer(
-            self.vocab_file, self.do_lower_case, spm_model_file=self.spm_model_file
+            self.vocab_file,
+            self.do_lower_case,
+            spm_model_file=self.spm_model_file,
+            split_punctuation=self.split_punctuation,
         )
         if len(tokenizer.vocab) > self.etc_config.vocab_size:
             raise ValueError(

@@ -10,6 +10,7 @@ from etcmodel import feature_checks, record_files, training
 
 __all__ = [
     "RecordConfig",
+    "check_punctuation",
     "check_records",
     "check_vocabulary",
     "make_eval_dataset",
@@ -208,6 +209,25 @@ def check_vocabulary(file_pattern, tokenizer):
             raise ValueError(
                 f"{settings_file}: the records were made with another vocabulary than "
                 f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
+            )
+    check_punctuation(file_pattern, tokenizer.split_punctuation)
+
+
+def check_punctuation(file_pattern, split_punctuation):
+    """Compares how the text of records was split with how the run splits it.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        split_punctuation: bool. See `tokenization.FullTokenizer`.
+    Raises:
+        ValueError: naming the settings beside the records, if they differ.
+    """
+    for settings_file, noted in settings(file_pattern).items():
+        if noted.get("split_punctuation", False) != split_punctuation:
+            made, advice = ("without", "Leave it out") if split_punctuation else ("with", "Give it")
+            raise ValueError(
+                f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
+                "preprocess again."
             )
 
 

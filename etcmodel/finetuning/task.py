@@ -82,6 +82,7 @@ class FinetuningTask(training.Task):
     def train_dataset(self, request):
         config = self.config.records()
         records.check_records(self.config.train_pattern, config, need_labels=True)
+        records.check_punctuation(self.config.train_pattern, self.config.split_punctuation)
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.train_pattern, self.tokenizer)
         return records.make_train_dataset(self.config.train_pattern, config, request)
@@ -91,6 +92,7 @@ class FinetuningTask(training.Task):
             return None
         config = self.config.records()
         records.check_records(self.config.eval_pattern, config, need_labels=False)
+        records.check_punctuation(self.config.eval_pattern, self.config.split_punctuation)
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.eval_pattern, self.tokenizer)
         return records.make_eval_dataset(self.config.eval_pattern, config, batch_size)

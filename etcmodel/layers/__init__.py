@@ -1,6 +1,15 @@
 """Keras layers of ETC."""
 
-from etcmodel.layers import attention, embedding, helpers, transformer, wrappers
+from etcmodel.layers import (
+    attention,
+    embedding,
+    helpers,
+    recompute_grad,
+    recomputing_dropout,
+    stateless_dropout,
+    transformer,
+    wrappers,
+)
 from etcmodel.layers.attention import (
     FusedGlobalLocalAttention,
     ProjectAttentionHeads,
@@ -8,9 +17,9 @@ from etcmodel.layers.attention import (
     QkvRelativeLocalAttention,
     RelativeAttention,
 )
-from etcmodel.layers.dropout import RecomputingDropout
 from etcmodel.layers.embedding import EmbeddingLookup
-from etcmodel.layers.helpers import DenseLayers
+from etcmodel.layers.helpers import DenseLayers, TrackedLambda
+from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.layers.transformer import GlobalLocalTransformerLayers, RelativeTransformerLayers
 from etcmodel.layers.wrappers import ResidualBlock
 
@@ -26,9 +35,13 @@ __all__ = [
     "RelativeAttention",
     "RelativeTransformerLayers",
     "ResidualBlock",
+    "TrackedLambda",
     "attention",
     "embedding",
     "helpers",
+    "recompute_grad",
+    "recomputing_dropout",
+    "stateless_dropout",
     "transformer",
     "wrappers",
 ]

@@ -4,25 +4,28 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import helpers
+from etcmodel.layers import base, helpers
 
 __all__ = ["EmbeddingLookup"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class EmbeddingLookup(tf_keras.layers.Layer):
+class EmbeddingLookup(base.Layer):
     """Rows of a table, optionally projected to another size (factorized embeddings, as in ALBERT).
 
     Args:
         vocab_size: int. Rows of the table.
         embedding_size: int. Columns of the table.
         projection_size: int. Size of the output; 0 or `embedding_size` for no projection.
-        initializer_range: float. Standard deviation of the initial weights.
+        initializer_range: float. Standard deviation of the initial table; that of a projection is
+            1 / sqrt(`embedding_size`).
         use_one_hot_lookup: bool. Looks up by a matrix product, for devices with slow gathers.
         name: name of the layer.
     Call args:
-        input_ids: int [...]. Ids from 0 to `vocab_size - 1`.
-        input_mask: int, bool or float [...], or None. Where it is 0, the output is 0.
+        input_ids: int [...], or whole numbers as floats, which Keras feeds when it builds a model.
+            Ids from 0 to `vocab_size - 1`.
+        input_mask: int, bool or float [...], or None. Where it is 0, the output is 0, whatever the
+            id.
     Returns:
         float [..., projection_size or embedding_size].
     Raises:
@@ -40,6 +43,7 @@ class EmbeddingLookup(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        self._autocast = False  # A cast to half precision would change large ids.
         if vocab_size < 1 or embedding_size < 1 or projection_size < 0:
             raise ValueError(
                 "`vocab_size` and `embedding_size` must be at least 1, `projection_size` at least "
@@ -54,7 +58,7 @@ class EmbeddingLookup(tf_keras.layers.Layer):
         if projection_size not in (0, embedding_size):
             self.projection = helpers.Dense(
                 projection_size,
-                kernel_initializer=helpers.default_initializer(initializer_range),
+                kernel_initializer=helpers.default_initializer(embedding_size**-0.5),
                 name="projection",
                 dtype=self.dtype_policy,
             )
@@ -69,7 +73,17 @@ class EmbeddingLookup(tf_keras.layers.Layer):
             helpers.build_sublayer(self.projection, [None, self.embedding_size])
         super().build(input_shape)
 
+    @property
+    def embedding_projection(self):
+        """The projection to another size, or None."""
+        return self.projection
+
     def call(self, input_ids, input_mask=None):
+        input_ids = helpers.as_ids(input_ids)
+        if input_mask is not None:
+            input_mask = tf.convert_to_tensor(input_mask)
+            is_used = tf.not_equal(input_mask, tf.zeros([], input_mask.dtype))
+            input_ids = tf.where(is_used, input_ids, tf.zeros([], input_ids.dtype))
         # A cast of the whole table would cost more than one of the rows found.
         if self.use_one_hot_lookup:
             output = tensor_utils.gather_by_one_hot(self.embedding_table, input_ids)

@@ -1,9 +1,13 @@
 """Small layers, and the building of sublayers."""
 
+import inspect
+
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
+from etcmodel.layers import base
 from etcmodel.ops import activations
 from etcmodel.ops import dense as dense_ops
 from etcmodel.ops import normalization as normalization_ops
@@ -12,8 +16,12 @@ __all__ = [
     "Dense",
     "DenseLayers",
     "LayerNormalization",
+    "TrackedLambda",
+    "as_ids",
     "build_sublayer",
     "cast_all",
+    "check_at_least_1",
+    "check_rates",
     "default_initializer",
     "fresh",
     "serialize_initializer",
@@ -62,6 +70,28 @@ def build_sublayer(layer, input_shape):
             layer.built = True
 
 
+def as_ids(tensor):
+    """The tensor, as int32 if it holds whole numbers as floats."""
+    tensor = tf.convert_to_tensor(tensor)
+    return tf.cast(tensor, tf.int32) if tensor.dtype.is_floating else tensor
+
+
+def check_at_least_1(**sizes):
+    """Raises ValueError, naming it, if a size is below 1 or no number."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+            raise ValueError(f"`{name}` must be an int. Received: {size!r}")
+        if size < 1:
+            raise ValueError(f"`{name}` must be at least 1. Received: {size}")
+
+
+def check_rates(**rates):
+    """Raises ValueError, naming it, if the rate of a dropout is not at least 0 and below 1."""
+    for name, rate in rates.items():
+        if not 0 <= rate < 1:
+            raise ValueError(f"`{name}` must be at least 0 and below 1. Received: {rate!r}")
+
+
 def cast_all(layer, *tensors):
     """Casts to the layer's compute type; Keras itself casts only the first argument of a call."""
     return [tf.cast(tensor, layer.compute_dtype) for tensor in tensors]
@@ -92,7 +122,7 @@ class LayerNormalization(tf_keras.layers.LayerNormalization):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class DenseLayers(tf_keras.layers.Layer):
+class DenseLayers(base.Layer):
     """Dense layers, one after the other; all but the last are followed by the activation.
 
     Args:
@@ -107,7 +137,7 @@ class DenseLayers(tf_keras.layers.Layer):
     Returns:
         float [..., hidden_sizes[-1]].
     Raises:
-        ValueError: if `hidden_sizes` is empty.
+        ValueError: if `hidden_sizes` is empty or a size is below 1.
     """
 
     def __init__(
@@ -123,6 +153,8 @@ class DenseLayers(tf_keras.layers.Layer):
         super().__init__(name=name, **kwargs)
         if not hidden_sizes:
             raise ValueError(f"`hidden_sizes` must not be empty. Received: {hidden_sizes=}")
+        for i, size in enumerate(hidden_sizes):
+            check_at_least_1(**{f"hidden_sizes[{i}]": size})
         self.hidden_sizes = list(hidden_sizes)
         self.activation = tf_keras.activations.get(activation)
         self.use_bias = use_bias
@@ -172,6 +204,43 @@ class DenseLayers(tf_keras.layers.Layer):
             "kernel_initializer": tf_keras.initializers.serialize(self.kernel_initializer),
             "bias_initializer": tf_keras.initializers.serialize(self.bias_initializer),
         }
+
+
+class TrackedLambda(base.Layer):
+    """A function as a layer that knows the layers and variables that the function uses.
+
+    Args:
+        function: function of the call's arguments. If it takes `training`, it gets what Keras has
+            decided; for other functions Keras's value is left out.
+        dependencies: sequence of layers, `tf.Module`s or variables. Their variables become the
+            layer's.
+        name: name of the layer.
+    Returns:
+        What the function returns.
+    Raises:
+        ValueError: if a dependency is a layer of Keras 3.
+    """
+
+    def __init__(self, function, dependencies=(), name="tracked_lambda", **kwargs):
+        super().__init__(name=name, **kwargs)
+        for i, dependency in enumerate(dependencies):
+            base.refuse_keras_3(f"dependencies[{i}]", dependency)
+        self.function = function
+        self.dependencies = list(dependencies)
+        parameters = inspect.signature(function).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        self._takes_training = takes_any or "training" in parameters
+
+    def call(self, *args, **kwargs):
+        if not self._takes_training:
+            kwargs.pop("training", None)
+        return self.function(*args, **kwargs)
+
+    def get_config(self):
+        raise NotImplementedError(
+            f"Layer {self.name!r} holds a Python function, which a config cannot. Save its weights "
+            "(`save_weights`), or make the function a layer of your own."
+        )
 
 
 for _activation in (activations.gelu, activations.gelu_exact):

@@ -4,16 +4,15 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import helpers
+from etcmodel.layers import base, helpers, recompute_grad
 from etcmodel.layers.attention import FusedGlobalLocalAttention, RelativeAttention
 from etcmodel.layers.wrappers import ResidualBlock
-from etcmodel.ops import dropout as dropout_ops
 
 __all__ = ["GlobalLocalTransformerLayers", "RelativeTransformerLayers"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
+class GlobalLocalTransformerLayers(base.Layer):
     """Transformer layers over a long and a global input.
 
     Args:
@@ -73,7 +72,18 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        _check_num_layers(num_hidden_layers)
+        helpers.check_at_least_1(
+            long_hidden_size=long_hidden_size,
+            global_hidden_size=global_hidden_size,
+            num_hidden_layers=num_hidden_layers,
+            num_attention_heads=num_attention_heads,
+        )
+        helpers.check_rates(
+            hidden_dropout_prob=hidden_dropout_prob,
+            attention_probs_dropout_prob=attention_probs_dropout_prob,
+        )
+        if att_size_per_head is not None:
+            helpers.check_at_least_1(att_size_per_head=att_size_per_head)
         if grad_checkpointing_period < 0:
             raise ValueError(
                 "`grad_checkpointing_period` must not be negative. Received: "
@@ -84,7 +94,8 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         self.num_hidden_layers = num_hidden_layers
         self.num_attention_heads = num_attention_heads
         self.local_radius = local_radius
-        self.att_size_per_head = att_size_per_head
+        self._given_att_size_per_head = att_size_per_head
+        self.initializer = helpers.default_initializer(initializer_range)
         self.long_intermediate_size = long_intermediate_size or 4 * long_hidden_size
         self.global_intermediate_size = global_intermediate_size or 4 * global_hidden_size
         self.hidden_act = tf_keras.activations.get(hidden_act)
@@ -120,8 +131,14 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
                 f"intermediate) long {long_sizes}, global {global_sizes}"
             )
 
+    @property
+    def att_size_per_head(self):
+        """int. Size of a head of the long input's attention, which is also the global input's
+        unless hidden sizes differ and no size was given."""
+        return self._given_att_size_per_head or self.long_hidden_size // self.num_attention_heads
+
     def _attention_layer(self, index):
-        per_head = self.att_size_per_head
+        per_head = self._given_att_size_per_head
         total_size = None if per_head is None else per_head * self.num_attention_heads
         inner = FusedGlobalLocalAttention(
             self.long_hidden_size,
@@ -132,7 +149,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
             global_total_att_size=total_size,
             relative_vocab_size=self.relative_vocab_size,
             att_dropout_prob=self.attention_probs_dropout_prob,
-            initializer=helpers.default_initializer(self.initializer_range),
+            initializer=helpers.fresh(self.initializer),
             share_kv_projections=self.share_kv_projections,
             share_qkv_projections=self.share_qkv_projections,
             share_att_output_projection=self.share_att_output_projection,
@@ -163,7 +180,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
                 self.global_intermediate_size if is_global else self.long_intermediate_size
             ),
             inner_activation=self.hidden_act,
-            inner_kernel_initializer=helpers.default_initializer(self.initializer_range),
+            inner_kernel_initializer=helpers.fresh(self.initializer),
             name=f"{prefix}feed_forward_layer_{index}",
             dtype=self.dtype_policy,
         )
@@ -199,9 +216,9 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         g2g_relative_att_ids=None,
         l2g_relative_att_ids=None,
         g2l_relative_att_ids=None,
-        structure=None,
         att_implementation="auto",
         training=None,
+        structure=None,
     ):
         options = {
             "l2l_att_mask": l2l_att_mask,
@@ -232,7 +249,7 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
             "num_hidden_layers": self.num_hidden_layers,
             "num_attention_heads": self.num_attention_heads,
             "local_radius": self.local_radius,
-            "att_size_per_head": self.att_size_per_head,
+            "att_size_per_head": self._given_att_size_per_head,
             "long_intermediate_size": self.long_intermediate_size,
             "global_intermediate_size": self.global_intermediate_size,
             "hidden_act": tf_keras.activations.serialize(self.hidden_act),
@@ -250,11 +267,6 @@ class GlobalLocalTransformerLayers(tf_keras.layers.Layer):
         }
 
 
-def _check_num_layers(num_hidden_layers):
-    if num_hidden_layers < 1:
-        raise ValueError(f"`num_hidden_layers` must be at least 1. Received: {num_hidden_layers}")
-
-
 @tf.autograph.experimental.do_not_convert  # Layers have no need of it; tracing is faster.
 def _run_layers(layers, long_hidden, global_hidden, options):
     """Attention and feed-forward layers in turn: [long_output, global_output]."""
@@ -268,18 +280,15 @@ def _run_layers(layers, long_hidden, global_hidden, options):
 
 def _run_recomputed(layers, long_hidden, global_hidden, options):
     """As `_run_layers`; the backward pass computes the activations in between again."""
-    # Drawn outside: both computations must see the same dropout masks.
-    seed = dropout_ops.new_seed()
 
     def run(long_hidden, global_hidden):
-        with dropout_ops.seed_scope(seed):
-            return _run_layers(layers, long_hidden, global_hidden, options)
+        return _run_layers(layers, long_hidden, global_hidden, options)
 
-    return tf.recompute_grad(run)(long_hidden, global_hidden)
+    return recompute_grad.recompute_grad(run)(long_hidden, global_hidden)
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class RelativeTransformerLayers(tf_keras.layers.Layer):
+class RelativeTransformerLayers(base.Layer):
     """Transformer layers with full relative attention over one input.
 
     Args:
@@ -323,7 +332,15 @@ class RelativeTransformerLayers(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        _check_num_layers(num_hidden_layers)
+        helpers.check_at_least_1(
+            hidden_size=hidden_size,
+            num_hidden_layers=num_hidden_layers,
+            num_attention_heads=num_attention_heads,
+        )
+        helpers.check_rates(
+            hidden_dropout_prob=hidden_dropout_prob,
+            attention_probs_dropout_prob=attention_probs_dropout_prob,
+        )
         self.hidden_size = hidden_size
         self.num_hidden_layers = num_hidden_layers
         self.num_attention_heads = num_attention_heads
@@ -335,8 +352,14 @@ class RelativeTransformerLayers(tf_keras.layers.Layer):
         self.relative_vocab_size = relative_vocab_size
         self.use_pre_activation_order = use_pre_activation_order
         self.use_one_hot_lookup = use_one_hot_lookup
+        self.initializer = helpers.default_initializer(initializer_range)
         self.attention_layers = [self._attention_layer(i) for i in range(num_hidden_layers)]
         self.feed_forward_layers = [self._feed_forward_layer(i) for i in range(num_hidden_layers)]
+
+    @property
+    def att_size_per_head(self):
+        """int. Size of a head."""
+        return self.hidden_size // self.num_attention_heads
 
     def _attention_layer(self, index):
         inner = RelativeAttention(
@@ -344,7 +367,7 @@ class RelativeTransformerLayers(tf_keras.layers.Layer):
             self.num_attention_heads,
             relative_vocab_size=self.relative_vocab_size,
             att_dropout_prob=self.attention_probs_dropout_prob,
-            initializer=helpers.default_initializer(self.initializer_range),
+            initializer=helpers.fresh(self.initializer),
             use_one_hot_lookup=self.use_one_hot_lookup,
             dtype=self.dtype_policy,
         )
@@ -355,7 +378,7 @@ class RelativeTransformerLayers(tf_keras.layers.Layer):
             f"feed_forward_layer_{index}",
             inner_intermediate_size=self.intermediate_size,
             inner_activation=self.hidden_act,
-            inner_kernel_initializer=helpers.default_initializer(self.initializer_range),
+            inner_kernel_initializer=helpers.fresh(self.initializer),
         )
 
     def _residual(self, name, **options):

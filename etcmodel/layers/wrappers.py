@@ -3,14 +3,14 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import helpers
-from etcmodel.layers.dropout import RecomputingDropout
+from etcmodel.layers import base, helpers
+from etcmodel.layers.recomputing_dropout import RecomputingDropout
 
 __all__ = ["ResidualBlock"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class ResidualBlock(tf_keras.layers.Layer):
+class ResidualBlock(base.Layer):
     """An inner layer with dropout, residual connection and layer normalization.
 
     Post-activation order: `normalize(x + dropout(inner(x)))`; pre-activation order:
@@ -35,6 +35,8 @@ class ResidualBlock(tf_keras.layers.Layer):
         **kwargs: go to the inner layer.
     Returns:
         As `inputs`.
+    Raises:
+        ValueError: if a given layer is no Keras 2 layer, or `dropout_probability` out of range.
     """
 
     def __init__(
@@ -50,6 +52,9 @@ class ResidualBlock(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        helpers.check_rates(dropout_probability=dropout_probability)
+        if inner_intermediate_size is not None:
+            helpers.check_at_least_1(inner_intermediate_size=inner_intermediate_size)
         self.dropout_probability = dropout_probability
         self.use_pre_activation_order = use_pre_activation_order
         self.inner_intermediate_size = inner_intermediate_size
@@ -57,6 +62,8 @@ class ResidualBlock(tf_keras.layers.Layer):
         self.inner_kernel_initializer = tf_keras.initializers.get(inner_kernel_initializer)
         self.normalization_layers = self._normalization_layers(normalization_layer)
         self.has_default_inner_layer = inner_layer is None
+        if inner_layer is not None:
+            base.check_part("inner_layer", inner_layer)
         self.inner_layer = inner_layer
         self.dropout_layers = [
             RecomputingDropout(dropout_probability, name=f"dropout_{i}", dtype=self.dtype_policy)
@@ -68,7 +75,10 @@ class ResidualBlock(tf_keras.layers.Layer):
             given = helpers.LayerNormalization(
                 axis=-1, epsilon=1e-12, name="layer_norm", dtype=self.dtype_policy
             )
-        return list(given) if isinstance(given, (list, tuple)) else [given]
+        layers = list(given) if isinstance(given, (list, tuple)) else [given]
+        for layer in layers:
+            base.check_part("normalization_layer", layer)
+        return layers
 
     def build(self, input_shape):
         shapes = _as_shapes(input_shape)

@@ -4,17 +4,22 @@ import base64
 import os
 
 import tensorflow as tf
+from absl import logging
 
-from etcmodel import feature_utils
+from etcmodel import feature_utils, tensor_utils
+from etcmodel.models.assignment_map import get_assignment_map_from_checkpoint
+from etcmodel.models.config import EtcConfig
 from etcmodel.models.side_inputs import GlobalLocalTransformerSideInputs, side_inputs_of
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = [
+    "MODEL_CONFIG_FILENAME",
     "GlobalLocalTransformerSideInputs",
     "add_side_input_features",
     "create_bytes_feature",
     "create_float_feature",
     "create_int_feature",
+    "get_assignment_map_from_checkpoint",
     "get_feature",
     "get_model_config",
     "get_repeated_values",
@@ -25,6 +30,8 @@ __all__ = [
     "make_structure",
     "make_structure_from_example_ids",
 ]
+
+MODEL_CONFIG_FILENAME = "etc_config.json"
 
 
 def make_structure(
@@ -102,7 +109,7 @@ def make_fixed_block_structure(
     """The structure with one global token per block of long tokens (paper, "fixed blocks").
 
     Args:
-        input_mask: int [batch, long_len]. 1 for real tokens, which come first, 0 for padding.
+        input_mask: int [batch, long_len]. 1 for real tokens, 0 for padding.
         num_tokens_per_block: int, at least 1.
         relative_pos_max_distance: int. 0 for no labels.
         use_hard_g2l_mask: bool.
@@ -119,8 +126,8 @@ def make_fixed_block_structure(
             f"`num_tokens_per_block` must be positive. Received: {num_tokens_per_block}"
         )
     input_mask = tf.cast(input_mask, tf.int32)
-    # A block is real if its first token is: real tokens come first.
-    global_example_ids = input_mask[:, ::num_tokens_per_block]
+    blocked_mask = tensor_utils.split_into_blocks(input_mask, num_tokens_per_block, axis=1)
+    global_example_ids = tf.reduce_max(blocked_mask, axis=-1)  # A block of one real token is real.
     blocks = tf.range(tf.shape(input_mask)[1]) // num_tokens_per_block
     structure = make_structure_from_example_ids(
         input_mask,
@@ -229,34 +236,38 @@ def add_side_input_features(model_config, features):
 
 
 def get_model_config(model_dir, source_file=None, source_base64=None, write_from_source=True):
-    """Reads an `EtcConfig`, and keeps a copy in `model_dir`.
+    """Reads the `EtcConfig` of a model; a new model gets it from a source, and keeps a copy.
 
     Args:
-        model_dir: directory of the model. Its `etc_config.json` is read if no source is given.
+        model_dir: directory of the model. If it has an `etc_config.json`, that is the config, and
+            no source is looked at.
         source_file: path of a JSON file.
         source_base64: the JSON text, base64-encoded.
-        write_from_source: whether to write a given source to `model_dir/etc_config.json`.
+        write_from_source: whether to write the source's config to `model_dir/etc_config.json`.
     Returns:
         `EtcConfig`.
     Raises:
-        ValueError: if both sources are given.
+        ValueError: if both sources are given, or there is no config anywhere.
     """
-    from etcmodel.models import modeling  # modeling builds on this module's labels
-
-    if source_file is not None and source_base64 is not None:
+    if source_file and source_base64:
         raise ValueError("Give `source_file` or `source_base64`, not both.")
-    path = os.path.join(model_dir, "etc_config.json")
-    if source_base64 is not None:
-        text = base64.b64decode(source_base64).decode("utf-8")
+    path = os.path.join(model_dir, MODEL_CONFIG_FILENAME)
+    if tf.io.gfile.exists(path):
+        if source_file or source_base64:
+            logging.info("The model has a config, which is used, not the source's: %s", path)
+        return EtcConfig.from_json_file(path)
+    if source_base64:
+        config = EtcConfig.from_json_string(base64.b64decode(source_base64), "source_base64")
+    elif source_file:
+        config = EtcConfig.from_json_file(source_file)
     else:
-        with tf.io.gfile.GFile(source_file or path) as file:
-            text = file.read()
-    config = modeling.EtcConfig.from_json_string(text, source=source_file or path)
-    if write_from_source and (source_file is not None or source_base64 is not None):
+        raise ValueError(f"There is no {path!r}: give `source_file` or `source_base64`.")
+    if write_from_source:
         tf.io.gfile.makedirs(model_dir)
-        with tf.io.gfile.GFile(path + ".tmp", "w") as file:
-            file.write(text)
-        tf.io.gfile.rename(path + ".tmp", path, overwrite=True)
+        temporary = f"{path}.{os.getpid()}.tmp"
+        with tf.io.gfile.GFile(temporary, "w") as file:
+            file.write(config.to_json_string())
+        tf.io.gfile.rename(temporary, path, overwrite=True)
     return config
 
 

@@ -1,165 +1,31 @@
-"""The ETC encoder and its configuration (paper, section 3)."""
+"""The ETC encoder (paper, section 3)."""
 
-import dataclasses
-import json
-import typing
+import copy
 
 import tensorflow as tf
 import tf_keras
-from absl import logging
 
 from etcmodel import tensor_utils
 from etcmodel.layers import (
     EmbeddingLookup,
     GlobalLocalTransformerLayers,
     RecomputingDropout,
+    base,
     helpers,
 )
 from etcmodel.models import input_checks
+from etcmodel.models.config import EtcConfig
+from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["EtcConfig", "EtcModel"]
 
 
-@dataclasses.dataclass
-class EtcConfig:
-    """Sizes and options of an `EtcModel`, as in the `etc_config.json` of a checkpoint.
-
-    Attributes:
-        vocab_size: int. Token ids are below it.
-        segment_vocab_size: int. Segment (token type) ids are below it.
-        embedding_size: int or None. Size of token embeddings, projected to `hidden_size` if it is
-            another one; None for `hidden_size`.
-        hidden_size: int.
-        num_hidden_layers: int.
-        num_attention_heads: int.
-        local_radius: int. Long tokens visible on each side.
-        att_size_per_head: int or None. None for `hidden_size / num_attention_heads`.
-        relative_pos_max_distance: int. Relative positions are clipped here; 0 for none.
-        relative_vocab_size: int. Number of relative labels, at least
-            `2 * relative_pos_max_distance + 4`.
-        max_absolute_position_embeddings: int. Rows of the absolute position tables; 0 for none.
-        intermediate_size: int. Feed-forward units.
-        hidden_act: str. Feed-forward activation; "gelu" is its tanh approximation.
-        hidden_dropout_prob: float.
-        attention_probs_dropout_prob: float.
-        initializer_range: float. Standard deviation of the initial weights.
-        share_feed_forward_params: bool. See `GlobalLocalTransformerLayers`, as the next four.
-        share_kv_projections: bool.
-        share_qkv_projections: bool.
-        share_att_output_projection: bool.
-        use_pre_activation_order: bool.
-        use_hard_g2l_mask: bool. See `make_global_local_transformer_side_inputs`.
-        use_hard_l2g_mask: bool.
-        grad_checkpointing_period: int. See `GlobalLocalTransformerLayers`.
-    """
-
-    vocab_size: int
-    segment_vocab_size: int = 16
-    embedding_size: int | None = None
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    num_attention_heads: int = 12
-    local_radius: int = 84
-    att_size_per_head: int | None = None
-    relative_pos_max_distance: int = 12
-    relative_vocab_size: int = 32
-    max_absolute_position_embeddings: int = 0
-    intermediate_size: int = 3072
-    hidden_act: str = "gelu"
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
-    initializer_range: float = 0.02
-    share_feed_forward_params: bool = True
-    share_kv_projections: bool = False
-    share_qkv_projections: bool = True
-    share_att_output_projection: bool = False
-    use_pre_activation_order: bool = False
-    use_hard_g2l_mask: bool = False
-    use_hard_l2g_mask: bool = False
-    grad_checkpointing_period: int = 0
-
-    @classmethod
-    def from_dict(cls, json_object):
-        """A config from a dict; unknown entries are logged and ignored.
-
-        Raises:
-            ValueError: if `vocab_size` is missing or an entry is of a wrong type.
-        """
-        known = {field.name for field in dataclasses.fields(cls)}
-        if "vocab_size" not in json_object:
-            raise ValueError(f"The config has no `vocab_size`. It has: {sorted(json_object)}")
-        unknown = sorted(set(json_object) - known)
-        if unknown:
-            logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
-        for field in dataclasses.fields(cls):
-            _check_type(field, json_object.get(field.name, field.default))
-        return cls(**{name: value for name, value in json_object.items() if name in known})
-
-    @classmethod
-    def from_json_file(cls, json_file):
-        """Reads a JSON file.
-
-        Raises:
-            ValueError: naming file and position, if it is not a JSON object with a `vocab_size`.
-        """
-        with tf.io.gfile.GFile(json_file) as file:
-            return cls.from_json_string(file.read(), source=json_file)
-
-    @classmethod
-    def from_json_string(cls, text, source="config"):
-        """As `from_json_file`, from the text; `source` names it in errors."""
-        try:
-            json_object = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{source} is not valid JSON: {error}") from None
-        if not isinstance(json_object, dict):
-            raise ValueError(f"{source} must hold a JSON object of the config's entries.")
-        try:
-            return cls.from_dict(json_object)
-        except ValueError as error:
-            raise ValueError(f"{source}: {error}") from None
-
-    def to_dict(self):
-        """The entries by name."""
-        return dataclasses.asdict(self)
-
-    def to_json_string(self):
-        """JSON text, sorted and indented, with a newline at the end."""
-        return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
-
-    def check(self):
-        """Raises ValueError, naming the entries, if no model can be built from this config."""
-        if self.hidden_size % self.num_attention_heads and self.att_size_per_head is None:
-            raise ValueError(
-                "`hidden_size` must be a multiple of `num_attention_heads`, or `att_size_per_head` "
-                f"given. Received: hidden_size={self.hidden_size}, "
-                f"num_attention_heads={self.num_attention_heads}"
-            )
-        least = 2 * self.relative_pos_max_distance + 4
-        if self.relative_pos_max_distance > 0 and self.relative_vocab_size < least:
-            raise ValueError(
-                "`relative_vocab_size` must be at least 2 * `relative_pos_max_distance` + 1 "
-                f"positions + 3 other labels = {least}. Received: relative_vocab_size="
-                f"{self.relative_vocab_size}, relative_pos_max_distance="
-                f"{self.relative_pos_max_distance}"
-            )
-
-
-def _check_type(field, value):
-    """Raises ValueError, naming the entry of a config, if `value` is not of the field's type."""
-    types = typing.get_args(field.type) or (field.type,)
-    accepted = (*types, int) if float in types else types
-    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in types):
-        wanted = " or ".join("null" if t is type(None) else t.__name__ for t in types)
-        raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
-
-
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class EtcModel(tf_keras.layers.Layer):
+class EtcModel(base.Layer):
     """The ETC encoder: token ids of a long and a global input to hidden states.
 
     Args:
-        config: `EtcConfig` (or its dict).
+        config: `EtcConfig` (or its dict). The model has a copy of it in `config`.
         is_training: bool or None. False turns dropout off for good, None leaves it to the
             `training` argument of the call, True makes that argument's default True.
         use_one_hot_embeddings: bool. Looks embeddings up by matrix products.
@@ -211,7 +77,13 @@ class EtcModel(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        self.config = EtcConfig.from_dict(config) if isinstance(config, dict) else config
+        self._autocast = False  # As in `EmbeddingLookup`: the first argument is ids.
+        if isinstance(config, dict):
+            config = EtcConfig.from_dict(config)
+        if not isinstance(config, EtcConfig):
+            raise ValueError(f"`config` must be an `EtcConfig` or its dict. Received: {config!r}")
+        # A copy: the caller may go on to change theirs, and make other models of it.
+        self.config = copy.copy(config)
         self.config.check()
         self.is_training = is_training
         self.use_one_hot_embeddings = use_one_hot_embeddings
@@ -272,9 +144,7 @@ class EtcModel(tf_keras.layers.Layer):
             hidden_dropout_prob=config.hidden_dropout_prob,
             attention_probs_dropout_prob=config.attention_probs_dropout_prob,
             initializer_range=config.initializer_range,
-            relative_vocab_size=(
-                config.relative_vocab_size if config.relative_pos_max_distance > 0 else None
-            ),
+            relative_vocab_size=config.relative_vocab_size,
             share_feed_forward_params=config.share_feed_forward_params,
             share_kv_projections=config.share_kv_projections,
             share_qkv_projections=config.share_qkv_projections,
@@ -324,6 +194,7 @@ class EtcModel(tf_keras.layers.Layer):
         att_implementation="auto",
         structure=None,
     ):
+        structure = GlobalLocalStructure.of(structure)
         if self.is_training is not None:
             training = self.is_training and (training is None or training)
         side_inputs = {
@@ -401,6 +272,18 @@ class EtcModel(tf_keras.layers.Layer):
         if adder is not None:
             embeddings += tf.cast(adder, embeddings.dtype)
         return embeddings
+
+    # The names by which users of the authors' release know the parts. As properties they stay out
+    # of the checkpoints, which know each part once.
+    token_embedding = global_token_embedding = property(lambda self: self.token_emb_lookup)
+    segment_embedding = property(lambda self: self.segment_emb_lookup)
+    position_embedding = property(lambda self: self.position_emb_lookup_long)
+    global_position_embedding = property(lambda self: self.position_emb_lookup_global)
+    token_embedding_norm = property(lambda self: self.long_emb_layer_norm)
+    global_token_embedding_norm = property(lambda self: self.global_emb_layer_norm)
+    token_embedding_dropout = property(lambda self: self.embedding_dropout)
+    global_token_embedding_dropout = property(lambda self: self.embedding_dropout)
+    global_local_transformer = property(lambda self: self.global_local_transformer_layers)
 
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, embedding_size]."""

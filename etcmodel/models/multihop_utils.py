@@ -99,7 +99,8 @@ def make_structure(
             long tokens even so.
         use_hard_l2g_mask: bool. Long tokens see only the global tokens they are linked to.
         ignore_hard_l2g_mask: int [batch, long_len] or None. 1 for exceptions, as above.
-        flat_sequence: bool. Ignores paragraphs (paper, table 3, "flat structure").
+        flat_sequence: bool. Ignores paragraphs (paper, table 3, "flat structure"): sentences alone
+            link, and both `ignore_hard_` masks and `l2g_linked_ids` have no effect.
         l2g_linked_ids: int [batch, long_len] or None. A further global token to label as linked
             (a candidate's, at its mentions), or -1. The hard masks do not follow these links.
     Returns:
@@ -109,20 +110,25 @@ def make_structure(
     global_paragraphs = feature_utils.segment_ids_from_breakpoints(global_paragraph_breakpoints)
     # What lies after the last breakpoint is padding, which sees only padding.
     long_is_real = tf.cast(long_paragraphs > 0, tf.int32)
-    links = [long_sentence_ids] if flat_sequence else [long_sentence_ids, long_paragraph_ids]
-    label_links = [] if l2g_linked_ids is None else [l2g_linked_ids]
-    return GlobalLocalStructure(
-        long_segment_ids=long_is_real if flat_sequence else long_paragraphs,
+    flat = GlobalLocalStructure(
+        long_segment_ids=long_is_real,
         long_example_ids=long_is_real,
         global_example_ids=tf.cast(global_paragraphs > 0, tf.int32),
-        links=tuple(tf.cast(ids, tf.int32) for ids in links),
-        label_links=tuple(tf.cast(ids, tf.int32) for ids in label_links),
-        global_segment_ids=None if flat_sequence else global_paragraphs,
-        ignore_hard_g2l_mask=ignore_hard_g2l_mask,
-        ignore_hard_l2g_mask=ignore_hard_l2g_mask,
+        links=(tf.cast(long_sentence_ids, tf.int32),),
         max_distance=max(relative_pos_max_distance, 0),
         use_hard_g2l_mask=use_hard_g2l_mask,
         use_hard_l2g_mask=use_hard_l2g_mask,
+    )
+    if flat_sequence:
+        return flat
+    label_links = () if l2g_linked_ids is None else (tf.cast(l2g_linked_ids, tf.int32),)
+    return flat._replace(
+        long_segment_ids=long_paragraphs,
+        links=(*flat.links, tf.cast(long_paragraph_ids, tf.int32)),
+        label_links=label_links,
+        global_segment_ids=global_paragraphs,
+        ignore_hard_g2l_mask=ignore_hard_g2l_mask,
+        ignore_hard_l2g_mask=ignore_hard_l2g_mask,
     )
 
 

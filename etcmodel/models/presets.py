@@ -1,8 +1,10 @@
 """The models of the paper by name (section 4.1, tables 2 and 8)."""
 
+import collections
+import copy
 import dataclasses
 
-from etcmodel.models.modeling import EtcConfig
+from etcmodel.models.config import EtcConfig
 
 __all__ = ["PRESETS", "preset"]
 
@@ -22,16 +24,26 @@ _LARGE = EtcConfig(
 )
 _SHARED = {"share_qkv_projections": True, "share_att_output_projection": True}
 
-PRESETS = {
-    "etc_base": _BASE,
-    "etc_base_shared": dataclasses.replace(_BASE, **_SHARED),
-    "etc_base_2x_local_radius": dataclasses.replace(_BASE, local_radius=169),
-    "etc_base_2x_relative_vocab": dataclasses.replace(
-        _BASE, relative_pos_max_distance=24, relative_vocab_size=64
-    ),
-    "etc_large": _LARGE,
-    "etc_large_shared": dataclasses.replace(_LARGE, **_SHARED),
-}
+
+class _Copies(collections.UserDict):
+    """A dict that hands out copies, so that no one changes what it holds."""
+
+    def __getitem__(self, key):
+        return copy.copy(super().__getitem__(key))
+
+
+PRESETS = _Copies(
+    {
+        "etc_base": _BASE,
+        "etc_base_shared": dataclasses.replace(_BASE, **_SHARED),
+        "etc_base_2x_local_radius": dataclasses.replace(_BASE, local_radius=169),
+        "etc_base_2x_relative_vocab": dataclasses.replace(
+            _BASE, relative_pos_max_distance=24, relative_vocab_size=64
+        ),
+        "etc_large": _LARGE,
+        "etc_large_shared": dataclasses.replace(_LARGE, **_SHARED),
+    }
+)
 
 
 def preset(name, **changes):

@@ -77,7 +77,8 @@ class SentencepieceText:
     """A text in sentence pieces, aligned with its characters.
 
     Attributes:
-        text: str. What the pieces spell: the normalized text.
+        text: str. What the pieces spell, the normalized text. Words that the tokenizer splits at
+            punctuation stand together, as in the raw text.
         tokens, token_ids: list of str, list of int [num_tokens].
         chars_to_tokens: list of int [len(text)].
     """
@@ -147,6 +148,8 @@ def get_sentencepiece_tokenized_text(text, tokenizer):
     Returns:
         A `SentencepieceText`.
     """
+    if tokenizer.split_punctuation:
+        return _split_sentencepiece_text(text, tokenizer)
     tokens = tokenizer.tokenize(text)
     chars_to_tokens = [index for index, token in enumerate(tokens) for _ in token]
     spelled = sentencepiece_detokenize(tokens)
@@ -155,6 +158,25 @@ def get_sentencepiece_tokenized_text(text, tokenizer):
         tokens=tokens,
         token_ids=tokenizer.convert_tokens_to_ids(tokens),
         chars_to_tokens=chars_to_tokens[len(chars_to_tokens) - len(spelled) :],
+    )
+
+
+def _split_sentencepiece_text(text, tokenizer):
+    """Every token between punctuation begins with a space of its own; the text has but the raw."""
+    tokens, spelled, chars_to_tokens = [], "", []
+    for word in tokenizer.basic_tokenizer.tokenize_words(text):
+        space = " " if spelled else ""
+        for piece in (piece for token in word for piece in tokenizer.tokenize(token)):
+            letters = space + piece.replace(vocabulary.SPIECE_UNDERLINE, "")
+            chars_to_tokens += [len(tokens)] * len(letters)
+            tokens.append(piece)
+            spelled += letters
+            space = ""
+    return SentencepieceText(
+        text=spelled,
+        tokens=tokens,
+        token_ids=tokenizer.convert_tokens_to_ids(tokens),
+        chars_to_tokens=chars_to_tokens,
     )
 
 

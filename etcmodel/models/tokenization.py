@@ -12,6 +12,7 @@ import re
 import unicodedata
 
 from etcmodel.models.vocabulary import (
+    SPIECE_UNDERLINE,
     convert_by_vocab,
     convert_ids_to_tokens,
     convert_to_unicode,
@@ -24,6 +25,7 @@ from etcmodel.models.vocabulary import (
 )
 
 __all__ = [
+    "SPIECE_UNDERLINE",
     "BasicTokenizer",
     "FullTokenizer",
     "WordpieceTokenizer",
@@ -120,7 +122,14 @@ def _clean_code_point(code_point):
     return char
 
 
+def _clean_between_spaces(code_point):
+    """As `_clean_code_point`, but ideographs stay where they are."""
+    cleaned = _CLEAN[code_point]
+    return cleaned.strip() or cleaned
+
+
 _CLEAN = _Memo(_clean_code_point)  # For `str.translate`, which asks it for each code point.
+_CLEAN_BETWEEN_SPACES = _Memo(_clean_between_spaces)
 
 
 def _is_punctuation(char):
@@ -149,6 +158,11 @@ class BasicTokenizer:
     def tokenize(self, text):
         """The tokens of `text` (str or bytes), a list of str."""
         return [token for word in self.split_words(text) for token in self._words[word]]
+
+    def tokenize_words(self, text):
+        """As `tokenize`, but a list of str for each word between white space in `text`."""
+        words = convert_to_unicode(text).translate(_CLEAN_BETWEEN_SPACES).split()
+        return [self.tokenize(word) for word in words]
 
     def split_words(self, text):
         """The words of the cleaned `text`: `tokenize` treats each independently of the others."""
@@ -216,30 +230,44 @@ class FullTokenizer:
         vocab_file: str. A WordPiece vocabulary, one token a line. Ignored with `spm_model_file`.
         do_lower_case: bool. Lower-case text and strip accents before splitting into word pieces.
         spm_model_file: str or None. A SentencePiece model, which does its own normalization.
+        split_punctuation: bool. Split text by `BasicTokenizer` (in its own case) before the
+            SentencePiece model sees it, so that "The end." gives the pieces of "The", "end" and
+            ".", each as a word. The released checkpoint `etc_large_split_punctuation` was trained
+            so. Word pieces are always split so, and it cannot be given with them.
 
     Raises:
-        ValueError: if neither file is given, or the given one cannot be read as such.
+        ValueError: if neither file is given, or the given one cannot be read as such; if
+            `split_punctuation` is given without `spm_model_file`.
     """
 
-    def __init__(self, vocab_file, do_lower_case=True, spm_model_file=None):
+    def __init__(
+        self, vocab_file, do_lower_case=True, spm_model_file=None, split_punctuation=False
+    ):
         if not (vocab_file or spm_model_file):
             raise ValueError("Either `vocab_file` or `spm_model_file` must be given.")
+        if split_punctuation and not spm_model_file:
+            raise ValueError(
+                "`split_punctuation` is for SentencePiece models: word pieces are always split at "
+                f"punctuation. Leave it out for {str(vocab_file)!r}."
+            )
         self.source_file = spm_model_file or vocab_file
+        self.split_punctuation = split_punctuation
         self.sp_model = None
         if spm_model_file:
             self.sp_model = load_sentencepiece_model(spm_model_file)
             size = self.sp_model.GetPieceSize()
             self.vocab = {self.sp_model.IdToPiece(index): index for index in range(size)}
+            self.basic_tokenizer = BasicTokenizer(do_lower_case=False)
         else:
             self.vocab = load_vocab(vocab_file)
             self.basic_tokenizer = BasicTokenizer(do_lower_case=do_lower_case)
             self.wordpiece_tokenizer = WordpieceTokenizer(vocab=self.vocab)
-            self._words = _Memo(self._split_word)
+        self._words = _Memo(self._split_word)
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
 
     def tokenize(self, text):
         """The tokens of `text` (str or bytes), a list of str."""
-        if self.sp_model:
+        if self.sp_model and not self.split_punctuation:
             return encode_pieces(self.sp_model, text)
         words = self.basic_tokenizer.split_words(text)
         return [piece for word in words for piece in self._words[word]]
@@ -274,4 +302,9 @@ class FullTokenizer:
 
     def _split_word(self, word):
         tokens = self.basic_tokenizer.tokenize(word)
-        return [piece for token in tokens for piece in self.wordpiece_tokenizer.tokenize(token)]
+        return [piece for token in tokens for piece in self._pieces(token)]
+
+    def _pieces(self, token):
+        if self.sp_model:
+            return encode_pieces(self.sp_model, token)
+        return self.wordpiece_tokenizer.tokenize(token)

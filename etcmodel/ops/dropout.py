@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from etcmodel import tensor_utils
 
-__all__ = ["dropout", "keep", "new_seed", "random_bits", "seed_scope"]
+__all__ = ["dropout", "keep", "new_seed", "random_bits", "seed_scope", "stateless_dropout"]
 
 _state = threading.local()
 
@@ -33,26 +33,73 @@ def seed_scope(seed):
         scopes.pop()
 
 
-def new_seed():
-    """A seed that no earlier call in this scope returned: int32 [2]."""
+def new_seed(own=None):
+    """A seed that no earlier call in this scope returned: int32 [2].
+
+    Args:
+        own: int or None. Callers with different numbers get different seeds.
+    """
     scopes = _state.__dict__.get("scopes")
     if not scopes:
-        return tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32)
+        return tf.random.uniform([2], tf.int32.min, tf.int32.max, tf.int32, seed=own)
     scope = scopes[-1]
     scope[1] += 1
-    return tf.random.experimental.stateless_fold_in(tf.cast(scope[0], tf.int32), scope[1])
+    seed = tf.random.experimental.stateless_fold_in(tf.cast(scope[0], tf.int32), scope[1])
+    return seed if own is None else tf.random.experimental.stateless_fold_in(seed, own)
 
 
-def dropout(x, rate):
-    """Sets a share `rate` of the elements to 0 and scales the others by 1 / (1 - rate).
+def dropout(x, rate, noise_shape=None, seed=None):
+    """As `stateless_dropout`, by a new seed.
 
     Args:
         x: float tensor of any shape.
         rate: float, at least 0 and below 1.
+        noise_shape: see `stateless_dropout`.
+        seed: int or None. See `new_seed`.
     """
     if rate == 0:
         return tf.identity(x)
-    return tf.nn.experimental.stateless_dropout(x, rate=rate, seed=new_seed())
+    return stateless_dropout(x, rate, new_seed(seed), noise_shape)
+
+
+def stateless_dropout(x, rate, seed, noise_shape=None, name=None):
+    """Sets a share `rate` of the elements to 0 and scales the others by 1 / (1 - rate).
+
+    Args:
+        x: float tensor of any shape.
+        rate: float, at least 0 and below 1, or a scalar tensor.
+        seed: int [2]. Equal seeds give equal masks.
+        noise_shape: sequence of int or None (the size of `x` there), int tensor, or None. Shape of
+            the mask, which is broadcast to `x`.
+        name: name of the operation.
+    Returns:
+        As `x`.
+    Raises:
+        ValueError: if `rate` is out of range or no scalar, `x` is not float, or `noise_shape` does
+            not fit it.
+    """
+    with tf.name_scope(name or "stateless_dropout"):
+        x = tf.convert_to_tensor(x)
+        if noise_shape is not None and not tf.is_tensor(noise_shape):
+            noise_shape = _mask_shape(tensor_utils.get_shape_list(x), list(noise_shape))
+        return tf.nn.experimental.stateless_dropout(
+            x, rate=rate, seed=seed, noise_shape=noise_shape
+        )
+
+
+def _mask_shape(shape, noise_shape):
+    """The noise shape with the sizes that it leaves open; axes are counted from the last."""
+    aligned = shape[len(shape) - len(noise_shape) :]
+    fits = len(noise_shape) <= len(shape) and all(
+        wanted is None or tf.is_tensor(wanted) or tf.is_tensor(size) or wanted in (1, size)
+        for wanted, size in zip(noise_shape, aligned, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"`noise_shape` {noise_shape} cannot be broadcast to inputs of {shape}.")
+    return [
+        size if wanted is None else wanted
+        for wanted, size in zip(noise_shape, aligned, strict=True)
+    ]
 
 
 def random_bits(x, seed):

@@ -82,6 +82,30 @@ class GlobalLocalStructure(NamedTuple):
             {f"structure.{name}": x for name, x in named.items()} for named in (tensors, axes)
         )
 
+    @classmethod
+    def of(cls, structure):
+        """`structure` as it is, or from a list of its fields in their order.
+
+        Keras writes the arguments of a functional model's layers as JSON, which makes a list of a
+        structure, nested lists of its constant tensors, and lists of its tuples.
+
+        Raises:
+            ValueError: if it is neither, nor None.
+        """
+        if structure is None or isinstance(structure, cls):
+            return structure
+        if not isinstance(structure, (list, tuple)) or len(structure) > len(cls._fields):
+            raise ValueError(
+                f"`structure` must be a GlobalLocalStructure. Received: {type(structure).__name__}"
+            )
+        fields = dict(zip(cls._fields, structure, strict=False))
+        for name, value in fields.items():
+            if name in ("links", "label_links"):
+                fields[name] = tuple(map(_tensor_of, value))
+            else:
+                fields[name] = _tensor_of(value)
+        return cls(**fields)
+
     def l2l(self, layout):
         """`KeyRules` of long queries in a layout with windows, and long keys."""
         query_ids, key_ids = layout.pad(self.long_segment_ids), self.long_segment_ids
@@ -152,3 +176,8 @@ class GlobalLocalStructure(NamedTuple):
             return None
         first = 2 * self.max_distance + 1
         return labels_ops.LinkSpread(labelled, (first, first + 1))
+
+
+def _tensor_of(value):
+    """Nested lists as a tensor; anything else as it is."""
+    return tf.constant(value, tf.int32) if isinstance(value, (list, tuple)) else value

@@ -19,12 +19,14 @@ class ConverterFactory(abc.ABC):
         vocab_file, spm_model_file: str. The latter wins; '' for none.
         do_lower_case: bool. For word pieces.
         fields: dict. Arguments of the task's input configuration.
+        split_punctuation: bool. For sentence pieces, see `tokenization.FullTokenizer`.
     """
 
     vocab_file: str
     spm_model_file: str
     do_lower_case: bool
     fields: dict
+    split_punctuation: bool = False
 
     task = None
     format_version = 1
@@ -55,7 +57,10 @@ class ConverterFactory(abc.ABC):
     def tokenizer(self):
         """The `FullTokenizer` of the files."""
         return tokenization.FullTokenizer(
-            self.vocab_file, self.do_lower_case, spm_model_file=self.spm_model_file or None
+            self.vocab_file,
+            self.do_lower_case,
+            spm_model_file=self.spm_model_file or None,
+            split_punctuation=self.split_punctuation,
         )
 
     def settings(self):
@@ -65,12 +70,14 @@ class ConverterFactory(abc.ABC):
             ValueError: if the files or the fields do not fit.
         """
         tokenizer = self.tokenizer()
+        splitting = {"split_punctuation": True} if tokenizer.split_punctuation else {}
         return {
             "task": self.task,
             "format_version": self.format_version,
             **dataclasses.asdict(self.input_config(tokenizer)),
             "tokenizer": "sentencepiece" if tokenizer.sp_model else "wordpiece",
             "do_lower_case": self.do_lower_case and not tokenizer.sp_model,
+            **splitting,
             "vocab_size": len(tokenizer.vocab),
             "vocab_sha256": tokenizer.source_sha256(),
         }

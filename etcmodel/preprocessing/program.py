@@ -42,6 +42,11 @@ class PreprocessOptions:
     do_lower_case: bool = option(
         True, "Lower-case the text and strip accents; for word pieces only."
     )
+    split_punctuation: bool = option(
+        False,
+        "Split text at punctuation before the SentencePiece model, as etc_large_split_punctuation "
+        "needs it; word pieces are always split so.",
+    )
     global_seq_length: int = option(
         256, "Length of the global input in tokens.", role="features", lower_bound=2
     )
@@ -98,6 +103,7 @@ def make_job(options, factory_class, read, beam_args=()):
         spm_model_file=options.spm_model_file,
         do_lower_case=options.do_lower_case,
         fields=options.feature_fields(),
+        split_punctuation=options.split_punctuation,
     )
     return preprocessing.Job(
         input_pattern=options.input_pattern,

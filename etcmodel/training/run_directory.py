@@ -5,6 +5,7 @@ import os
 
 import tensorflow as tf
 
+from etcmodel import checkpoints
 from etcmodel.training import best as best_lib
 from etcmodel.training import strategy as strategy_lib
 
@@ -106,13 +107,11 @@ def restore_weights(model, path):
         ValueError: naming the checkpoint, if it is not there, is damaged or lacks a weight.
     """
     try:
-        status = tf.train.Checkpoint(model=model).restore(path)
-        status.assert_existing_objects_matched().expect_partial()
-    except AssertionError as error:
-        raise ValueError(f"{path}: lacks weights of the model: {_first_line(error)}") from error
+        status = tf.train.Checkpoint(model=model).restore(path).expect_partial()
     # TensorFlow tells of a file that ends too early by an IndexError.
     except (tf.errors.OpError, IndexError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read: {_first_line(error)}") from error
+    checkpoints.check_restored(status, model, path)
 
 
 def _first_line(error):
@@ -158,7 +157,8 @@ class CheckpointWriter:
             return False
         with self._strategy.scope():
             # The optimizer's moments come into being, with these values, at the first step.
-            self._checkpoint.restore(path).assert_existing_objects_matched()
+            status = self._checkpoint.restore(path)
+        checkpoints.check_restored(status, self._checkpoint.model, path)
         return True
 
     def save(self):

@@ -188,9 +188,7 @@ class _AnswerFinder:
             if self._answer in ("yes", "no"):
                 self._answer = ""
             elif tokenizer.sp_model:  # Normalized as the text is.
-                self._answer = text_alignment.sentencepiece_detokenize(
-                    tokenizer.tokenize(self._answer)
-                )
+                self._answer = _tokenized(self._answer, tokenizer).text
         self._whole_words = []
         self._letters = []
 

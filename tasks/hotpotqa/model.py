@@ -1,5 +1,6 @@
 """The HotpotQA model: `EtcModel` with a head for each kind of output (paper, appendix C)."""
 
+import copy
 import dataclasses
 
 import tensorflow as tf
@@ -51,7 +52,7 @@ class HotpotQaModel(tf_keras.Model):
                 "`answer_encoding_method` must be 'span' or 'bio'. "
                 f"Received: {answer_encoding_method!r}"
             )
-        self.etc_config = etc_config
+        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
         self.answer_encoding_method = answer_encoding_method
         self.flat_sequence = flat_sequence
         self.etc_model = modeling.EtcModel(etc_config)

@@ -1,5 +1,6 @@
 """The Natural Questions model: `EtcModel` with a head for each end of the answers (paper, 4.2)."""
 
+import copy
 import dataclasses
 
 import tensorflow as tf
@@ -44,7 +45,7 @@ class NqModel(tf_keras.Model):
         self, etc_config, *, mask_long_output=False, cls_token_id=101, sep_token_id=102, **kwargs
     ):
         super().__init__(**{"name": "nq", "dtype": "float32", **kwargs})
-        self.etc_config = etc_config
+        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
         self.mask_long_output = mask_long_output
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id

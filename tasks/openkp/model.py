@@ -1,11 +1,13 @@
 """The OpenKP model: `EtcModel` with visual embeddings, and a score for every n-gram of words."""
 
+import copy
+
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import helpers
-from etcmodel.layers.dropout import RecomputingDropout
+from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import input_utils, modeling
 
 from . import visual
@@ -51,7 +53,7 @@ class OpenKpModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "openkp", **kwargs})
-        self.etc_config = etc_config
+        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
         self.visual_config = visual_config or VisualConfig()
         self.kp_max_length = kp_max_length
         self.max_position_predictions = max_position_predictions

@@ -1,5 +1,7 @@
 """The WikiHop model: `EtcModel` with a score for each candidate (paper, appendix C)."""
 
+import copy
+
 import tensorflow as tf
 import tf_keras
 
@@ -54,7 +56,7 @@ class WikiHopModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
-        self.etc_config = etc_config
+        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
         self.add_final_layer = add_final_layer
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l

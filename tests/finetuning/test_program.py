@@ -173,6 +173,7 @@ def test_the_options_that_decide_weights_and_features_mark_a_run():
         "max_global_seq_length": 230,
         "initialization": "random",
         "do_lower_case": True,
+        "split_punctuation": False,
         "release_compatible": False,
         "tags": ("x", "y"),
         "vocab_sha256": [],

@@ -104,6 +104,20 @@ def test_records_of_another_vocabulary_are_refused(toy_data, tmp_path):
         finetuning.check_vocabulary(pattern, tokenization.FullTokenizer(str(other)))
 
 
+def test_records_of_text_that_was_split_otherwise_are_refused(toy_data, tmp_path):
+    pattern = write(tmp_path / "dev-00000-of-00001.tfrecord", GOOD)
+    settings_file = tmp_path / "dev.config.json"
+    for made in (None, False, True):
+        settings_file.write_text(json.dumps({} if made is None else {"split_punctuation": made}))
+        finetuning.check_punctuation(pattern, bool(made))
+        word, advice = ("with", "Give it") if made else ("without", "Leave it out")
+        message = f"{settings_file}: the records were made {word} --split_punctuation. {advice}, or"
+        with pytest.raises(ValueError, match=message):
+            finetuning.check_punctuation(pattern, not made)
+    with pytest.raises(ValueError, match="were made with --split_punctuation"):
+        finetuning.check_vocabulary(pattern, toy_data.tokenizer)
+
+
 def test_only_what_the_mode_needs_is_checked(tmp_path):
     no_label = {name: values for name, values in GOOD.items() if name != "label"}
     finetuning.check_records(write(tmp_path / "a", no_label), record_config(), need_labels=False)

@@ -67,7 +67,8 @@ def test_every_public_layer_has_a_case():
         for found in public
         if isinstance(found, type) and issubclass(found, tf_keras.layers.Layer)
     }
-    assert names and names <= set(CASES)
+    # It has neither a config nor a shape of its own: see test_helpers.py.
+    assert names - {"TrackedLambda"} == set(CASES) - {"EtcModel"}
 
 
 @every_layer
@@ -115,9 +116,12 @@ def test_it_can_be_part_of_a_functional_model_that_is_saved(case, tmp_path):
     layer, inputs, expected = built_layer(case)
     model = functional_model(case, layer)
     assert_same(model(inputs), expected)
-    for file in ("checkpoint", "weights.h5"):
+    others = {
+        "checkpoint": functional_model(case, case.construct()),
+        "weights.h5": tf_keras.models.model_from_json(model.to_json()),
+    }
+    for file, other in others.items():
         model.save_weights(str(tmp_path / file))
-        other = functional_model(case, case.construct())
         other.load_weights(str(tmp_path / file))
         assert_same(other(inputs), model(inputs), atol=0)
 

@@ -78,7 +78,7 @@ def test_recomputed_activations_see_the_dropout_masks_of_the_forward_pass(period
 
 def test_the_comparison_would_notice_other_masks(monkeypatch, keep_activations):
     no_scope = contextlib.contextmanager(lambda seed: iter([None]))
-    monkeypatch.setattr(transformer.dropout_ops, "seed_scope", no_scope)
+    monkeypatch.setattr(transformer.recompute_grad.dropout_ops, "seed_scope", no_scope)
     stack = make_stack(1)
     output, *gradients = outputs_and_gradients(stack)
     keep_activations()
@@ -227,7 +227,7 @@ def test_long_and_global_sizes_may_differ_where_nothing_is_shared(sparse):
     [
         ({"num_hidden_layers": 0}, "`num_hidden_layers` must be at least 1. Received: 0"),
         ({"grad_checkpointing_period": -1}, "must not be negative. Received: -1"),
-        ({"local_radius": 0}, "`local_radius` must be at least 1. Received: local_radius=0"),
+        ({"local_radius": 0}, "`local_radius` must be at least 1. Received: 0"),
         ({"num_attention_heads": 3}, "long_total_att_size` must be a multiple .* 3 heads"),
         (
             {"global_intermediate_size": 6},

@@ -3,10 +3,14 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from absl import logging
 
-from etcmodel.models import modeling
+from etcmodel import checkpoints
+from etcmodel.feature_utils import RelativePositionGenerator
+from etcmodel.models import downloads, input_utils, modeling, presets
 
 SMALL = modeling.EtcConfig(
     vocab_size=11,
@@ -52,11 +56,12 @@ def test_unknown_entries_are_logged_and_ignored(monkeypatch):
             "`initializer_range` must be of type float. Received: 'x'",
         ),
         ('{"hidden_size": 8}', r"has no `vocab_size`. It has: \['hidden_size'\]"),
+        (b'{"vocab_size": "\xff"}', "is not valid JSON: 'utf-8' codec"),
     ],
 )
 def test_a_broken_config_file_is_named(tmp_path, text, message):
     file = tmp_path / "my_config.json"
-    file.write_text(text, encoding="utf-8")
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=f"{file}.*{message}"):
         modeling.EtcConfig.from_json_file(str(file))
 
@@ -71,8 +76,212 @@ def test_a_broken_config_file_is_named(tmp_path, text, message):
         ),
         ({"num_attention_heads": 3}, "must be a multiple .*hidden_size=8, num_attention_heads=3"),
         ({"hidden_act": "swoosh"}, "Unknown activation 'swoosh'"),
+        (
+            {"relative_pos_max_distance": 0, "relative_vocab_size": 2},
+            "`relative_vocab_size` must be at least .* = 4. Received: relative_vocab_size=2, "
+            "relative_pos_max_distance=0; null is for no labels",
+        ),
+        (
+            {"relative_pos_max_distance": 1, "relative_vocab_size": None},
+            "`relative_pos_max_distance` must be 0 where `relative_vocab_size` is null.*Received: "
+            "relative_pos_max_distance=1",
+        ),
+        ({"hidden_size": "8"}, "`hidden_size` must be of type int. Received: '8'"),
+        ({"num_hidden_layers": 2.0}, "`num_hidden_layers` must be of type int. Received: 2.0"),
+        ({"use_hard_g2l_mask": 1}, "`use_hard_g2l_mask` must be of type bool. Received: 1"),
+        ({"hidden_act": None}, "`hidden_act` must be of type str. Received: None"),
     ],
 )
 def test_a_config_that_fits_no_model_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         modeling.EtcModel(dataclasses.replace(SMALL, **changes))
+
+
+@pytest.mark.parametrize(
+    "name, value, least",
+    [
+        ("vocab_size", 0, 1),
+        ("segment_vocab_size", -2, 1),
+        ("embedding_size", 0, 1),
+        ("hidden_size", 0, 1),
+        ("num_hidden_layers", 0, 1),
+        ("num_attention_heads", 0, 1),
+        ("local_radius", 0, 1),
+        ("att_size_per_head", -4, 1),
+        ("relative_pos_max_distance", -1, 0),
+        ("relative_vocab_size", 0, 1),
+        ("max_absolute_position_embeddings", -1, 0),
+        ("intermediate_size", 0, 1),
+        ("initializer_range", -0.5, 0),
+        ("initializer_range", float("nan"), 0),
+        ("initializer_range", float("inf"), 0),
+        ("grad_checkpointing_period", -1, 0),
+    ],
+)
+def test_a_number_out_of_range_is_refused_when_a_model_is_made(name, value, least):
+    config = dataclasses.replace(SMALL, **{name: value})
+    with pytest.raises(ValueError, match=f"`{name}` must be at least {least}. Received: {value}$"):
+        modeling.EtcModel(config)
+
+
+@pytest.mark.parametrize("name", ["hidden_dropout_prob", "attention_probs_dropout_prob"])
+@pytest.mark.parametrize("value", [2.0, -0.1, 1, float("nan")])
+def test_a_probability_out_of_range_is_refused_when_a_model_is_made(name, value):
+    config = dataclasses.replace(SMALL, **{name: value})
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 0 and below 1. .*: {value}$"):
+        modeling.EtcModel(config)
+
+
+def test_a_model_is_made_of_a_config():
+    with pytest.raises(ValueError, match="`config` must be an `EtcConfig` or its dict. .*etc_b"):
+        modeling.EtcModel("etc_base")
+    assert modeling.EtcModel(SMALL.to_dict()).config == SMALL
+
+
+def test_every_entry_is_checked():
+    """A value of no use to any entry is refused, whichever entry has it."""
+    for field in dataclasses.fields(SMALL):
+        with pytest.raises(ValueError, match=f"`{field.name}` must be of type"):
+            dataclasses.replace(SMALL, **{field.name: []}).check()
+
+
+def test_numbers_of_numpy_are_numbers():
+    config = dataclasses.replace(
+        SMALL, vocab_size=np.int64(11), hidden_dropout_prob=np.float32(0.25), initializer_range=1
+    )
+    assert modeling.EtcModel(config).token_emb_lookup.vocab_size == 11
+
+
+@pytest.mark.parametrize(
+    "entries, kind",
+    [
+        ({"model_type": "bert", "vocab_size": 9, "max_position_embeddings": 512}, "'bert'"),
+        ({"model_type": "longformer", "vocab_size": 9}, "'longformer'"),
+        ({"model_type": "roberta", **SMALL.to_dict()}, "'roberta'"),
+        ({"vocab_size": 9, "hidden_size": 8, "type_vocab_size": 2}, "'bert'"),
+    ],
+)
+def test_the_config_of_another_kind_of_model_is_refused(tmp_path, entries, kind):
+    """Reading what the two have in common would give a model that no weights fit."""
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(entries), encoding="utf-8")
+    message = (
+        f"{file}: This is the config of a model of type {kind}, not of ETC.*lift_bert.*--preset"
+    )
+    with pytest.raises(ValueError, match=message):
+        modeling.EtcConfig.from_json_file(str(file))
+
+
+@pytest.mark.parametrize(
+    "path, url",
+    [
+        ("absent/etc_config.json", "<name>"),
+        ("etc_large/etc_config.json", "etc_large"),
+        ("etc_base_2x_pretrain_42relmaxdist/etc_config.json", "etc_base_2x_pretrain_42relmaxdist"),
+    ],
+)
+def test_where_a_config_is_missing_the_download_is_named(tmp_path, path, url):
+    with pytest.raises(ValueError) as error:
+        modeling.EtcConfig.from_json_file(str(tmp_path / path))
+    message = str(error.value)
+    assert message.startswith(f"There is no config file '{tmp_path / path}'.")
+    assert all(name in message for name in downloads.RELEASED_CHECKPOINTS)
+    assert f"https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{url}.zip" in message
+    assert "\n" not in message
+
+
+def test_a_directory_is_no_config(tmp_path):
+    with pytest.raises(ValueError, match="is a directory: give the path of a config file"):
+        modeling.EtcConfig.from_json_file(str(tmp_path))
+
+
+class TestOwnership:
+    """A config may be assigned to; models that were made of it do not notice."""
+
+    def test_a_model_does_not_see_later_changes(self):
+        config = dataclasses.replace(SMALL)
+        model = modeling.EtcModel(config)
+        config.hidden_size, config.use_hard_g2l_mask = 6, True
+        model(np.array([[1, 2]]), np.array([[3]]))
+        assert model.config == SMALL
+        assert model.get_config()["config"] == SMALL.to_dict()
+
+    def test_two_models_of_one_config_are_independent(self):
+        config = dataclasses.replace(SMALL)
+        first, second = (modeling.EtcModel(config) for _ in range(2))
+        first.config.grad_checkpointing_period = 3
+        assert second.config == config == SMALL
+
+    def test_presets_hand_out_copies(self):
+        before = presets.PRESETS["etc_base"]
+        presets.PRESETS["etc_base"].hidden_size = 4
+        presets.PRESETS.get("etc_base").hidden_size = 4
+        for config in [*presets.PRESETS.values(), *dict(presets.PRESETS).values()]:
+            config.hidden_size = 4
+        assert presets.PRESETS["etc_base"] == before == presets.preset("etc_base")
+        assert before.hidden_size == 768
+
+
+class TestLabelsWithoutPositions:
+    def outputs(self, distance, vocab_size, labels=None, structure=None):
+        """Long and global output of a model whose weights depend on their names alone."""
+        config = dataclasses.replace(
+            SMALL,
+            num_hidden_layers=1,
+            intermediate_size=12,
+            local_radius=2,
+            relative_pos_max_distance=distance,
+            relative_vocab_size=vocab_size,
+        )
+        model = modeling.EtcModel(config)
+        model.build(None)
+        for seed, variable in enumerate(checkpoints.release_names(model).values()):
+            shape = (16, *variable.shape[1:])
+            values = np.random.default_rng(seed).normal(size=shape)[: variable.shape[0]]
+            variable.assign(values)
+        long_ids, global_ids = np.array([[1, 2, 3, 4, 5]]), np.array([[6, 7]])
+        return model(long_ids, global_ids, **(labels or {}), structure=structure)
+
+    @pytest.fixture
+    def labels(self):
+        """All positions are one label; links and other segments have theirs."""
+        positions = RelativePositionGenerator(0)
+        linked = np.array([[[2, 1], [2, 1], [1, 2], [1, 2], [1, 1]]])
+        labels = {
+            "l2l_relative_att_ids": positions.make_local_relative_att_ids(5, 2),
+            "g2g_relative_att_ids": np.array([[[0, 3], [3, 0]]]),
+            "l2g_relative_att_ids": linked,
+            "g2l_relative_att_ids": linked.swapaxes(1, 2),
+        }
+        assert not np.any(labels["l2l_relative_att_ids"])
+        return labels
+
+    def test_own_labels_are_rows_of_the_tables_as_with_any_distance(self, labels):
+        without_positions = self.outputs(0, 6, labels)
+        with_positions = self.outputs(1, 6, labels)
+        for got, expected in zip(without_positions, with_positions, strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-6)
+        assert np.abs(self.outputs(0, 6)[0] - without_positions[0]).max() > 1e-3
+
+    def test_a_structure_without_distance_has_no_labels_as_its_side_inputs_have_none(self):
+        arguments = [
+            tf.constant([[0, 0, 1, 0, 1]]),
+            tf.constant([[1, 1]]),
+            tf.zeros([1, 5], tf.int32),
+        ]
+        structure = input_utils.make_structure(*arguments, 0)
+        dense = input_utils.make_global_local_transformer_side_inputs(*arguments, 2, 0)
+        by_structure = self.outputs(0, 6, structure=structure)
+        by_masks = self.outputs(0, 6, dense.to_dict(exclude_none_values=True))
+        for got, expected in zip(by_structure, by_masks, strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-6)
+
+    def test_without_a_vocabulary_there_are_no_tables(self, tmp_path, labels):
+        text = '{"vocab_size": 9, "relative_vocab_size": null, "relative_pos_max_distance": 0}'
+        config = modeling.EtcConfig.from_json_string(text)
+        small = {"hidden_size": 4, "num_attention_heads": 2, "num_hidden_layers": 1}
+        model = modeling.EtcModel(dataclasses.replace(config, **small, intermediate_size=4))
+        model.build(None)
+        assert not [name for name in checkpoints.release_names(model) if "relative_" in name]
+        with pytest.raises(ValueError, match="got relative labels, but its `relative_vocab_size`"):
+            self.outputs(0, None, labels)

@@ -136,6 +136,15 @@ def test_fixed_blocks_have_a_global_token_each(long_len, num_real, block_len, op
     np.testing.assert_array_equal(global_token_ids, [[9 * real for real in is_real]])
 
 
+def test_a_block_is_real_wherever_its_real_tokens_are():
+    side_inputs, global_token_ids = input_utils.make_fixed_block_side_inputs(
+        [[0, 0, 1, 0, 0, 0, 0, 1]], 3, local_radius=1, relative_pos_max_distance=0
+    )
+    np.testing.assert_array_equal(global_token_ids, [[1, 0, 1]])
+    np.testing.assert_array_equal(side_inputs.l2g_att_mask[0, 2], [1, 0, 1])
+    np.testing.assert_array_equal(side_inputs.g2g_att_mask[0], [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+
+
 def test_a_block_has_at_least_a_token():
     with pytest.raises(ValueError, match="`num_tokens_per_block` must be positive. Received: 0"):
         input_utils.make_fixed_block_side_inputs([[1]], 0, 1, 1)
@@ -196,6 +205,22 @@ def test_the_config_comes_from_a_source_and_is_kept(tmp_path, source_file, write
     if write:
         assert os.listdir(model_dir) == ["etc_config.json"]
         assert input_utils.get_model_config(model_dir) == CONFIG
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_models_own_config_wins_over_a_source_and_stays(tmp_path, source_file, is_file):
+    own = modeling.EtcConfig(vocab_size=8, local_radius=5)
+    path = tmp_path / "etc_config.json"
+    path.write_text(own.to_json_string(), encoding="utf-8")
+    encoded = base64.b64encode(CONFIG.to_json_string().encode()).decode()
+    source = {"source_file": source_file} if is_file else {"source_base64": encoded}
+    assert input_utils.get_model_config(str(tmp_path), **source) == own
+    assert path.read_text(encoding="utf-8") == own.to_json_string()
+
+
+def test_where_there_is_no_config_at_all_the_sources_are_named(tmp_path):
+    with pytest.raises(ValueError, match="no '.*etc_config.json': give `source_file` or `source_b"):
+        input_utils.get_model_config(str(tmp_path))
 
 
 def test_two_sources_are_refused(tmp_path, source_file):

@@ -51,7 +51,7 @@ def expected_masks(arguments, long_paragraphs, global_paragraphs):
 
     def hardened(is_hard, ignored, index_of):
         def allowed(t, g):
-            is_exempt = ignored is not None and ignored[index_of(t, g)]
+            is_exempt = ignored is not None and not is_flat and ignored[index_of(t, g)]
             is_open = not is_hard or is_exempt or is_linked(arguments, t, g)
             return both_real_or_both_padding(t, g) and is_open
 
@@ -88,7 +88,7 @@ def expected_labels(arguments, long_paragraphs, global_paragraphs):
         return 2 * distance + 3 if is_other and not arguments["flat_sequence"] else position(a, b)
 
     def l2g(t, g):
-        is_mention = mentions is not None and mentions[t] == g
+        is_mention = mentions is not None and mentions[t] == g and not arguments["flat_sequence"]
         return 2 * distance + (2 if is_mention or is_linked(arguments, t, g) else 1)
 
     l2g_labels = twin.pairs(num_long, num_global, l2g)
@@ -134,6 +134,31 @@ def test_side_inputs_equal_the_twin(arguments):
         else:
             assert actual.dtype == tf.int32, name
             np.testing.assert_array_equal(actual, value[np.newaxis], err_msg=name)
+
+
+def test_a_flat_sequence_follows_its_sentences_alone():
+    arguments = {
+        "long_paragraph_breakpoints": [[0, 1, 0, 1]],
+        "long_paragraph_ids": [[0, 0, 2, 2]],
+        "long_sentence_ids": [[1, 1, 3, 3]],
+        "global_paragraph_breakpoints": [[0, 1, 0, 1]],
+        "local_radius": 2,
+        "relative_pos_max_distance": 1,
+        "use_hard_g2l_mask": True,
+        "use_hard_l2g_mask": True,
+        "flat_sequence": True,
+    }
+    make = multihop_utils.make_global_local_transformer_side_inputs
+    alone = make(**arguments).to_dict()
+    np.testing.assert_array_equal(alone["l2g_att_mask"][0, 0], [0, 1, 0, 0])
+    with_others = make(
+        **arguments,
+        ignore_hard_g2l_mask=[[1, 0, 0, 0]],
+        ignore_hard_l2g_mask=[[0, 1, 0, 0]],
+        l2g_linked_ids=[[-1, 2, -1, -1]],
+    ).to_dict()
+    for name, value in alone.items():
+        np.testing.assert_array_equal(with_others[name], value, err_msg=name)
 
 
 def test_features_do_not_share_their_lists():

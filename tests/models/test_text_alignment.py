@@ -1,5 +1,7 @@
 """Where strings lie in tokenized texts."""
 
+import pathlib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,3 +72,56 @@ def test_an_answer_whose_pieces_differ_gets_its_whole_words(tokenizer):
 def test_a_string_without_tokens_has_no_span(tokenizer):
     text = text_alignment.get_wordpiece_tokenized_text("tea \u200b and", tokenizer)
     assert text_alignment.find_answer_spans(text, "\u200b", tokenizer) == []
+
+
+FINDERS = [text_alignment.find_char_spans, text_alignment.find_word_spans]
+SMALL_REFERENCE = pathlib.Path(__file__).resolve().parents[1] / "reference" / "small"
+align = text_alignment.get_sentencepiece_tokenized_text
+
+
+@pytest.fixture(scope="module")
+def split_tokenizer():
+    model = str(SMALL_REFERENCE / "vocab" / "gpt2_sentencepiece.model")
+    return tokenization.FullTokenizer(None, spm_model_file=model, split_punctuation=True)
+
+
+class TestSplitSentencePieces:
+    """Pieces of words that were split at punctuation, in the text as it was."""
+
+    def test_marks_stand_where_they_stood(self, split_tokenizer):
+        text = align(" It's  in the U.S. (1990).", split_tokenizer)
+        assert text.tokens[:8] == ["▁It", "▁'", "▁s", "▁in", "▁the", "▁U", "▁.", "▁S"]
+        assert text.tokens == split_tokenizer.tokenize(" It's  in the U.S. (1990).")
+        assert text.text == "It's in the U.S. (1990)."
+        assert text.chars_to_tokens[:16] == [0, 0, 1, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 6, 7, 8]
+
+    @pytest.mark.parametrize(
+        ("answer", "pieces"),
+        [
+            ("U.S.", "▁U ▁. ▁S ▁."),
+            ("It's", "▁It ▁' ▁s"),
+            ("(1990)", "▁( ▁19 90 ▁)"),
+            ("U", "▁U"),
+            ("1990", "▁19 90"),
+        ],
+    )
+    @pytest.mark.parametrize("find", FINDERS)
+    def test_answers_with_marks_are_found(self, split_tokenizer, answer, pieces, find):
+        text = align("It's in the U.S. (1990).", split_tokenizer)
+        ((first, last),) = text_alignment.find_answer_spans(text, answer, split_tokenizer, find)
+        assert text.tokens[first : last + 1] == pieces.split()
+
+    @settings(derandomize=True, deadline=None, max_examples=200)
+    @given(
+        st.lists(st.sampled_from(["Ab", "a.b.", "1,000", "(x)", "it's", "é", "“q”"]), min_size=1),
+        st.sampled_from([" ", "  ", "\n"]),
+    )
+    def test_every_piece_is_where_its_letters_are(self, split_tokenizer, words, space):
+        text = align(space.join(words), split_tokenizer)
+        assert text.text == " ".join(words)
+        assert text.tokens == split_tokenizer.tokenize(" ".join(words))
+        letters = [""] * len(text.tokens)
+        for char, token in zip(text.text, text.chars_to_tokens, strict=True):
+            letters[token] += char.strip()
+        assert letters == [token.replace("▁", "") for token in text.tokens]
+        assert text.chars_to_tokens == sorted(text.chars_to_tokens)

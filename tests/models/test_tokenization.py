@@ -19,6 +19,11 @@ words = st.text(alphabet="abfun", min_size=1, max_size=12)
 texts = st.text(alphabet=st.sampled_from("aAbBfF éÉ,.-$\t\n\r\x00\x1c\x85\u200b\u202f\u3000東ｆΣβ"))
 
 
+SMALL_REFERENCE = pathlib.Path(__file__).resolve().parents[1] / "reference" / "small"
+SENTENCEPIECE_MODEL = str(SMALL_REFERENCE / "vocab" / "gpt2_sentencepiece.model")
+marked_texts = st.text(alphabet="ab 1,.'(\"-é日\u3000\u00a0\u2028\u200b\t\x00“")
+
+
 def slow_basic_tokenize(text, do_lower_case):
     """The definition, character by character over the whole text."""
     cleaned = ""
@@ -162,3 +167,48 @@ def test_importing_the_tokenizers_does_not_import_tensorflow():
     program = "import sys, etcmodel.models.tokenization; sys.exit('tensorflow' in sys.modules)"
     root = pathlib.Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", program], cwd=root, check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def split_tokenizer():
+    return tokenization.FullTokenizer(
+        None, spm_model_file=SENTENCEPIECE_MODEL, split_punctuation=True
+    )
+
+
+class TestSplitPunctuation:
+    """Text for a SentencePiece model that was trained on words split by `BasicTokenizer`."""
+
+    def test_every_mark_is_a_word_of_its_own_case(self, split_tokenizer):
+        assert split_tokenizer.tokenize("The end.") == ["▁The", "▁e", "nd", "▁."]
+        plain = tokenization.FullTokenizer(None, spm_model_file=SENTENCEPIECE_MODEL)
+        assert plain.tokenize("The end.") == ["▁The", "▁e", "nd", "."]
+        assert plain.tokenize("The end .") == split_tokenizer.tokenize("The end.")
+
+    @settings(derandomize=True, deadline=None, max_examples=200)
+    @given(marked_texts)
+    def test_the_pieces_are_those_of_the_split_text(self, split_tokenizer, text):
+        words = tokenization.BasicTokenizer(do_lower_case=False).tokenize(text)
+        expected = tokenization.encode_pieces(split_tokenizer.sp_model, " ".join(words))
+        assert split_tokenizer.tokenize(text) == expected
+        assert split_tokenizer.tokenize(text) == expected  # Now from the cache.
+
+    @settings(derandomize=True, deadline=None, max_examples=200)
+    @given(marked_texts)
+    def test_the_tokens_of_words_are_those_of_the_text(self, text):
+        basic = tokenization.BasicTokenizer(do_lower_case=False)
+        words = basic.tokenize_words(text)
+        assert [token for word in words for token in word] == basic.tokenize(text)
+        visible = text.replace("\u200b", "").replace("\x00", "")
+        assert ["".join(word) for word in words] == visible.split()
+
+    def test_it_is_a_choice_for_sentence_pieces(self, vocab_file):
+        with pytest.raises(
+            ValueError, match=r"is for SentencePiece.*Leave it out for '.*vocab.txt"
+        ):
+            tokenization.FullTokenizer(vocab_file, split_punctuation=True)
+
+    def test_the_vocabulary_stays_the_same(self, split_tokenizer):
+        plain = tokenization.FullTokenizer(None, spm_model_file=SENTENCEPIECE_MODEL)
+        assert split_tokenizer.source_sha256() == plain.source_sha256()
+        assert split_tokenizer.vocab == plain.vocab

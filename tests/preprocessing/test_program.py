@@ -96,6 +96,20 @@ def test_the_settings_name_the_tokenizer_that_is_used(files):
     assert settings["vocab_sha256"] == hashlib.sha256(SENTENCEPIECE_MODEL.read_bytes()).hexdigest()
 
 
+def test_splitting_at_punctuation_reaches_the_converter_and_the_settings(files):
+    options = {**files, "spm_model_file": str(SENTENCEPIECE_MODEL)}
+    plain = program.make_job(Options(**options), ConverterFactory, read)
+    split = program.make_job(Options(**options, split_punctuation=True), ConverterFactory, read)
+    assert split.make_converter()({"text": "a."}) == plain.make_converter()({"text": "a ."})
+    assert split.make_converter()({"text": "a."}) != plain.make_converter()({"text": "a."})
+    assert split.settings == {**plain.settings, "split_punctuation": True}
+
+
+def test_splitting_word_pieces_at_punctuation_is_no_choice(files):
+    with pytest.raises(ValueError, match="`split_punctuation` is for SentencePiece models"):
+        program.make_job(Options(**files, split_punctuation=True), ConverterFactory, read)
+
+
 def test_the_converter_makes_any_number_of_records(files):
     job = program.make_job(Options(**files), ConverterFactory, read)
     converted = [job.make_converter()(raw) for raw in job.read(job.input_pattern)]

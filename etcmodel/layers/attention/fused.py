@@ -4,10 +4,11 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import helpers
+from etcmodel.layers import base, helpers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention, QkvRelativeLocalAttention
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
 from etcmodel.ops import argument_checks
+from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["SIDE_INPUT_AXES", "WINDOW", "FusedGlobalLocalAttention"]
 
@@ -30,7 +31,7 @@ _AXES = {
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class FusedGlobalLocalAttention(tf_keras.layers.Layer):
+class FusedGlobalLocalAttention(base.Layer):
     """The four attention pieces l2l, l2g, g2g, g2l, in one softmax per query.
 
     Long tokens attend to the long tokens within `local_radius` and to all global tokens; global
@@ -64,15 +65,16 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g_relative_att_ids: likewise.
         l2g_relative_att_ids: likewise.
         g2l_relative_att_ids: likewise.
-        structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels: faster,
-            and in memory that does not grow with the number of pairs. Or None.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         training: bool.
+        structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels: faster,
+            and in memory that does not grow with the number of pairs. Or None.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if sizes do not allow what is to be shared, or are no multiple of the heads; if
-            a structure is given together with masks or labels, or shapes do not fit.
+        ValueError: if a number is out of range or shapes do not fit; if sizes do not allow what is
+            to be shared, or are no multiple of the heads; if a structure is given together with
+            masks or labels, or labels of only one of the two pieces that share a softmax.
     """
 
     def __init__(
@@ -94,6 +96,9 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        helpers.check_at_least_1(
+            long_hidden_size=long_hidden_size, global_hidden_size=global_hidden_size
+        )
         self.long_hidden_size = long_hidden_size
         self.global_hidden_size = global_hidden_size
         self.num_heads = num_heads
@@ -234,10 +239,11 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         g2g_relative_att_ids=None,
         l2g_relative_att_ids=None,
         g2l_relative_att_ids=None,
-        structure=None,
         att_implementation="auto",
         training=None,
+        structure=None,
     ):
+        structure = GlobalLocalStructure.of(structure)
         inputs = {
             "long_input": long_input,
             "global_input": global_input,
@@ -300,6 +306,10 @@ class FusedGlobalLocalAttention(tf_keras.layers.Layer):
         }
         sizes = argument_checks.check_shapes(inputs, _AXES, sizes)
         if structure is None:
+            if (inputs["l2l_relative_att_ids"] is None) != (inputs["l2g_relative_att_ids"] is None):
+                argument_checks.fail(
+                    "Give both `l2l_relative_att_ids` and `l2g_relative_att_ids`, or neither."
+                )
             return
         if any(inputs[name] is not None for name in SIDE_INPUT_AXES):
             raise ValueError("Give `structure`, or masks and relative labels, not both.")

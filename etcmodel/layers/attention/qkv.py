@@ -3,14 +3,14 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import helpers
+from etcmodel.layers import base, helpers
 from etcmodel.ops import argument_checks
 from etcmodel.ops import attention as attention_ops
 
 __all__ = ["QkvRelativeAttention", "QkvRelativeLocalAttention"]
 
-# Standard deviation of fresh label embeddings: they are added to keys, not to hidden states.
-RELATIVE_INITIALIZER_RANGE = 0.5
+# Of label embeddings, which are added to keys, not to hidden states.
+RELATIVE_INITIALIZER = tf_keras.initializers.TruncatedNormal(stddev=0.5)
 
 _WINDOW = "2*local_radius+1"
 _FULL_AXES = {
@@ -34,13 +34,13 @@ _LOCAL_AXES = {
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class QkvRelativeAttention(tf_keras.layers.Layer):
+class QkvRelativeAttention(base.Layer):
     """Scaled dot-product attention with relative labels (paper, section 3.1).
 
     Args:
         relative_vocab_size: int or None. Number of labels; None for no labels.
         att_dropout_prob: float. Dropout of attention probabilities.
-        initializer: initializer of the label embeddings; by default truncated normal, 0.5.
+        initializer: initializer of the label embeddings; None for the default.
         use_one_hot_lookup: bool. Looks labels up by matrix products.
         name: name of the layer.
     Call args:
@@ -53,33 +53,36 @@ class QkvRelativeAttention(tf_keras.layers.Layer):
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if labels are given without `relative_vocab_size`, or shapes do not fit.
+        ValueError: if labels are given without `relative_vocab_size`, a number is out of range, or
+            shapes do not fit.
     """
 
     def __init__(
         self,
         relative_vocab_size=None,
         att_dropout_prob=0.0,
-        initializer=None,
+        initializer=RELATIVE_INITIALIZER,
         use_one_hot_lookup=False,
         name="qkv_relative_attention",
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        if relative_vocab_size is not None:
+            helpers.check_at_least_1(relative_vocab_size=relative_vocab_size)
+        helpers.check_rates(att_dropout_prob=att_dropout_prob)
         self.relative_vocab_size = relative_vocab_size
         self.att_dropout_prob = att_dropout_prob
-        self.initializer = tf_keras.initializers.get(initializer)
+        self.initializer = tf_keras.initializers.get(initializer) or RELATIVE_INITIALIZER
         self.use_one_hot_lookup = use_one_hot_lookup
         self.relative_emb_table = self.relative_bias_table = None
 
     def build(self, queries_shape):
         if self.relative_vocab_size is not None:
             num_heads, size_per_head = queries_shape[-2:]
-            initializer = helpers.fresh(self.initializer)
             self.relative_emb_table = self.add_weight(
                 name="relative_emb_table",
                 shape=(self.relative_vocab_size, num_heads, size_per_head),
-                initializer=initializer or helpers.default_initializer(RELATIVE_INITIALIZER_RANGE),
+                initializer=helpers.fresh(self.initializer),
             )
             self.relative_bias_table = self.add_weight(
                 name="relative_bias_table",
@@ -153,7 +156,7 @@ class QkvRelativeAttention(tf_keras.layers.Layer):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class QkvRelativeLocalAttention(tf_keras.layers.Layer):
+class QkvRelativeLocalAttention(base.Layer):
     """Sliding-window attention with side keys and relative labels (paper, section 3.2).
 
     Each token attends to the tokens within `local_radius` and to all side keys, in one softmax.
@@ -162,7 +165,7 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
         local_radius: int, at least 1. Tokens visible on each side.
         relative_vocab_size: int or None. Number of labels; None for no labels.
         att_dropout_prob: float. Dropout of attention probabilities.
-        initializer: initializer of the label embeddings; by default truncated normal, 0.5.
+        initializer: initializer of the label embeddings; None for the default.
         use_one_hot_lookup: bool. Looks labels up by matrix products.
         name: name of the layer.
     Call args:
@@ -180,8 +183,9 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if `local_radius` is below 1, only one of side keys and values is given, shapes
-            do not fit, or `att_implementation` is unknown.
+        ValueError: if `local_radius` is below 1, shapes do not fit, only one of side keys and
+            values is given, a mask or labels of side keys without side keys, labels of only one
+            kind of keys, or `att_implementation` is unknown.
     """
 
     def __init__(
@@ -189,14 +193,13 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
         local_radius,
         relative_vocab_size=None,
         att_dropout_prob=0.0,
-        initializer=None,
+        initializer=RELATIVE_INITIALIZER,
         use_one_hot_lookup=False,
         name="qkv_relative_local_att",
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        if local_radius < 1:
-            raise ValueError(f"`local_radius` must be at least 1. Received: {local_radius=}")
+        helpers.check_at_least_1(local_radius=local_radius)
         self.local_radius = local_radius
         self.qkv_relative_attention = QkvRelativeAttention(
             relative_vocab_size=relative_vocab_size,
@@ -237,25 +240,40 @@ class QkvRelativeLocalAttention(tf_keras.layers.Layer):
         }
         argument_checks.check_shapes(inputs, _LOCAL_AXES, {_WINDOW: 2 * self.local_radius + 1})
         side = None
-        if (side_keys is None) != (side_values is None):
-            raise ValueError("Give both `side_keys` and `side_values`, or neither.")
+        self._check_side(
+            relative_att_ids, side_keys, side_values, side_att_mask, side_relative_att_ids
+        )
         if side_keys is not None:
             side = attention_ops.SideKeys(
                 *helpers.cast_all(self, side_keys, side_values),
                 side_att_mask,
                 side_relative_att_ids,
             )
-        has_labels = relative_att_ids is not None or side_relative_att_ids is not None
         return attention_ops.local_attend(
             *helpers.cast_all(self, queries, keys, values),
             local_radius=self.local_radius,
             att_mask=att_mask,
             att_ids=relative_att_ids,
             side=side,
-            labels=self.qkv_relative_attention.labels(has_labels),
+            labels=self.qkv_relative_attention.labels(relative_att_ids is not None),
             dropout_rate=self.qkv_relative_attention.dropout_rate(training),
             implementation=att_implementation,
         )
+
+    @staticmethod
+    def _check_side(relative_att_ids, side_keys, side_values, side_att_mask, side_relative_att_ids):
+        if (side_keys is None) != (side_values is None):
+            raise ValueError("Give both `side_keys` and `side_values`, or neither.")
+        if side_keys is None:
+            sides = {"side_att_mask": side_att_mask, "side_relative_att_ids": side_relative_att_ids}
+            for name, given in sides.items():
+                if given is not None:
+                    raise ValueError(f"`{name}` needs `side_keys` and `side_values`.")
+        elif (relative_att_ids is None) != (side_relative_att_ids is None):
+            raise ValueError(
+                "With side keys, give both `relative_att_ids` and `side_relative_att_ids`, or "
+                "neither: both kinds of keys share one softmax."
+            )
 
     def attend_by_structure(
         self, queries, own, other, structure, att_implementation="auto", training=None

@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import helpers
+from etcmodel.layers import base, helpers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention
 from etcmodel.ops import argument_checks
 
@@ -19,7 +19,7 @@ _AXES = {
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class ProjectAttentionHeads(tf_keras.layers.Layer):
+class ProjectAttentionHeads(base.Layer):
     """Projects the last axis to attention heads.
 
     Args:
@@ -32,6 +32,8 @@ class ProjectAttentionHeads(tf_keras.layers.Layer):
         inputs: float [..., input_size].
     Returns:
         float [..., num_heads, size_per_head].
+    Raises:
+        ValueError: if a size is below 1.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class ProjectAttentionHeads(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        helpers.check_at_least_1(num_heads=num_heads, size_per_head=size_per_head)
         self.num_heads = num_heads
         self.size_per_head = size_per_head
         self.use_bias = use_bias
@@ -75,7 +78,7 @@ class ProjectAttentionHeads(tf_keras.layers.Layer):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class RelativeAttention(tf_keras.layers.Layer):
+class RelativeAttention(base.Layer):
     """Multi-head attention with relative labels, projections included.
 
     Args:
@@ -102,7 +105,8 @@ class RelativeAttention(tf_keras.layers.Layer):
     Returns:
         float [batch, from_len, hidden_size].
     Raises:
-        ValueError: if a size is not a multiple of `num_heads`, or shapes do not fit.
+        ValueError: if a size is not a multiple of `num_heads` or below 1, a given layer is no
+            Keras 2 layer, or shapes do not fit.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class RelativeAttention(tf_keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
+        helpers.check_at_least_1(hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.num_heads = num_heads
         self.total_key_size = total_key_size or hidden_size
@@ -134,6 +139,11 @@ class RelativeAttention(tf_keras.layers.Layer):
         self.att_dropout_prob = att_dropout_prob
         self.initializer = tf_keras.initializers.get(initializer)
         self.use_one_hot_lookup = use_one_hot_lookup
+        given = (query_projection, key_projection, value_projection)
+        given += (qkv_relative_attention, output_projection)
+        for argument, layer in zip(_PROJECTION_ARGUMENTS, given, strict=True):
+            if layer is not None:
+                base.check_part(argument, layer)
         key_size, value_size = self.total_key_size, self.total_value_size
         self.query_projection = query_projection or self._project("query_projection", key_size)
         self.key_projection = key_projection or self._project("key_projection", key_size)
@@ -225,7 +235,8 @@ _PROJECTION_ARGUMENTS = (
 
 
 def check_multiple(num_heads, **sizes):
-    """Raises ValueError if a size is not a multiple of the number of heads."""
+    """Raises ValueError if a size is not a multiple of the number of heads, or either below 1."""
+    helpers.check_at_least_1(num_heads=num_heads, **sizes)
     for name, size in sizes.items():
         if size % num_heads:
             raise ValueError(

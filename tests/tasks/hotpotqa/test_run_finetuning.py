@@ -264,7 +264,7 @@ class TestBadInput:
 
     def test_token_ids_outside_the_vocabulary(self, capsys, generated, tmp_path):
         path = self.changed_config(generated, tmp_path, vocab_size=110)
-        message = "outside the vocabulary of the model, which has 110"
+        message = "allowed are 0 to 109 (the ids of the model's vocabulary)"
         self.fails(capsys, generated, message, etc_config_file=path)
 
     def test_directory_of_another_run(self, capsys, trained):

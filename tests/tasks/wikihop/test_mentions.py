@@ -1,5 +1,7 @@
 """Where candidates are found in a sentence, and which of several wins."""
 
+import pathlib
+
 import hypothesis
 import pytest
 from hypothesis import strategies
@@ -7,6 +9,9 @@ from hypothesis import strategies
 from etcmodel.models import tokenization
 from etcmodel.tasks.wikihop import mentions
 from tests.tasks.wikihop import tokenizers
+
+SMALL_REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
+SENTENCEPIECE_MODEL = str(SMALL_REFERENCE / "vocab" / "gpt2_sentencepiece.model")
 
 
 @pytest.fixture(scope="module", params=["wordpiece", "sentence_pieces"])
@@ -53,6 +58,16 @@ class TestLongestMention:
     def test_nothing_is_found_in_nothing(self, tokenizer):
         assert found("", ["avaria"], tokenizer) == []
         assert found("avaria", [""], tokenizer) == []
+
+
+def test_candidates_with_marks_are_found_in_text_that_is_split_at_them():
+    tokenizer = tokenization.FullTokenizer(
+        None, spm_model_file=SENTENCEPIECE_MODEL, split_punctuation=True
+    )
+    text = "It's in the U.S. (St. John's), not the U.S.A., or John"
+    mentioned = found(text, ["u.s.", "st. john's", "john"], tokenizer)
+    expected = [(0, "U.S."), (1, "St.John's"), (0, "U.S."), (2, "John")]
+    assert [(number, spelled.replace(" ", "")) for number, spelled in mentioned] == expected
 
 
 class TestReleaseCompatible:

@@ -1,0 +1,180 @@
+"""Whether a checkpoint has all that an encoder needs: what it may lack, and what not."""
+
+import re
+
+import tensorflow as tf
+
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.models import modeling
+
+__all__ = [
+    "LABEL_TABLE",
+    "check_config",
+    "check_layers",
+    "check_restored",
+    "encoder_shapes",
+    "may_be_missing",
+    "missing_layers",
+]
+
+LABEL_TABLE = re.compile(r"(?:.*/)?relative_(?:emb|bias)_table")
+_GLOBAL_NORM = re.compile(
+    r"(?:.*/)?(?:global_emb_layer_norm|fused_att_layer_\d+/layer_norm_1"
+    r"|global_feed_forward_layer_\d+/layer_norm)/\w+"
+)
+_NUMBERED = re.compile(r"((?:.*/)?(?:fused_att|\w*feed_forward)_layer_(\d+))(?:/.*)?")
+_MAX_NAMED = 4
+
+
+def may_be_missing(name):
+    """Whether an encoder can do without a weight of a checkpoint, for those lifted from elsewhere.
+
+    These are the tables of relative labels and the global side's layer normalization.
+    """
+    return bool(LABEL_TABLE.fullmatch(name) or _GLOBAL_NORM.fullmatch(name))
+
+
+def missing_layers(names, found):
+    """The layers of which a checkpoint has nothing.
+
+    Args:
+        names: iterable of str. An encoder's variables, in the release's names.
+        found: container of those that the checkpoint has.
+    Returns:
+        list of str: paths of layers; of a transformer layer that is missing as a whole, its own.
+    """
+    members = {}
+    for name in names:
+        if not may_be_missing(name):
+            members.setdefault(name.rpartition("/")[0], []).append(name)
+    is_lost = {path: not any(x in found for x in inside) for path, inside in members.items()}
+    is_whole = {}
+    for path, lost in is_lost.items():
+        is_whole[_numbered(path)] = is_whole.get(_numbered(path), True) and lost
+    lost = [path for path in members if is_lost[path]]
+    return list(dict.fromkeys(_numbered(x) if is_whole[_numbered(x)] else x for x in lost))
+
+
+def _numbered(path):
+    """The path of the transformer layer that a layer is a part of, or the layer's own."""
+    match = _NUMBERED.fullmatch(path)
+    return match.group(1) if match else path
+
+
+def _num_layers(names):
+    numbers = (_NUMBERED.fullmatch(name) for name in names)
+    return 1 + max((int(match.group(2)) for match in numbers if match), default=-1)
+
+
+def check_layers(source, model, found, expendable=None):
+    """Checks that a checkpoint has something of each layer of the model's encoder, if it has one.
+
+    Args:
+        source: `Source`.
+        model: a built `EtcModel`, or a model that may hold one.
+        found: container of the names of the model's variables that the checkpoint has.
+        expendable: pattern of further variables that may be missing, or None.
+    Raises:
+        ValueError: naming the layers, if there is nothing of them.
+    """
+    names = names_lib.encoder_variables(model)
+    if expendable is not None:
+        names = [name for name in names if not expendable.fullmatch(name)]
+    if lost := missing_layers(names, found):
+        there, needed = _num_layers(found), _num_layers(names)
+        number = f" It has {there} transformer layers, the model {needed}." * (there != needed)
+        raise ValueError(
+            f"{source.path!r} has no weights for {_listed(lost)}.{number} Give the config that "
+            "belongs to the checkpoint."
+        )
+
+
+def _listed(names):
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more layers" if more > 0 else "")
+
+
+def encoder_shapes(config):
+    """The shapes of an `EtcModel`'s variables by the release's names; nothing is allocated.
+
+    Args:
+        config: `EtcConfig`.
+    """
+    with tf.Graph().as_default():
+        model = modeling.EtcModel(config)
+        with tf.name_scope(model.name):
+            model.build(None)
+        variables = names_lib.release_names(model)
+        return {name: tuple(variable.shape) for name, variable in variables.items()}
+
+
+def check_config(source, config):
+    """Checks that a checkpoint of ETC is one of a config, weight by weight.
+
+    Args:
+        source: `Source`. May hold more than the encoder.
+        config: `EtcConfig`.
+    Returns:
+        tuple of str: the weights of the encoder that the checkpoint lacks and may lack.
+    Raises:
+        ValueError: naming the weights, and both shapes, if one has another shape, is missing, or
+            has no place in the encoder.
+    """
+    by_config = encoder_shapes(config)
+    # What lies below another array is that one's, such as an optimizer's slots.
+    stray = [
+        name
+        for name in source.shapes
+        if names_lib.is_in_encoder(name)
+        and name not in by_config
+        and name.rpartition("/")[0] not in source.shapes
+    ]
+    wrong = [
+        f"{name}: {_shape(by_config, name)} by the config, {_shape(source.shapes, name)} in the "
+        "checkpoint"
+        for name in (*by_config, *stray)
+        if _shape(by_config, name) != _shape(source.shapes, name)
+        and (name in source.shapes or not may_be_missing(name))
+    ]
+    if wrong:
+        raise ValueError(f"{source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
+    return tuple(name for name in by_config if name not in source.shapes)
+
+
+def _shape(shapes, name):
+    return str(list(shapes[name])) if name in shapes else "not there"
+
+
+def check_restored(status, model, path):
+    """Checks what `tf.train.Checkpoint.restore` returned; label tables without use may be missing.
+
+    Models without relative positions once had no tables for labels of a caller's own; their
+    checkpoints are as good as new ones.
+
+    Args:
+        status: of restoring a checkpoint of `model` and possibly more.
+        model: built model.
+        path: str. Path prefix of the checkpoint.
+    Raises:
+        ValueError: naming the weights, if the checkpoint lacks others.
+        AssertionError: if it lacks something else.
+    """
+    try:
+        status.assert_existing_objects_matched()
+    except AssertionError:
+        matched = tf.train.CheckpointView(path).match(tf.train.Checkpoint(model=model))
+        found = {id(variable) for variable in matched.values()}
+        variables = names_lib.release_names(model)
+        missing = [name for name, variable in variables.items() if id(variable) not in found]
+        needed = [name for name in missing if not _is_without_use(name, model)]
+        if needed:
+            raise ValueError(
+                f"{path!r} lacks weights of the model: {_listed(needed)}. It is of another model."
+            ) from None
+        if not missing:
+            raise
+
+
+def _is_without_use(name, model):
+    is_table = LABEL_TABLE.fullmatch(name) and names_lib.encoder_variables(model)
+    return is_table and not names_lib.encoder_of(model).config.relative_pos_max_distance
