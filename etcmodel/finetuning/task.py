@@ -121,12 +121,14 @@ class FinetuningTask(training.Task):
             ValueError: naming the file, if that of the configuration or of the evaluation's records
                 is another one.
         """
+        run = trained_run.TrainedRun.find(output_dir)
+        if run is None:
+            return
         if self.config.has_vocabulary():
             found = {self.tokenizer.source_file: self.tokenizer.source_sha256()}
         else:
             found = records.vocabularies(self.config.eval_pattern)
-        if run := trained_run.TrainedRun.find(output_dir):
-            run.check_vocabularies(found)
+        run.check_vocabularies(found)
 
     def run_config(self):
         known = set(records.vocabularies(self.config.train_pattern).values())
