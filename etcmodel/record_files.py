@@ -1,8 +1,9 @@
 """Which TFRecord files a pattern means; sets of shards are taken whole.
 
-A shard's name ends in `-00003-of-00100`, with or without `.tfrecord`; the files that differ in the
-first number only are one set. A pattern with wildcards must match all of a set or nothing of it:
-what is missing was lost, or never finished. To read a part on purpose, name its files.
+A shard's name ends in `-00003-of-00100`, with or without an ending such as `.tfrecord`; the files
+that differ in the first number only are one set. A pattern with wildcards must match all of a set
+or nothing of it: what is missing was lost, or never finished. To read a part on purpose, name its
+files.
 """
 
 import collections
@@ -22,9 +23,10 @@ __all__ = [
     "written_shards",
 ]
 
-_SHARD = re.compile(r"(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<total>\d{5})(?P<suffix>\.tfrecord)?")
+_SHARD = re.compile(r"(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<total>\d{5})(?P<suffix>[^\d/][^/]*)?")
 _ANY_SHARD = "-?????-of-?????"
 _SUFFIX = ".tfrecord"
+_OUR_SUFFIXES = ("", _SUFFIX)
 # Settings, statistics, readable examples and unfinished files, which lie beside the records.
 _NO_RECORDS = re.compile(r"\.(json|jsonl|txt|tmp)$|\.unfinished-[^/]*$")
 _OTHER_ENDINGS = {
@@ -32,6 +34,7 @@ _OTHER_ENDINGS = {
     "-*": _SUFFIX + _ANY_SHARD,
     f"-*{_SUFFIX}": _SUFFIX + _ANY_SHARD,
 }
+_MANIFEST = ("records_per_shard", "bytes_per_shard")
 _MAX_NAMED = 5
 _STATS_AT_ONCE = 16  # Of remote files each takes long.
 
@@ -46,7 +49,7 @@ def shard_names(prefix, num_shards):
 def written_shards(prefix):
     """Paths of the shards of that prefix that are there, of any number of shards."""
     suffix = _set_of(shard_names(prefix, 1)[0]).suffix
-    return tf.io.gfile.glob(glob.escape(prefix) + _ANY_SHARD + suffix)
+    return list(filter(_set_of, tf.io.gfile.glob(glob.escape(prefix) + _ANY_SHARD + suffix)))
 
 
 def read_settings(files):
@@ -58,18 +61,22 @@ def read_settings(files):
     found = {}
     for name in sorted({_settings_file(shard) for shard in map(_set_of, files) if shard}):
         if tf.io.gfile.exists(name):
-            with tf.io.gfile.GFile(name) as file:
-                found[name] = _json_object(file.read(), name)
+            with tf.io.gfile.GFile(name, "rb") as file:
+                found[name] = _checked_settings(file.read(), name)
     return found
 
 
-def _json_object(text, name):
+def _checked_settings(content, name):
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
+        value = json.loads(content)
+    except ValueError as error:
         raise ValueError(f"{name}: malformed JSON: {error}. Preprocess again.") from error
     if not isinstance(value, dict):
         raise ValueError(f"{name}: expected a JSON object. Preprocess again.")
+    for entry in _MANIFEST:
+        numbers = value.get(entry) or []
+        if not (isinstance(numbers, list) and all(type(number) is int for number in numbers)):
+            raise ValueError(f"{name}: `{entry}` must be a list of integers. Preprocess again.")
     return value
 
 
@@ -102,7 +109,7 @@ def _manifest(files, name):
     settings = read_settings(files)
     found = {}
     for file in files:
-        if shards := _set_of(file):
+        if (shards := _set_of(file)) and shards.suffix in _OUR_SUFFIXES:
             entries = settings.get(_settings_file(shards), {}).get(name) or []
             number = int(_SHARD.fullmatch(file)["number"])
             if number < shards.total == len(entries):  # Else the settings are of another set.
@@ -173,7 +180,8 @@ def _candidates(pattern):
 def _holds_records(path):
     if _NO_RECORDS.search(path):
         return False
-    return bool(_set_of(path)) or not tf.io.gfile.isdir(path)
+    shards = _set_of(path)
+    return bool(shards and shards.suffix in _OUR_SUFFIXES) or not tf.io.gfile.isdir(path)
 
 
 def _set_of(path):

@@ -120,6 +120,31 @@ def test_a_set_with_and_without_suffix_is_not_read_twice(folder):
         found(place, "train-*")
 
 
+@pytest.mark.parametrize("suffix", [".tfrecord", ""])
+@pytest.mark.parametrize("ending", [".bak", "~", ".crc", ".gz"])
+def test_copies_beside_the_shards_are_not_read_as_further_records(folder, suffix, ending):
+    names = shards("train", 2, suffix)
+    place = folder(*names, *(f"{name}{ending}" for name in names))
+    with pytest.raises(ValueError, match="two sets of the same name.*give the pattern of one"):
+        found(place, "train-*")
+    assert found(place, f"train-*-of-00002{suffix}") == names
+    assert found(place, "train") == names
+
+
+def test_sets_with_other_endings_are_taken_whole_too(folder):
+    names = shards("train", 3, ".tfrecords")
+    place = folder(*names[:2])
+    with pytest.raises(ValueError, match=f"2 of 3 shards. Missing: {place}/{names[2]}"):
+        found(place, "train-*")
+    assert found(folder(*names), "train-*") == names
+
+
+def test_only_shards_are_those_of_a_run(folder):
+    place = folder(*shards("a", 2), "a-early-of-later.tfrecord")
+    written = record_files.written_shards(f"{place}/a")
+    assert sorted(written) == [f"{place}/{name}" for name in shards("a", 2)]
+
+
 def test_each_of_several_patterns_must_match(folder):
     place = folder("a.tfrecord")
     with pytest.raises(ValueError, match="No file matches '.*/b'"):
@@ -179,8 +204,19 @@ def test_settings_that_do_not_tell_are_not_asked(written, tmp_path, settings):
     record_files.check_sizes(names)
 
 
-def test_damaged_settings_are_named(written, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"records', "malformed JSON"),
+        (b"\xff\xfe{", "malformed JSON"),
+        (b"[]", "expected a JSON object"),
+        (b'{"records_per_shard": 5}', "`records_per_shard` must be a list of integers"),
+        (b'{"bytes_per_shard": [3, "5"]}', "`bytes_per_shard` must be a list of integers"),
+    ],
+)
+def test_damaged_settings_are_named(written, tmp_path, content, message):
     names = written()
-    (tmp_path / "train.config.json").write_text('{"records')
-    with pytest.raises(ValueError, match=r"train\.config\.json: malformed JSON"):
-        record_files.known_num_records(names)
+    (tmp_path / "train.config.json").write_bytes(content)
+    for function in (record_files.known_num_records, record_files.check_sizes):
+        with pytest.raises(ValueError, match=rf"train\.config\.json: {message}"):
+            function(names)
