@@ -2,8 +2,9 @@
 
 They are written beside their place under a temporary name. What a killed process leaves there is
 removed by the next one that writes to the same place: a live process holds a lock on its temporary
-file or folder, which the system takes back when it ends. Remote files (`gs://…`) have no locks:
-what is left of them stays. No TensorFlow is needed for local files.
+file or folder, which the system takes back when it ends. Where there are no locks, as on remote
+(`gs://…`) and some network file systems, what was left stays. No TensorFlow is needed for local
+files.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import re
 import shutil
 import uuid
 
-__all__ = ["new_file", "new_folder", "scratch_folder", "write_json", "write_text"]
+__all__ = ["alone_in", "new_file", "new_folder", "scratch_folder", "write_json", "write_text"]
 
 # What may follow a name: of this library, and of its first edition.
 _TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]+"
@@ -59,6 +60,13 @@ def scratch_folder(path):
         yield temporary
 
 
+@contextlib.contextmanager
+def alone_in(folder):
+    """Waits for other processes that are in such a block for the same folder, if it has locks."""
+    with _files(folder).alone_in(folder):
+        yield
+
+
 def write_json(path, value):
     """Writes a value as indented JSON; folders are made."""
     write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
@@ -82,13 +90,16 @@ def _temporary(path, suffix, is_folder=False):
     files = _files(path)
     files.makedirs(os.path.dirname(path))
     files.remove_abandoned(path)
-    mark = uuid.uuid4().hex[:8]
-    temporary = f"{path}.{mark}{suffix}" if suffix else f"{path}.unfinished-{mark}"
-    with files.made(temporary, is_folder):
+    with files.made(lambda: _temporary_name(path, suffix), is_folder) as temporary:
         try:
             yield temporary
         finally:
             files.remove(temporary)
+
+
+def _temporary_name(path, suffix):
+    mark = uuid.uuid4().hex[:8]
+    return f"{path}.{mark}{suffix}" if suffix else f"{path}.unfinished-{mark}"
 
 
 def _files(path):
@@ -112,12 +123,27 @@ class _LocalFiles:
 
     @staticmethod
     @contextlib.contextmanager
-    def made(path, is_folder):
-        if is_folder:
-            os.mkdir(path)
-        else:
-            open(path, "x").close()
-        descriptor = _lock(path)
+    def made(make_name, is_folder):
+        while True:
+            path = make_name()
+            if is_folder:
+                os.mkdir(path)
+            else:
+                open(path, "x").close()
+            # Meanwhile, another process may have taken it for abandoned, and remove it.
+            descriptor = _lock(path, wait=True)
+            if descriptor is not None or os.path.exists(path):
+                break
+        try:
+            yield path
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def alone_in(folder):
+        descriptor = _lock(folder or ".", wait=True)
         try:
             yield
         finally:
@@ -145,13 +171,14 @@ class _LocalFiles:
                     os.close(descriptor)
 
 
-def _lock(path):
+def _lock(path, wait=False):
     """A descriptor that holds the lock of a file or folder; None if it cannot be had."""
     with contextlib.ExitStack() as stack:
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            # NFS locks only what is open for writing, which no folder can be.
+            descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
             stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             is_there = os.path.samestat(os.fstat(descriptor), os.stat(path))
         except OSError:  # Gone, or another's, or the file system has no locks.
             return None
@@ -178,10 +205,16 @@ class _RemoteFiles:
 
     @staticmethod
     @contextlib.contextmanager
-    def made(path, is_folder):
+    def made(make_name, is_folder):
+        path = make_name()
         if is_folder:
             _gfile().makedirs(path)
-        yield
+        yield path
+
+    @staticmethod
+    def alone_in(folder):
+        del folder
+        return contextlib.nullcontext()
 
     @staticmethod
     def remove(path):

@@ -1,10 +1,13 @@
 """Files appear whole or not at all, and what a killed process left is gone after the next one."""
 
 import contextlib
+import errno
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -95,6 +98,71 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_a_live_ones_is_no
     with contextlib.suppress(OSError), WRITERS[writer](path):  # A folder of the name is there.
         assert not os.path.exists(temporary)
     assert not os.path.exists(temporary)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_file_system_without_locks_is_written_to_and_nothing_of_others_is_removed(
+    writer, tmp_path, monkeypatch
+):
+    def no_locks(descriptor, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    path = str(tmp_path / "x")
+    others = f"{path}.12ab34cd.tmp"
+    open(others, "w").close()
+    with atomic_files.alone_in(str(tmp_path)), WRITERS[writer](path) as temporary:
+        assert os.path.exists(temporary) and temporary != others
+    assert os.path.exists(others) and not os.path.exists(temporary)
+    assert os.path.exists(path) == (writer != "scratch_folder")
+
+
+def test_files_are_open_for_writing_when_they_are_locked_as_nfs_needs_it(tmp_path, monkeypatch):
+    real_flock = fcntl.flock
+
+    def flock_of_nfs(descriptor, operation):
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real_flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock_of_nfs)
+    (tmp_path / "x.12ab34cd.tmp").write_text("abandoned")
+    with atomic_files.new_file(str(tmp_path / "x")) as live:
+        atomic_files.write_text(tmp_path / "x", ["new"])
+        assert os.path.exists(live)
+        assert entries(tmp_path) == sorted(["x", os.path.basename(live)])
+
+
+def test_what_another_process_takes_for_abandoned_is_made_again(tmp_path, monkeypatch):
+    real_flock, removed = fcntl.flock, []
+
+    def after_a_removal(descriptor, operation):
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        real_flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", after_a_removal)
+    atomic_files.write_text(tmp_path / "x", ["new"])
+    assert removed and (tmp_path / "x").read_text() == "new"
+
+
+def test_one_at_a_time_is_alone_in_a_folder(tmp_path):
+    order = []
+
+    def second():
+        with atomic_files.alone_in(str(tmp_path)):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with atomic_files.alone_in(str(tmp_path)):
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"] and entries(tmp_path) == []
+    with atomic_files.alone_in("memory://nowhere"):
+        pass
 
 
 def test_leftovers_of_the_first_edition_are_removed_and_other_files_are_not(tmp_path):
