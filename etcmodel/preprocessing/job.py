@@ -65,7 +65,7 @@ def run(job):
         dict. The statistics, as in the file.
 
     Raises:
-        OSError: if the output's folder cannot be written to.
+        OSError: if the output's folder cannot be written to, or is full.
         ValueError: for malformed flags, no input file, malformed input, or if nothing is left.
     """
     if job.num_shards < 1:
@@ -74,18 +74,26 @@ def run(job):
     if not files:
         raise ValueError(f"No input file matches {job.input_pattern!r}.")
     run_examples = _beam_runner(job, files) if job.beam_args else local.run_local
+    try:
+        return _run(job, functools.partial(run_examples, job, files))
+    except tf.errors.OpError as error:
+        raise OSError(error.message) from error
+
+
+def _run(job, run_examples):
     start = time.monotonic()
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(atomic_files.scratch_folder(job.output_prefix))
         except (OSError, tf.errors.OpError) as error:
             raise OSError(f"Cannot write to {job.output_prefix!r}: {error}") from error
-        statistics, records_per_shard = run_examples(job, files, folder)
+        statistics, records_per_shard = run_examples(folder)
         bad_examples = statistics.pop("bad_examples")[:_MAX_BAD_EXAMPLES_LISTED]
         statistics["seconds"] = round(time.monotonic() - start, 1)
         statistics["bad_examples"] = bad_examples  # Last, as the longest.
         _check_written(job, statistics)
-        _move_into_place(job, folder, records_per_shard, statistics)
+        with atomic_files.alone_in(os.path.dirname(job.output_prefix)):
+            _move_into_place(job, folder, records_per_shard, statistics)
     return statistics
 
 
@@ -121,7 +129,8 @@ def _move_into_place(job, folder, records_per_shard, statistics):
     """Gives the shards their names and writes statistics and settings beside them.
 
     The settings go first and come last: they are those of all the shards that are there. The old
-    shards go before the new ones come, so that what a killed process leaves is no mixture.
+    shards go before the new ones come, so that what a killed process leaves is no mixture; lines
+    come before the shards that they belong to.
     """
     settings_file = f"{job.output_prefix}.config.json"
     names = record_files.shard_names(job.output_prefix, job.num_shards)
@@ -136,9 +145,9 @@ def _move_into_place(job, folder, records_per_shard, statistics):
     for old in (settings_file, *record_files.written_shards(job.output_prefix)):
         if tf.io.gfile.exists(old):
             tf.io.gfile.remove(old)
-    for source, name in zip(sources, names, strict=True):
-        tf.io.gfile.rename(source, name, overwrite=True)
     for name, path in job.line_files.items():
         tf.io.gfile.rename(os.path.join(folder, f"lines-{name}"), path, overwrite=True)
+    for source, name in zip(sources, names, strict=True):
+        tf.io.gfile.rename(source, name, overwrite=True)
     atomic_files.write_json(job.statistics_file, statistics)
     atomic_files.write_json(settings_file, {**job.settings, **manifest})

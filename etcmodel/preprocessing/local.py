@@ -14,6 +14,7 @@ import itertools
 import logging
 import multiprocessing
 import os
+import threading
 import time
 
 import tensorflow as tf
@@ -169,7 +170,14 @@ def _worker_state():
 
 
 def _start_worker(make_converter):
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker_state()["convert"] = make_converter()
+
+
+def _end_with_parent():
+    """Else the workers of a process that was killed would wait for work forever."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def _convert_in_worker(batch):

@@ -5,10 +5,13 @@ import dataclasses
 import glob
 import itertools
 import json
+import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
+import threading
 from unittest import mock
 
 import pytest
@@ -161,6 +164,20 @@ def test_an_output_folder_that_cannot_be_made_is_an_error(make_job, tmp_path):
         preprocessing.run(make_job(["a"]))
 
 
+def test_a_disk_that_is_full_is_an_error_of_one_line_and_the_old_set_stays(make_job, tmp_path):
+    preprocessing.run(make_job(["a"]))
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in written(tmp_path)}
+    job = make_job(["long " * 200])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(OSError, match=r"shard-0000\d; File too large$"):
+            preprocessing.run(job)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in written(tmp_path)} == before
+
+
 def test_flags_that_nobody_knows_and_files_that_are_not_there(make_job, tmp_path):
     with pytest.raises(ValueError, match="Unknown flag '--long_seq_len=3'"):
         preprocessing.run(make_job(["a"], beam_args=["--long_seq_len=3"]))
@@ -222,7 +239,7 @@ def check_one_run_or_an_error(job):
 
 
 def test_a_failure_while_moving_leaves_no_mixture_and_no_settings_of_other_shards(make_job):
-    num_moves = 3 + 1 + 2  # Old shards and settings go; new shards come.
+    num_moves = 3 + 1 + 2 + 2  # Old shards and settings go; new lines and shards come.
     steps = []
     for step in range(num_moves + 1):
         preprocessing.run(make_job(["o1 o2 o3"], num_shards=3))
@@ -244,11 +261,13 @@ def test_a_failure_while_moving_leaves_no_mixture_and_no_settings_of_other_shard
         ):
             preprocessing.run(job)
         steps.append("".join(sorted({word[0] for word in check_one_run_or_an_error(job)})))
+        if steps[-1]:
+            assert pathlib.Path(job.line_files["kept"]).read_text()[0] == steps[-1]
     # The old run, then an error for each part of a set, then the new run.
-    assert steps == ["o", "o", "", "", "", "", "n"]
+    assert steps == ["o", "o", "", "", "", "", "", "", "n"]
 
 
-@pytest.mark.parametrize("step", [2, 5])
+@pytest.mark.parametrize("step", [2, 7])
 def test_a_run_that_is_killed_is_told_from_a_whole_one_and_cleaned_up_by_the_next(
     make_job, tmp_path, step
 ):
@@ -263,6 +282,56 @@ def test_a_run_that_is_killed_is_told_from_a_whole_one_and_cleaned_up_by_the_nex
     names = [f"train-0000{shard}-of-00002.tfrecord" for shard in range(2)]
     assert written(tmp_path) == ["stats.json", *names, "train.config.json"]
     assert sorted(check_one_run_or_an_error(job)) == ["n1", "n2"]
+
+
+# Its process dies while workers have work, and names them.
+DIE_WITH_WORKERS = """
+import json, multiprocessing, os, signal, sys
+from etcmodel import preprocessing
+from tests.preprocessing import words
+
+def read(path):
+    yield from ["a"] * 40
+    print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    preprocessing.run(preprocessing.Job(read=read, make_converter=words.make_converter,
+                                        **json.loads(sys.argv[1])))
+"""
+
+
+def test_workers_end_with_a_process_that_is_killed(make_job, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(DIE_WITH_WORKERS)
+    fields = json.dumps(fields_of(make_job(["a"], direct_num_workers=2)))
+    process = subprocess.Popen(
+        [sys.executable, script, fields],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},  # For `tests`.
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    workers = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(workers) == 2
+    try:
+        process.communicate(timeout=120)  # Until the last one has closed its output.
+    except subprocess.TimeoutExpired:
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        raise
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_runs_of_the_same_prefix_put_their_files_there_one_after_the_other(make_job, tmp_path):
+    job = make_job(["a"])
+    run = threading.Thread(target=preprocessing.run, args=(job,))
+    (tmp_path / "out").mkdir()
+    with atomic_files.alone_in(str(tmp_path / "out")):
+        run.start()
+        run.join(1)
+        assert not any(name.endswith(".tfrecord") for name in written(tmp_path))
+    run.join()
+    assert check_one_run_or_an_error(job) == ["a"]
 
 
 def test_another_run_of_the_same_prefix_does_not_lose_its_unfinished_files(make_job, tmp_path):
