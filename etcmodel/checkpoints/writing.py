@@ -53,10 +53,11 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
         if config is not None:
             unfinished_config = os.path.join(folder, _CONFIG_FILE)
             atomic_files.write_text(unfinished_config, [config.to_json_string()])
-            tf.io.gfile.rename(unfinished_config, config_path, overwrite=True)
         # The index goes first and comes last: without it, data are no checkpoint.
         if overwrite and tf.io.gfile.exists(path + suffixes[-1]):
             tf.io.gfile.remove(path + suffixes[-1])
+        if config is not None:
+            tf.io.gfile.rename(unfinished_config, config_path, overwrite=True)
         for suffix in suffixes:
             tf.io.gfile.rename(unfinished + suffix, path + suffix, overwrite=True)
     return path

@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import feature_utils, tensor_utils
+from etcmodel import atomic_files, feature_utils, tensor_utils
 from etcmodel.models.assignment_map import get_assignment_map_from_checkpoint
 from etcmodel.models.config import EtcConfig
 from etcmodel.models.side_inputs import GlobalLocalTransformerSideInputs, side_inputs_of
@@ -263,11 +263,7 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
     else:
         raise ValueError(f"There is no {path!r}: give `source_file` or `source_base64`.")
     if write_from_source:
-        tf.io.gfile.makedirs(model_dir)
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with tf.io.gfile.GFile(temporary, "w") as file:
-            file.write(config.to_json_string())
-        tf.io.gfile.rename(temporary, path, overwrite=True)
+        atomic_files.write_text(path, [config.to_json_string()])
     return config
 
 
