@@ -16,7 +16,7 @@ class Range:
     """The values that a feature may have.
 
     Attributes:
-        lowest: int.
+        lowest: int, or float for floats.
         bound: int, all values are below it; or the name of a feature, which stands for the length
             of that feature; or None: any int32 from `lowest` on.
         meaning: str. What the values are, for error messages.
@@ -29,6 +29,7 @@ class Range:
 
 FLAG = Range(0, 2)
 _ANY_INT32 = Range(int(_INT32.min), None, "a 32-bit integer")
+_FINITE = Range(-3.4e38, 3.4e38, "a finite number")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,8 @@ class FeatureChecks:
     """The ranges of a set of features.
 
     Attributes:
-        ranges: dict of feature name to `Range`. Other features of int64 must fit into int32.
+        ranges: dict of feature name to `Range`. Other features of int64 must fit into int32, other
+            floats must be finite.
         int64_features: names of features that may have any value.
     """
 
@@ -84,6 +86,8 @@ class FeatureChecks:
         """The `Range` of a feature; None if it may have any value."""
         if name in self.ranges:
             return self.ranges[name]
+        if np.issubdtype(dtype, np.floating):
+            return _FINITE
         is_int64 = np.dtype(dtype) == np.int64 and name not in self.int64_features
         return _ANY_INT32 if is_int64 else None
 

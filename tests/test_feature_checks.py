@@ -95,6 +95,22 @@ def test_labels_that_are_floats_are_checked_too(label):
     assert CHECKS.problem("label", [label], {"globals": GLOBAL})
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_floats_are_finite(value):
+    good, bad = [[0.0, -3e38, 3e38], [0.0, value, 0.0]]
+    checks = feature_checks.FeatureChecks({})
+    assert checks.problem("sizes", good, {}) == ""
+    assert checks.problem("sizes", bad, {}).startswith(
+        f"`sizes` has the value {value}; allowed are -3.4e+38 to 3.4e+38 (a finite number)."
+    )
+    np.testing.assert_array_equal(
+        checks.checked({"sizes": tf.constant(good)}, {}, {"sizes": "s"})["sizes"],
+        np.float32(good),
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`sizes` has the value .*a finite"):
+        checks.checked({"sizes": tf.constant(bad)}, {}, {"sizes": "s"})
+
+
 # For each feature: the highest value that is allowed, or None for any, and the lowest.
 LIMITS = {
     hotpotqa: {
@@ -148,6 +164,7 @@ LIMITS = {
         "global_parent_font_ids": (0, 23),
         "global_heading_indicator": (0, 1),
         "global_parent_bold_indicator": (0, 1),
+        "url_code_points": (-1, 0x10FFFF),
         "label_start_idx": (-1, 2**31 - 1),
         "label_phrase_len": (-1, 2**31 - 1),
     },
@@ -166,7 +183,11 @@ def test_each_tasks_features_have_their_ranges(task, name, limits):
     config = task.RecordConfig(
         long_seq_length=LONG, global_seq_length=GLOBAL, vocab_size=50, segment_vocab_size=7
     )
-    spec = {**config.model_features(), **config.label_features()}
+    spec = {
+        **config.model_features(),
+        **config.label_features(),
+        **config.decoding_features(),
+    }
     assert name in spec
     lengths = {n: f.shape[0] for n, f in spec.items() if f.shape}
     for value in limits:

@@ -101,7 +101,8 @@ class _ServingModule(tf.Module):
         spec = {name: _ragged(feature) for name, feature in self._features.items()}
         ragged = tf.io.parse_example(examples, spec)
         lengths = {name: value.row_lengths() for name, value in ragged.items()}
-        with tf.control_dependencies(feature_checks.check_lengths(lengths, self._axes)):
+        some = tf.debugging.Assert(tf.size(examples) > 0, ["`examples` holds no example."])
+        with tf.control_dependencies([some, *feature_checks.check_lengths(lengths, self._axes)]):
             dense = {name: self._padded(name, value) for name, value in ragged.items()}
         return self._call_checked(dense, lengths)
 

@@ -62,6 +62,7 @@ class RecordConfig(finetuning.RecordConfig):
             **dict.fromkeys(INDICATOR_FEATURES, FLAG),
             **dict.fromkeys(FONT_FEATURES, Range(0, NUM_FONT_IDS)),
             **dict.fromkeys(LABEL_FEATURES, label),
+            "url_code_points": Range(-1, 0x110000, "-1, or a character's code point"),
         }
 
     def model_features(self):

@@ -104,6 +104,11 @@ def test_a_bad_example_is_refused_also_beside_good_ones(signatures, bad, message
             serve(signatures, *records)
 
 
+def test_a_batch_without_examples_is_refused(signatures):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`examples` holds no example"):
+        signatures["serving_default"](examples=tf.constant([], tf.string))
+
+
 IDS = np.array([[2, 3], [4, 5], [2, 2]], np.int32)
 SIZES = np.zeros([3, 2, 3], np.float32)
 
