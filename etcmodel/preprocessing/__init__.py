@@ -6,13 +6,22 @@ TensorFlow.
 
 import importlib
 
-__all__ = ["BadExampleError", "Converted", "ConverterFactory", "Job", "run", "to_tf_example"]
+__all__ = [
+    "BadExampleError",
+    "Converted",
+    "ConverterFactory",
+    "Job",
+    "input_files",
+    "run",
+    "to_tf_example",
+]
 
 _HOMES = {
     "BadExampleError": "records",
     "Converted": "records",
     "ConverterFactory": "conversion",
     "Job": "job",
+    "input_files": "job",
     "run": "job",
     "to_tf_example": "records",
 }

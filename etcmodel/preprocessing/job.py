@@ -16,7 +16,7 @@ from etcmodel import atomic_files, record_files
 from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
-__all__ = ["Job", "run"]
+__all__ = ["Job", "input_files", "run"]
 
 _MAX_BAD_EXAMPLES_LISTED = 1000
 
@@ -26,7 +26,7 @@ class Job:
     """What to convert, how, and where to.
 
     Attributes:
-        input_pattern: str or list of str. A file, or a pattern such as `train_*.json`.
+        input_pattern: str or list of str. See `input_files`.
         output_prefix: str. The shards are `<prefix>-00000-of-000NN.tfrecord` and so on.
         num_shards: int. Files to write; all are written, even if some stay empty.
         read: function of a path that yields raw examples as JSON-like dicts.
@@ -70,14 +70,30 @@ def run(job):
     """
     if job.num_shards < 1:
         raise ValueError(f"`num_shards` must be at least 1. Received: {job.num_shards}")
-    files = sorted(tf.io.gfile.glob(job.input_pattern))
-    if not files:
-        raise ValueError(f"No input file matches {job.input_pattern!r}.")
+    files = input_files(job.input_pattern)
     run_examples = _beam_runner(job, files) if job.beam_args else local.run_local
     try:
         return _run(job, functools.partial(run_examples, job, files))
     except tf.errors.OpError as error:
         raise OSError(error.message) from error
+
+
+def input_files(patterns):
+    """Sorted paths of raw files, each once.
+
+    Args:
+        patterns: str or list of str. Files or patterns.
+    Raises:
+        ValueError: naming a pattern that matches no file.
+    """
+    files = set()
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        # A name may hold brackets, which a pattern means otherwise.
+        found = [pattern] if tf.io.gfile.exists(pattern) else tf.io.gfile.glob(pattern)
+        if not found:
+            raise ValueError(f"No input file matches {pattern!r}.")
+        files.update(found)
+    return sorted(files)
 
 
 def _run(job, run_examples):

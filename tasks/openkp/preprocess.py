@@ -99,10 +99,12 @@ class PreprocessOptions(program.PreprocessOptions):
             ValueError: if a pattern matches no file, or two files have one name.
         """
         if self.output_prefix:
-            patterns = self.input_pattern.split(",") if "," in self.input_pattern else None
-            return [dataclasses.replace(self, input_pattern=patterns or self.input_pattern)]
+            patterns = self._patterns() if "," in self.input_pattern else self.input_pattern
+            return [dataclasses.replace(self, input_pattern=patterns)]
+        from etcmodel import preprocessing  # With TensorFlow, which takes seconds to import.
+
         sets = {}
-        for file in self._input_files():
+        for file in preprocessing.input_files(self._patterns()):
             prefix = self._prefix(file)
             if other := sets.get(prefix):
                 raise ValueError(
@@ -112,14 +114,8 @@ class PreprocessOptions(program.PreprocessOptions):
             sets[prefix] = dataclasses.replace(self, input_pattern=file, output_prefix=prefix)
         return list(sets.values())
 
-    def _input_files(self):
-        import tensorflow as tf  # Takes seconds to import.
-
-        for pattern in self.input_pattern.split(","):
-            files = sorted(tf.io.gfile.glob(pattern))
-            if not files:
-                raise ValueError(f"No input file matches {pattern!r}.")
-            yield from files
+    def _patterns(self):
+        return [pattern.strip() for pattern in self.input_pattern.split(",")]
 
     def feature_fields(self):
         fields = super().feature_fields()
@@ -144,15 +140,17 @@ def run_job(job):
     from etcmodel import preprocessing  # With TensorFlow.
 
     statistics = preprocessing.run(job)
-    path = os.path.join(os.path.dirname(job.output_prefix), "example_gen_stats.txt")
+    folder = os.path.dirname(job.output_prefix)
+    path = os.path.join(folder, "example_gen_stats.txt")
     names = [job.input_pattern] if isinstance(job.input_pattern, str) else job.input_pattern
     counts = {
         "parse_success_count": statistics["examples_written"],
         "parse_fail_count": statistics["examples_read"] - statistics["examples_written"],
     }
-    known = _known_counts(path)
-    known[",".join(map(os.path.basename, names))] = counts
-    atomic_files.write_json(path, known)
+    with atomic_files.alone_in(folder):  # Runs for other files may be writing theirs.
+        known = _known_counts(path)
+        known[",".join(map(os.path.basename, names))] = counts
+        atomic_files.write_json(path, known)
     return statistics
 
 
@@ -163,9 +161,10 @@ def _known_counts(path):
         return {}
     try:
         with tf.io.gfile.GFile(path) as file:
-            return dict(json.load(file))
+            known = json.load(file)
     except ValueError:
-        return {}  # Not one of ours: the counts are told anew.
+        known = None
+    return known if isinstance(known, dict) else {}  # If it is not ours, they are told anew.
 
 
 if __name__ == "__main__":

@@ -183,9 +183,19 @@ def test_flags_that_nobody_knows_and_files_that_are_not_there(make_job, tmp_path
         preprocessing.run(make_job(["a"], beam_args=["--long_seq_len=3"]))
     with pytest.raises(ValueError, match=r"No input file matches .*none\*\.json"):
         preprocessing.run(make_job(["a"], input_pattern=str(tmp_path / "none*.json")))
+    patterns = [str(tmp_path / name) for name in ("0.txt", "typo.txt")]
+    with pytest.raises(ValueError, match=r"No input file matches .*typo\.txt"):
+        preprocessing.run(make_job(["a"], input_pattern=patterns))
     with pytest.raises(ValueError, match="`num_shards` must be at least 1. Received: 0"):
         preprocessing.run(make_job(["a"], num_shards=0))
     assert not (tmp_path / "out").exists()
+
+
+def test_each_input_file_is_read_once_and_may_have_brackets_in_its_name(make_job, tmp_path):
+    (tmp_path / "b[1].txt").write_text("b\n")
+    patterns = [str(tmp_path / name) for name in ("b[1].txt", "?.txt", "0.*")]
+    statistics = preprocessing.run(make_job(["a"], input_pattern=patterns))
+    assert statistics["examples_written"] == 2
 
 
 def test_beams_own_runner_needs_no_download():

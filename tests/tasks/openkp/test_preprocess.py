@@ -142,8 +142,20 @@ def test_each_file_of_several_patterns_has_its_own_names(tmp_path):
     assert prefixes("a*", "b.jsonl", output_prefix="x/all") == [(both, "x/all")]
     with pytest.raises(ValueError, match=r"No input file matches '.*/c\*'"):
         prefixes("a*", "c*")
+    assert prefixes("b.jsonl", "b*") == [(str(tmp_path / "b.jsonl"), "out/b.tfrecord")]
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "b.jsonl").write_text("")
     with pytest.raises(ValueError, match="b.jsonl and .*b.jsonl would make files of the same nam"):
-        prefixes("b.jsonl", "b*")
+        prefixes("b.jsonl", "more/*")
+
+
+@pytest.mark.parametrize("content", ["[1]", "5", "{", '"x"'])
+def test_counts_that_are_not_ours_are_told_anew(tmp_path, content):
+    path = tmp_path / "example_gen_stats.txt"
+    path.write_text(content)
+    assert preprocess._known_counts(str(path)) == {}
+    path.write_text('{"a.jsonl": {}}')
+    assert preprocess._known_counts(str(path)) == {"a.jsonl": {}}
 
 
 def test_the_cleaning_program(tmp_path):
