@@ -5,6 +5,7 @@ import dataclasses
 import math
 
 import tensorflow as tf
+from google.protobuf import message
 
 from etcmodel import feature_checks, record_files, training
 
@@ -151,7 +152,7 @@ def check_records(file_pattern, config, *, need_labels):
     record_files.check_sizes(files)
     for file in files:
         for serialized in tf.data.TFRecordDataset(file).take(1):
-            example = tf.train.Example.FromString(serialized.numpy())
+            example = _example(file, serialized.numpy())
             values = {
                 name: _values(file, example, name, feature, config)
                 for name, feature in spec.items()
@@ -180,6 +181,15 @@ def settings(file_pattern):
     except ValueError:
         return {}  # Whoever reads the records tells what is wrong with them.
     return record_files.read_settings(files)
+
+
+def _example(file, serialized):
+    try:
+        return tf.train.Example.FromString(serialized)
+    except message.DecodeError as error:
+        raise ValueError(
+            f"{file}: the first record is no `tf.train.Example`. Preprocess again."
+        ) from error
 
 
 def vocabularies(file_pattern):

@@ -62,6 +62,13 @@ def test_training_has_labels_and_endless_batches(tmp_path):
         assert batch["sizes"].shape == [2, 2, 3]
 
 
+def test_a_record_that_is_no_example_is_named(tmp_path):
+    with tf.io.TFRecordWriter(str(tmp_path / "a")) as writer:
+        writer.write(b"\xff\xfegarbage")
+    with pytest.raises(ValueError, match="/a: the first record is no `tf.train.Example`"):
+        finetuning.check_records(str(tmp_path / "a"), record_config(), need_labels=True)
+
+
 def test_a_later_record_of_another_vocabulary_stops_the_reading(tmp_path):
     path = write(tmp_path / "a", GOOD, {**GOOD, "long_token_ids": [2, 6]})
     finetuning.check_records(path, record_config(), need_labels=True)
