@@ -108,10 +108,7 @@ def example_reader(read, parse, *, noun="examples"):
         noun: str. What the examples are called in messages.
 
     Returns:
-        A generator function of `path`, and of `check`: a function of an example that raises a
-        ValueError for one that cannot be used, or None. It yields the examples that can be used,
-        one at a time, and warns of the rest, which preprocessing skips as well. It raises a
-        ValueError if none can; that names the file, the first one, and what is wrong with it.
+        A generator function `read_examples`, which tells the rest.
     """
 
     def parsed(place, raw, check):
@@ -124,6 +121,15 @@ def example_reader(read, parse, *, noun="examples"):
         return example
 
     def read_examples(path, check=None):
+        """Yields the examples that can be used, one at a time, and warns of the others.
+
+        Args:
+            path: str.
+            check: function of an example that raises a ValueError for one that cannot be used.
+
+        Raises:
+            ValueError: if none can be used; names the file, the first one, and what is wrong.
+        """
         num_read, num_skipped, first = 0, 0, None
         for place, raw in read(path):
             num_read += 1
