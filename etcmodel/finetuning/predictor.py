@@ -92,8 +92,8 @@ class Predictor(abc.ABC):
         self.tokenizer = self.task.tokenizer
 
     def read_examples(self, path):
-        """Iterator over the examples of a raw file that `predict` can take."""
-        return self.task.read_examples(path)
+        """Iterator over the examples of a raw file that `predict` can take; names the others."""
+        return self.task.read_examples(path, lambda example: list(self.make_features(example)))
 
     @abc.abstractmethod
     def parse_example(self, raw):

@@ -37,8 +37,14 @@ class FinetuningTask(training.Task):
         """tf_keras.Model, not yet built, with an `EtcModel` in `etc_model`."""
 
     @abc.abstractmethod
-    def read_examples(self, path):
-        """Iterator over the examples of a raw file, as `decode` and the predictor take them."""
+    def read_examples(self, path, check=None):
+        """Iterator over the good examples of a raw file, as `decode` and the predictor take them.
+
+        Args:
+            path: str.
+            check: function of an example that raises a ValueError for one that cannot be used; see
+                `preprocessing.raw_files.example_reader`. None: the examples need only be parsed.
+        """
 
     @abc.abstractmethod
     def decode(self, outputs, examples):

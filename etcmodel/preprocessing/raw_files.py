@@ -15,9 +15,10 @@ import ijson
 __all__ = [
     "by_id",
     "check_utf8",
-    "keep_good",
+    "example_reader",
     "load_json_line",
     "open_bytes",
+    "read_json_elements",
     "read_json_values",
     "read_lines",
 ]
@@ -97,37 +98,65 @@ def load_json_line(line):
         raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
 
 
-def keep_good(path, raws, parse, *, noun="examples"):
-    """Yields what can be used of a file, and warns of the rest, which preprocessing skips as well.
+def example_reader(read, parse, *, noun="examples"):
+    """Makes the function that reads the examples of a task's raw files.
 
     Args:
-        path: str. For the messages.
-        raws: iterable over what is in the file.
-        parse: function of one of them to what is yielded; a ValueError, which names the place in
-            the file, means that it cannot be used.
-        noun: str. What they are called in messages.
+        read: function of a path to an iterable over what is in the file: (str, the place, such as
+            "line 3"; what `parse` takes).
+        parse: function of a raw example to an example; raises ValueError for a malformed one.
+        noun: str. What the examples are called in messages.
 
-    Raises:
-        ValueError: if nothing can be used; names the file, and what is wrong with the first one.
+    Returns:
+        A generator function `read_examples`, which tells the rest.
     """
-    num_read, num_skipped, first = 0, 0, None
-    for raw in raws:
-        num_read += 1
+
+    def parsed(place, raw, check):
         try:
-            good = parse(raw)
+            example = parse(raw)
+            if check is not None:
+                check(example)
         except ValueError as error:
-            num_skipped += 1
-            first = first or error
-            if num_skipped <= _MAX_SKIPPED_NAMED:
-                logging.warning("skipped %s: %s", path, error)
-            continue
-        yield good
-    if not num_read:
-        raise ValueError(f"{path}: the file holds no {noun}")
-    if num_skipped == num_read:
-        raise ValueError(f"{path}: none of the {num_read} {noun} can be used, the first: {first}")
-    if num_skipped:
-        logging.warning("%s: %d of %d %s skipped", path, num_skipped, num_read, noun)
+            raise ValueError(f"{place}: {error}") from error
+        return example
+
+    def read_examples(path, check=None):
+        """Yields the examples that can be used, one at a time, and warns of the others.
+
+        Args:
+            path: str.
+            check: function of an example that raises a ValueError for one that cannot be used.
+
+        Raises:
+            ValueError: if none can be used; names the file, the first one, and what is wrong.
+        """
+        num_read, num_skipped, first = 0, 0, None
+        for place, raw in read(path):
+            num_read += 1
+            try:
+                example = parsed(place, raw, check)
+            except ValueError as error:
+                num_skipped += 1
+                first = first or error
+                if num_skipped <= _MAX_SKIPPED_NAMED:
+                    logging.warning("skipped %s: %s", path, error)
+                continue
+            yield example
+        if not num_read:
+            raise ValueError(f"{path}: the file holds no {noun}")
+        if num_skipped == num_read:
+            raise ValueError(
+                f"{path}: none of the {num_read} {noun} can be used, the first: {first}"
+            )
+        if num_skipped:
+            logging.warning("%s: %d of %d %s skipped", path, num_skipped, num_read, noun)
+
+    return read_examples
+
+
+def read_json_elements(path):
+    """The values of `read_json_values`, each with its place: "element 0" and so on."""
+    return ((f"element {index}", value) for index, value in enumerate(read_json_values(path)))
 
 
 def read_json_values(path):

@@ -64,17 +64,7 @@ class ConvertedExample:
     num_unmatched_facts: int
 
 
-def read_examples(path):
-    """Yields the `HotpotQAExample`s of a file, one at a time; see `raw_files.read_json_values`.
-
-    Raises:
-        ValueError: names the file, and the place or the example's id and field.
-    """
-    for index, raw in enumerate(raw_files.read_json_values(path)):
-        try:
-            yield parse_example(raw)
-        except ValueError as error:
-            raise ValueError(f"{path}: element {index}: {error}") from error
+read_examples = raw_files.example_reader(raw_files.read_json_elements, parse_example)
 
 
 def make_features(example, config, tokenizer):

@@ -105,8 +105,8 @@ class HotpotQaTask(finetuning.FinetuningTask):
     def loss(self, outputs, features):
         return model.loss(outputs, features)
 
-    def read_examples(self, path):
-        return examples.read_examples(path)
+    def read_examples(self, path, check=None):
+        return examples.read_examples(path, check)
 
     def decode(self, outputs, examples):
         return decode.generate_predictions(

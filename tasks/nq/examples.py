@@ -44,7 +44,6 @@ __all__ = [
     "parse_example",
     "parse_line",
     "read_examples",
-    "read_good_examples",
     "read_lines",
 ]
 
@@ -66,40 +65,11 @@ class ConvertedPage:
     num_left_out: int
 
 
-def read_examples(path):
-    """Yields the `NqExample`s of a file, one at a time.
-
-    Raises:
-        ValueError: names the file, and the line or the example's id and field.
-    """
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            yield parse_line(line)
-        except ValueError as error:
-            raise ValueError(f"{path}: example {number}: {error}") from error
+def _numbered_lines(path):
+    return ((f"example {number}", line) for number, line in enumerate(read_lines(path), start=1))
 
 
-def read_good_examples(path, check):
-    """Yields the `NqExample`s that preprocess takes, and warns of those that it leaves out.
-
-    Args:
-        path: str. See `read_lines`.
-        check: function of an `NqExample` that raises a ValueError for one that cannot be used.
-
-    Raises:
-        ValueError: if none can be used; names the file, the first one, and what is wrong with it.
-    """
-
-    def checked(numbered):
-        number, line = numbered
-        try:
-            example = parse_line(line)
-            check(example)
-        except ValueError as error:
-            raise ValueError(f"example {number}: {error}") from error
-        return example
-
-    return raw_files.keep_good(path, enumerate(read_lines(path), start=1), checked)
+read_examples = raw_files.example_reader(_numbered_lines, parse_line)
 
 
 def make_windows(example, config, word_ids):

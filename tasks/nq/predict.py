@@ -27,9 +27,6 @@ class NqPredictor(finetuning.Predictor):
         self._features = self.config.features(self.tokenizer)
         self._word_ids = examples.make_word_tokenizer(self.tokenizer)
 
-    def read_examples(self, path):
-        return examples.read_good_examples(path, self.make_features)
-
     def parse_example(self, raw):
         return examples.parse_example(raw)
 

@@ -195,8 +195,8 @@ class NqTask(finetuning.FinetuningTask):
     def loss(self, outputs, features):
         return model.loss(outputs, features)
 
-    def read_examples(self, path):
-        return examples.read_examples(path)
+    def read_examples(self, path, check=None):
+        return examples.read_examples(path, check)
 
     def decode(self, outputs, examples):
         del examples  # A prediction needs no more than the words' numbers.

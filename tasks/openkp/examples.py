@@ -23,7 +23,6 @@ from .raw_data import (
     parse_example,
     parse_line,
     read_examples,
-    read_good_examples,
     read_lines,
 )
 
@@ -35,7 +34,6 @@ __all__ = [
     "parse_example",
     "parse_line",
     "read_examples",
-    "read_good_examples",
     "read_lines",
 ]
 

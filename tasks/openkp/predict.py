@@ -30,9 +30,6 @@ class OpenKpPredictor(finetuning.Predictor):
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
-    def read_examples(self, path):
-        return examples.read_good_examples(path, self.make_features)
-
     def make_features(self, example):
         unlabelled = dataclasses.replace(example, key_phrases=None)
         converted = examples.make_features(unlabelled, self._features, self._tokenize_word)

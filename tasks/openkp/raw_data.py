@@ -1,6 +1,5 @@
 """OpenKP's files: a page a line, as JSON, with its rendered elements (the VDOM) as JSON within."""
 
-import contextlib
 import dataclasses
 
 from etcmodel.preprocessing import raw_files
@@ -12,7 +11,6 @@ __all__ = [
     "parse_example",
     "parse_line",
     "read_examples",
-    "read_good_examples",
     "read_lines",
 ]
 
@@ -62,49 +60,21 @@ def parse_line(raw):
     Raises:
         ValueError: names the line, and the page and the field where they are known.
     """
-    with _naming_line(raw):
-        return parse_example(raw_files.load_json_line(raw["line"]))
-
-
-@contextlib.contextmanager
-def _naming_line(raw):
     try:
-        yield
+        return _parse_text(raw["line"])
     except ValueError as error:
         raise ValueError(f"line {raw['line_number']}: {error}") from error
 
 
-def read_examples(path):
-    """Yields the `OpenKpExample`s of a file, one at a time.
-
-    Raises:
-        ValueError: names the file, the line, and what is wrong with it.
-    """
-    for raw in read_lines(path):
-        try:
-            yield parse_line(raw)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+def _parse_text(line):
+    return parse_example(raw_files.load_json_line(line))
 
 
-def read_good_examples(path, check):
-    """Yields the pages of a file that preprocessing takes, and warns of those that it skips.
+def _numbered_lines(path):
+    return ((f"line {number}", line) for number, line in raw_files.read_lines(path))
 
-    Args:
-        path: str. See `read_lines`.
-        check: function of an `OpenKpExample` that raises a ValueError for one that is not good.
 
-    Raises:
-        ValueError: if no page is good; names the file, the first line, and what is wrong with it.
-    """
-
-    def checked(raw):
-        example = parse_line(raw)
-        with _naming_line(raw):
-            check(example)
-        return example
-
-    return raw_files.keep_good(path, read_lines(path), checked, noun="pages")
+read_examples = raw_files.example_reader(_numbered_lines, _parse_text, noun="pages")
 
 
 def parse_example(raw):

@@ -248,12 +248,9 @@ class OpenKpTask(finetuning.FinetuningTask):
             release_compatible=self.config.release_compatible,
         )
 
-    def read_examples(self, path):
-        """Yields the pages to score: without those that preprocessing skips, which have no record.
-
-        The VDOM may be missing, as in files made for the evaluation.
-        """
-        return examples.read_good_examples(path, self._check_scored)
+    def read_examples(self, path, check=None):
+        """By default without pages that have no record; a file to evaluate on needs no VDOM."""
+        return examples.read_examples(path, check or self._check_scored)
 
     def _check_scored(self, page):
         if page.vdom is not None:

@@ -1,5 +1,7 @@
 """From raw WikiHop JSON to answers, with an exported model."""
 
+import dataclasses
+
 from etcmodel import finetuning
 
 from . import examples
@@ -29,7 +31,8 @@ class WikiHopPredictor(finetuning.Predictor):
         return examples.parse_example(raw)
 
     def make_features(self, example):
-        return [examples.make_features(example, self._features, self.tokenizer).features]
+        unlabelled = dataclasses.replace(example, answer=None)
+        return [examples.make_features(unlabelled, self._features, self.tokenizer).features]
 
     def predict_one(self, question):
         """The answer of one question, as in `predict`."""

@@ -5,7 +5,12 @@ import functools
 
 from etcmodel.preprocessing import raw_files
 
-__all__ = ["WikiHopExample", "normalized", "parse_example", "read_examples"]
+__all__ = [
+    "WikiHopExample",
+    "normalized",
+    "parse_example",
+    "read_examples",
+]
 
 
 def normalized(answer):
@@ -48,19 +53,6 @@ class WikiHopExample:
                 f"{len(self.candidates)} candidates: {shown}{more}"
             )
         return self.normalized_candidates.index(answer)
-
-
-def read_examples(path):
-    """Yields the `WikiHopExample`s of a file, one at a time; see `raw_files.read_json_values`.
-
-    Raises:
-        ValueError: names the file, and the place or the example's id and field.
-    """
-    for index, raw in enumerate(raw_files.read_json_values(path)):
-        try:
-            yield parse_example(raw)
-        except ValueError as error:
-            raise ValueError(f"{path}: element {index}: {error}") from error
 
 
 def parse_example(raw):
@@ -117,3 +109,6 @@ def _is_list_of_str(value):
 def _shown(value):
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+read_examples = raw_files.example_reader(raw_files.read_json_elements, parse_example)

@@ -182,8 +182,8 @@ class WikiHopTask(finetuning.FinetuningTask):
     def loss(self, outputs, features):
         return model.loss(outputs, features, label_smoothing=self.config.label_smoothing)
 
-    def read_examples(self, path):
-        return examples.read_examples(path)
+    def read_examples(self, path, check=None):
+        return examples.read_examples(path, check)
 
     def decode(self, outputs, examples):
         return evaluate.predict(

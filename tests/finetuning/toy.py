@@ -5,7 +5,6 @@ is a weighted sum of its token ids and sizes. The prediction is the sum over the
 """
 
 import dataclasses
-import json
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +12,7 @@ import tf_keras
 
 from etcmodel import finetuning, preprocessing
 from etcmodel.models import modeling
+from etcmodel.preprocessing import raw_files
 
 WINDOW = 2
 NUM_SIZES = 3
@@ -32,6 +32,12 @@ def make_documents(num_documents, seed=0):
         label = float(sum(map(sum, sizes)))
         documents.append({"id": number, "words": words, "sizes": sizes, "label": label})
     return documents
+
+
+def parse_document(raw):
+    if "words" not in raw:
+        raise ValueError(f"document {raw.get('id')}: has no `words`.")
+    return raw
 
 
 def make_features(document, tokenizer):
@@ -126,9 +132,9 @@ class ToyTask(finetuning.FinetuningTask):
     def loss(self, outputs, features):
         return {"loss": tf.reduce_mean((outputs["score"] - features["label"]) ** 2)}
 
-    def read_examples(self, path):
-        with open(path, encoding="utf-8") as file:
-            yield from json.load(file)
+    def read_examples(self, path, check=None):
+        read = raw_files.example_reader(raw_files.read_json_elements, parse_document)
+        return read(path, check)
 
     def decode(self, outputs, examples):
         totals = {document["id"]: 0.0 for document in examples}
@@ -146,9 +152,7 @@ class ToyPredictor(finetuning.Predictor):
     task_class = ToyTask
 
     def parse_example(self, raw):
-        if "words" not in raw:
-            raise ValueError(f"document {raw.get('id')}: has no `words`.")
-        return raw
+        return parse_document(raw)
 
     def make_features(self, example):
         return make_features(example, self.tokenizer)

@@ -85,24 +85,23 @@ def check_best(outputs, expected_logits):
         np.testing.assert_allclose(flat[places], np.sort(flat)[::-1][:num_real], atol=1e-4)
 
 
-def label_features(record_config, flags):
-    """The label features of records with as many slots as the release was told."""
-    spec = record_config.label_features()
-    num_labels = flags["num_labels"]
-    return {name: tf.io.FixedLenFeature([num_labels], spec[name].dtype) for name in spec}
+def make_record_config(config, flags):
+    """The release's flags as what its records hold."""
+    return inputs.RecordConfig(
+        long_seq_length=flags["long_max_length"],
+        global_seq_length=flags["global_max_length"],
+        url_max_code_points=flags["url_num_code_points"],
+        kp_max_length=flags.get("kp_max_length", 5),  # By default, as in the release.
+        num_labels=flags["num_labels"],
+        vocab_size=config.vocab_size,
+        use_visual_features=make_visual_config(flags).is_used,
+    )
 
 
 def check_records(case, flags, config, features):
     """The record file holds the same features as the arrays."""
-    record_config = inputs.RecordConfig(
-        long_seq_length=flags["long_max_length"],
-        global_seq_length=flags["global_max_length"],
-        url_max_code_points=flags["url_num_code_points"],
-        kp_max_length=flags["kp_max_length"],
-        vocab_size=config.vocab_size,
-        use_visual_features=make_visual_config(flags).is_used,
-    )
-    spec = {**record_config.model_features(), **label_features(record_config, flags)}
+    record_config = make_record_config(config, flags)
+    spec = {**record_config.model_features(), **record_config.label_features()}
     file = str(cases.resolve(TOPIC, case["records"]["file"]))
     records = tf.data.TFRecordDataset(file, case["records"]["compression"])
     parsed = list(records.map(lambda record: tf.io.parse_single_example(record, spec)))

@@ -15,7 +15,6 @@ from etcmodel.tasks.openkp import (
     decode,
     evaluate,
     examples,
-    inputs,
     layout,
     loss,
     model,
@@ -363,7 +362,7 @@ def check_pipeline(case):
     flags, arrays = case["init"]["flags"], load_arrays(case)
     config = modeling.EtcConfig(vocab_size=30522, **case["init"]["model_config"])
     visual_config = openkp_model.make_visual_config(flags)
-    features = records_of(case, flags, visual_config)
+    features = records_of(case, config, flags)
     structure = model.make_structure(features, config)
     made = {**features, **side_inputs.side_inputs_of(structure, config.local_radius).to_dict()}
     if visual_config.is_used:
@@ -372,19 +371,13 @@ def check_pipeline(case):
         assert_close(tf.convert_to_tensor(made[name]), arrays[name], 1e-5, name)
 
 
-def records_of(case, flags, visual_config):
+def records_of(case, config, flags):
     """The records, written and read again."""
     content = cases.load_json(TOPIC, case["records"])
-    record_config = inputs.RecordConfig(
-        long_seq_length=flags["long_max_length"],
-        global_seq_length=flags["global_max_length"],
-        url_max_code_points=flags["url_num_code_points"],
-        vocab_size=30522,
-        use_visual_features=visual_config.is_used,
-    )
+    record_config = openkp_model.make_record_config(config, flags)
     spec = {
         **record_config.model_features(),
-        **openkp_model.label_features(record_config, flags),
+        **record_config.label_features(),
         **record_config.decoding_features(),
     }
     serialized = [preprocessing.to_tf_example(r).SerializeToString() for r in content]

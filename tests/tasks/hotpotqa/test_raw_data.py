@@ -58,13 +58,23 @@ class TestReading:
             ('[{"_id": "a",\n "question" 3}]', "malformed JSON at line 2, column 13"),
             ("[] x", "malformed JSON at line 1, column 4"),
             ('{"_id" 3}', "malformed JSON at line 1, column 8"),
-            ("[1]", r"element 0: an example must be a JSON object\. Received: 1"),
+            ("[]", "the file holds no examples"),
+            ("[1, 2]", "none of the 2 examples can be used, the first: element 0: an example must"),
         ],
     )
     def test_broken_files_are_named_with_the_place(self, tmp_path, content, message):
         path = write(tmp_path / "broken.json", content)
         with pytest.raises(ValueError, match=rf"broken\.json: {message}"):
             list(examples.read_examples(path))
+
+    def test_malformed_examples_are_left_out_with_a_warning(self, tmp_path, caplog):
+        raws = [raw_example(_id="1"), raw_example(_id="2", answer=3), raw_example(_id="3")]
+        path = write(tmp_path / "a.json", json.dumps(raws))
+        assert self.ids(path) == ["1", "3"]
+        assert caplog.messages == [
+            f"skipped {path}: element 1: example '2': field `answer` must be a string. Received: 3",
+            f"{path}: 1 of 3 examples skipped",
+        ]
 
     def test_an_array_that_breaks_off_is_an_error_after_its_examples(self, tmp_path):
         path = write(tmp_path / "cut.json", json.dumps([raw_example()] * 2)[:-5])

@@ -88,12 +88,22 @@ def predict_flags(folder):
 
 
 def write_questions(folder, dev):
-    """The examples without what is not known when a question is asked."""
+    """The examples without what is not known when a question is asked, and two of no use."""
     hidden = ("answer", "supporting_facts", "type", "level")
     gold = json.loads(pathlib.Path(dev).read_text(encoding="utf-8"))
     questions = [{k: v for k, v in example.items() if k not in hidden} for example in gold]
-    (folder / "questions.json").write_text(json.dumps(questions))
+    too_long = {**questions[0], "_id": "long", "question": "who " * LENGTHS["generated"][0]}
+    raws = [{"_id": "bare"}, *questions, too_long]
+    (folder / "questions.json").write_text(json.dumps(raws))
     return questions
+
+
+def write_gold(folder, dev):
+    """The examples with a malformed one between them, which preprocessing skips as well."""
+    gold = json.loads(pathlib.Path(dev).read_text(encoding="utf-8"))
+    gold.insert(1, {**gold[0], "_id": "bad", "supporting_facts": [["a title", "first"]]})
+    (folder / "gold.json").write_text(json.dumps(gold))
+    return folder / "gold.json"
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +123,8 @@ def generated(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(generated):
     """The same with a trained, evaluated and exported model, and what the programs printed."""
-    folder, measured = generated["folder"], eval_flags(generated["folder"], generated["dev"])
+    folder = generated["folder"]
+    measured = eval_flags(folder, write_gold(folder, generated["dev"]))
     training = programs.start(
         "hotpotqa",
         "run_finetuning",
@@ -147,10 +158,13 @@ def test_evaluation_prints_the_official_metrics(trained):
 def test_the_exported_model_answers_like_the_trained_one(trained):
     folder = trained["folder"]
     questions = write_questions(folder, trained["dev"])
-    printed, _ = programs.finish(
+    printed, log = programs.finish(
         programs.start("hotpotqa", "run_finetuning", **predict_flags(folder))
     )
     assert printed.splitlines()[-1] == f"6 predictions: {folder / 'predictions.json'}"
+    assert "questions.json: element 0: example 'bare': field `question` is missing" in log
+    assert "questions.json: element 7: example 'long': the CLS token and the question need" in log
+    assert "questions.json: 2 of 8 examples skipped" in log
     predictions = json.loads((folder / "model" / "predictions.json").read_text())
     assert json.loads((folder / "predictions.json").read_text()) == predictions
     assert set(predictions["answer"]) == {question["_id"] for question in questions}

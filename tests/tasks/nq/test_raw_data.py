@@ -177,7 +177,7 @@ class TestReadLines:
 
         raws = [raw_example(), [1], raw_example(example_id=18), raw_example(example_id=19)]
         path = write_lines(tmp_path / "a.jsonl", *raws)
-        read = examples.read_good_examples(path, check)
+        read = examples.read_examples(path, check)
         assert [example.example_id for example in read] == [17, 19]
         problems = [record.getMessage() for record in caplog.records]
         assert problems[0].startswith(f"skipped {path}: example 2: an example must be a JSON obj")
@@ -196,7 +196,7 @@ class TestReadLines:
     def test_a_file_without_any_example_of_use_is_refused(self, tmp_path, raws, message):
         path = write_lines(tmp_path / "a.jsonl", *raws)
         with pytest.raises(ValueError, match=f"a.jsonl: {message}"):
-            list(examples.read_good_examples(path, lambda example: None))
+            list(examples.read_examples(path))
 
     def test_is_lazy(self, tmp_path):
         path = tmp_path / "a.jsonl"
@@ -226,5 +226,7 @@ class TestReadLines:
             raw_data.parse_line(first)
         with pytest.raises(ValueError, match="malformed JSON at column"):
             raw_data.parse_line(second)
-        with pytest.raises(ValueError, match=r"a.jsonl: example 1: invalid UTF-8"):
+        with pytest.raises(
+            ValueError, match=r"a.jsonl: none of the 2 .* the first: example 1: invalid UTF-8"
+        ):
             list(examples.read_examples(str(path)))

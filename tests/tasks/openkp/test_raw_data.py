@@ -51,13 +51,8 @@ class TestReadLines:
         with pytest.raises(ValueError, match="line 2: invalid UTF-8 at character 10"):
             raw_data.parse_line(bad)
 
-    def test_errors_name_file_and_line(self, tmp_path):
-        path = write_lines(tmp_path / "a.jsonl", [page("one"), "{nonsense\n"])
-        with pytest.raises(ValueError, match="a.jsonl: line 2: malformed JSON at column 2"):
-            list(raw_data.read_examples(path))
 
-
-class TestReadGoodExamples:
+class TestReadExamples:
     def test_leaves_out_what_is_refused_and_names_it(self, tmp_path, caplog):
         def check(example):
             if "moon" in example.words:
@@ -66,7 +61,7 @@ class TestReadGoodExamples:
         pages = [page("one"), "{nonsense\n", page("the moon"), page("two")]
         path = write_lines(tmp_path / "a.jsonl", pages)
         with caplog.at_level(logging.WARNING):
-            found = list(raw_data.read_good_examples(path, check))
+            found = list(raw_data.read_examples(path, check))
         assert [example.text for example in found] == ["one", "two"]
         bad_json, moon, count = caplog.messages
         assert bad_json.startswith(f"skipped {path}: line 2: malformed JSON")
@@ -76,7 +71,7 @@ class TestReadGoodExamples:
     def test_many_are_counted_and_the_first_of_them_named(self, tmp_path, caplog):
         path = write_lines(tmp_path / "a.jsonl", [page("one"), *["{\n"] * 30])
         with caplog.at_level(logging.WARNING):
-            list(raw_data.read_good_examples(path, lambda example: None))
+            list(raw_data.read_examples(path))
         assert len(caplog.messages) == 21
         assert caplog.messages[-1] == f"{path}: 30 of 31 pages skipped"
 
@@ -84,7 +79,7 @@ class TestReadGoodExamples:
         path = write_lines(tmp_path / "a.jsonl", ["{\n", "[]\n"])
         message = "a.jsonl: none of the 2 pages can be used, the first: line 1: malformed JSON"
         with pytest.raises(ValueError, match=message):
-            list(raw_data.read_good_examples(path, lambda example: None))
+            list(raw_data.read_examples(path))
 
 
 class TestParseExample:

@@ -43,7 +43,8 @@ class TestReading:
             ('[{"id": "a",\n "query" 3}]', "malformed JSON at line 2, column 10"),
             (json.dumps([raw_example()] * 2)[:-5], "malformed JSON at line 1, column"),
             (b'[{"id":\n"\xff\xfe"}]', "line 2: invalid UTF-8 at character 2"),
-            ("[1]", r"element 0: an example must be a JSON object\. Received: 1"),
+            ("[]", "the file holds no examples"),
+            ("[1, 2]", "none of the 2 examples can be used, the first: element 0: an example must"),
         ],
     )
     def test_broken_files_are_named_with_the_place(self, tmp_path, content, message):

@@ -59,6 +59,14 @@ def made(tmp_path_factory):
     return {"folder": folder, **paths}
 
 
+def write_gold(made):
+    """The examples with a malformed one between them, which preprocessing skips as well."""
+    raws = json.loads(pathlib.Path(made["dev"]).read_text())
+    raws.insert(1, {**raws[0], "id": "bad", "answer": 3})
+    (made["folder"] / "gold.json").write_text(json.dumps(raws))
+    return made["folder"] / "gold.json"
+
+
 def model_flags(made):
     return {
         "source_model_config_file": made["folder"] / "etc_config.json",
@@ -71,7 +79,7 @@ def model_flags(made):
     }
 
 
-def test_learns_evaluates_exports_and_predicts(made, capsys):
+def test_learns_evaluates_exports_and_predicts(made, capsys, caplog):
     folder = made["folder"]
     training = programs.start(
         "wikihop",
@@ -90,7 +98,7 @@ def test_learns_evaluates_exports_and_predicts(made, capsys):
         "wikihop",
         run_mode="evaluate",
         dev_tf_records_path=folder / "records" / "dev" / "tf_examples*",
-        input_dev_json_filepath=made["dev"],
+        input_dev_json_filepath=write_gold(made),
         eval_batch_size=50,
         **model_flags(made),
     )
@@ -106,7 +114,9 @@ def test_learns_evaluates_exports_and_predicts(made, capsys):
     export = folder / "model" / "export"
     raws = json.loads(pathlib.Path(made["dev"]).read_text())
     questions = [{name: raw[name] for name in raw if name != "answer"} for raw in raws]
-    (folder / "questions.json").write_text(json.dumps(questions))
+    questions[0]["answer"] = "of no matter here"
+    no_use = [{"id": "bare"}, {**questions[1], "id": "no token", "candidates": [" "]}]
+    (folder / "questions.json").write_text(json.dumps([*questions, *no_use]))
     (version,) = export.iterdir()
     (records,) = (folder / "records" / "dev").glob("*.tfrecord")
     serving = programs.start_python("-c", TENSORFLOW_ALONE, version, records)
@@ -118,6 +128,12 @@ def test_learns_evaluates_exports_and_predicts(made, capsys):
         predict_output_file_path=folder / "answers.json",
     )
     assert json.loads((folder / "answers.json").read_text()) == predictions
+    skipped = [message for message in caplog.messages if "skipped" in message]
+    assert "gold.json: element 1: example 'bad': field `answer` must be a string" in skipped[0]
+    assert skipped[1].endswith("gold.json: 1 of 201 examples skipped")
+    assert "questions.json: element 200: example 'bare': field" in skipped[2]
+    assert "questions.json: element 201: example 'no token': " in skipped[3]
+    assert skipped[4].endswith("questions.json: 2 of 202 examples skipped")
     served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     candidates = [raw["candidates"][number] for raw, number in zip(raws, served, strict=True)]
     assert candidates == [predictions[raw["id"]] for raw in raws]
