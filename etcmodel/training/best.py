@@ -1,11 +1,12 @@
 """The best checkpoint of a run, which several processes that evaluate may replace."""
 
 import contextlib
-import fcntl
 import json
 import os
 
 import tensorflow as tf
+
+from etcmodel import atomic_files
 
 __all__ = ["BEST", "BestCheckpoint", "save_best"]
 
@@ -55,7 +56,7 @@ class BestCheckpoint:
     def update(self, metrics):
         """Saves the weights if these are their metrics (dict of floats) and the best so far."""
         value = metrics[self._metric]
-        with _only_one(self._directory) if self._is_shared else contextlib.nullcontext():
+        with self._alone() if self._is_shared else contextlib.nullcontext():
             if self._is_shared:
                 self._best = self._read()
             if self._best is not None and self._sign * value <= self._sign * self._best:
@@ -72,25 +73,9 @@ class BestCheckpoint:
         with tf.io.gfile.GFile(path) as file:
             return json.loads(file.read() or "null")
 
-    def _write(self, value):
-        path = os.path.join(self._directory, _METRIC_FILE)
-        temporary = f"{path}.{os.getpid()}.tmp"
+    def _alone(self):
         tf.io.gfile.makedirs(self._directory)
-        with tf.io.gfile.GFile(temporary, "w") as file:
-            file.write(json.dumps(value))
-        tf.io.gfile.rename(temporary, path, overwrite=True)
+        return atomic_files.alone_in(self._directory)
 
-
-@contextlib.contextmanager
-def _only_one(directory):
-    """Keeps other processes out, where the file system has locks."""
-    tf.io.gfile.makedirs(directory)
-    if not os.path.isdir(directory):  # In the cloud.
-        yield
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # Given up with the descriptor, also by a kill.
-        yield
-    finally:
-        os.close(descriptor)
+    def _write(self, value):
+        atomic_files.write_text(os.path.join(self._directory, _METRIC_FILE), [json.dumps(value)])

@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from etcmodel import checkpoints
+from etcmodel import atomic_files, checkpoints
 from etcmodel.training import best as best_lib
 from etcmodel.training import strategy as strategy_lib
 
@@ -56,12 +56,8 @@ def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=
         _check_same(output_dir, _flat(old), _flat(run_config), _flat(defaults or {}))
     elif write:
         new = {**run_config, _NOTES: notes or {}}
-        tf.io.gfile.makedirs(output_dir)
-        path = os.path.join(output_dir, _CONFIG_FILE)
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with tf.io.gfile.GFile(temporary, "w") as file:
-            file.write(json.dumps(new, indent=2, sort_keys=True) + "\n")
-        tf.io.gfile.rename(temporary, path, overwrite=True)
+        text = json.dumps(new, indent=2, sort_keys=True) + "\n"
+        atomic_files.write_text(os.path.join(output_dir, _CONFIG_FILE), [text])
 
 
 def read_run_config(output_dir):
