@@ -84,9 +84,13 @@ def overwrite_relative_att_ids_outside_segments(
         name: name of the operation.
     Returns:
         int [batch, seq_len, seq_len].
+    Raises:
+        ValueError: if the tensors have other numbers of axes.
     """
     with tf.name_scope(name or "overwrite_relative_att_ids_outside_segments"):
         rel_att_ids, segment_ids = map(tf.convert_to_tensor, (rel_att_ids, segment_ids))
+        tensor_utils.assert_rank(rel_att_ids, 3, "rel_att_ids")
+        tensor_utils.assert_rank(segment_ids, 2, "segment_ids")
         same = tf.equal(segment_ids[:, :, tf.newaxis], segment_ids[:, tf.newaxis, :])
         return tf.where(same, rel_att_ids, tf.cast(overwrite_value, rel_att_ids.dtype))
 

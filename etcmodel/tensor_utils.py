@@ -256,7 +256,11 @@ def skew_elements_right(tensor, axis, pad_value=0, name=None):
 
 
 def unskew_elements_right(tensor, axis, name=None):
-    """Undoes `skew_elements_right`: `rows + columns - 1` columns become `columns` again."""
+    """Undoes `skew_elements_right`: `rows + columns - 1` columns become `columns` again.
+
+    Raises:
+        ValueError: if there is no such axis, it is the first, or has fewer columns than rows.
+    """
     with tf.name_scope(name or "unskew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis_after_rows(tensor, axis)
@@ -266,6 +270,11 @@ def unskew_elements_right(tensor, axis, name=None):
             shape[axis - 1 : axis + 1],
             shape[axis + 1 :],
         )
+        if isinstance(width, int) and isinstance(rows, int) and width < rows:
+            raise ValueError(
+                f"`axis` must have rows + columns - 1 columns, here at least {rows}. Received: "
+                f"{axis=}, shape {tensor.shape}"
+            )
         flat = tf.reshape(tensor, [*before, rows * width, *after])
         padding = [[0, 0]] * flat.shape.rank
         padding[axis - 1] = [0, rows]

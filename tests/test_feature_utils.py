@@ -139,3 +139,12 @@ def test_segment_ids_need_a_batch():
     ):
         with pytest.raises(ValueError, match=r"`segment_ids` must have rank 2. Received shape"):
             function([1, 1, 2])
+
+
+def test_labels_and_segments_of_other_ranks_are_refused():
+    overwrite = feature_utils.overwrite_relative_att_ids_outside_segments
+    ids, segments = np.zeros([1, 3, 3], np.int32), np.zeros([1, 3], np.int32)
+    with pytest.raises(ValueError, match="`segment_ids` must have rank 2"):
+        overwrite(ids, segments[0], 5)
+    with pytest.raises(ValueError, match="`rel_att_ids` must have rank 3"):
+        overwrite(ids[0], segments, 5)

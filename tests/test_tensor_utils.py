@@ -250,3 +250,8 @@ def test_an_unknown_activation_is_refused():
         ValueError, match="'swoosh'; choose one of gelu, gelu_exact, linear, relu, tanh"
     ):
         tensor_utils.get_activation("swoosh")
+
+
+def test_fewer_columns_than_skewing_gives_are_refused():
+    with pytest.raises(ValueError, match=r"here at least 4. Received: axis=1, shape \(4, 3\)"):
+        tensor_utils.unskew_elements_right(tf.ones([4, 3]), axis=1)

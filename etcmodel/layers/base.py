@@ -9,7 +9,9 @@ import sys
 import tensorflow as tf
 import tf_keras
 
-__all__ = ["Layer", "check_part", "refuse_keras_3"]
+from etcmodel.ops import argument_checks
+
+__all__ = ["Layer", "check_part", "keras_3", "refuse_keras_3"]
 
 _ADVICE = (
     "etcmodel's layers are Keras 2 layers: use `tf_keras` instead of `tf.keras` around and inside "
@@ -38,27 +40,29 @@ def check_part(name, part):
 
 def refuse_keras_3(name, part):
     """Raises ValueError if `part`, the argument `name` of a layer, is a Keras 3 layer."""
-    keras = _keras_3()
+    keras = keras_3()
     if keras is not None and isinstance(part, keras.layers.Layer):
         raise ValueError(f"`{name}` is the Keras 3 layer {_describe(part)}. {_ADVICE}")
 
 
 @tf.autograph.experimental.do_not_convert
 def _check_caller(layer, args, kwargs):
-    keras = _keras_3()
+    keras = keras_3()
     if keras is None:
         return
     if any(isinstance(x, keras.KerasTensor) for x in tf.nest.flatten((args, kwargs))):
-        raise ValueError(f"Layer {_describe(layer)} got an input of Keras 3. {_ADVICE}")
+        argument_checks.fail(f"Layer {_describe(layer)} got an input of Keras 3. {_ADVICE}")
     # What Keras 3 itself asks to tell whether it is inside a call.
     global_state = sys.modules.get("keras.src.backend.common.global_state")
     context = global_state and global_state.get_global_attribute("current_call_ctx")
     if context:
         outer = _describe(context.entry_layer)
-        raise ValueError(f"Layer {_describe(layer)} is inside the Keras 3 layer {outer}. {_ADVICE}")
+        argument_checks.fail(
+            f"Layer {_describe(layer)} is inside the Keras 3 layer {outer}. {_ADVICE}"
+        )
 
 
-def _keras_3():
+def keras_3():
     """The package of Keras 3, or None if it is not in use."""
     keras = sys.modules.get("keras")
     if keras is None or int(getattr(keras, "__version__", "0").split(".")[0]) < 3:

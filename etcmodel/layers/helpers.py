@@ -18,6 +18,7 @@ __all__ = [
     "LayerNormalization",
     "TrackedLambda",
     "as_ids",
+    "as_initializer",
     "build_sublayer",
     "cast_all",
     "check_at_least_1",
@@ -27,6 +28,21 @@ __all__ = [
     "serialize_initializer",
     "serialize_layer",
 ]
+
+
+def as_initializer(given):
+    """An initializer of Keras 2, from one, its name or config, or its like of Keras 3, or None.
+
+    Those of Keras 3 return the same values at each call, so that weights of one shape would all be
+    the same.
+
+    Raises:
+        ValueError: if there is no such initializer.
+    """
+    keras = base.keras_3()
+    if keras is not None and isinstance(given, keras.initializers.Initializer):
+        given = {"class_name": type(given).__name__, "config": given.get_config()}
+    return tf_keras.initializers.get(given)
 
 
 def fresh(initializer):
@@ -158,8 +174,8 @@ class DenseLayers(base.Layer):
         self.hidden_sizes = list(hidden_sizes)
         self.activation = tf_keras.activations.get(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = tf_keras.initializers.get(kernel_initializer or "glorot_uniform")
-        self.bias_initializer = tf_keras.initializers.get(bias_initializer)
+        self.kernel_initializer = as_initializer(kernel_initializer or "glorot_uniform")
+        self.bias_initializer = as_initializer(bias_initializer)
         self.layers = [
             Dense(
                 size,

@@ -59,7 +59,7 @@ class ResidualBlock(base.Layer):
         self.use_pre_activation_order = use_pre_activation_order
         self.inner_intermediate_size = inner_intermediate_size
         self.inner_activation = tf_keras.activations.get(inner_activation)
-        self.inner_kernel_initializer = tf_keras.initializers.get(inner_kernel_initializer)
+        self.inner_kernel_initializer = helpers.as_initializer(inner_kernel_initializer)
         self.normalization_layers = self._normalization_layers(normalization_layer)
         self.has_default_inner_layer = inner_layer is None
         if inner_layer is not None:

@@ -37,6 +37,10 @@ def checked(config, inputs, structure):
             Compiled by XLA a graph cannot raise: links to global tokens that do not exist then link
             nothing. (Nor do they where there is no global token at all; that is no error.)
     """
+    for name in ("token_ids", "global_token_ids"):
+        if inputs[name] is None:
+            wanted = ", ".join(_AXES[name].split())
+            argument_checks.fail(f"`{name}` must have shape [{wanted}]. Received: None")
     asserts = []
     sizes = {fused.WINDOW: 2 * config.local_radius + 1, "hidden_size": config.hidden_size}
     sizes = argument_checks.check_shapes(inputs, _AXES, sizes, asserts)
@@ -111,6 +115,7 @@ def _check_links(structure, num_global, asserts):
     """Each link is -1, or the index of a global token."""
     if num_global is None or (isinstance(num_global, int) and num_global == 0):
         return
+    num_global = tf.cast(num_global, tf.int64)
     for field in ("links", "label_links"):
         for number, ids in enumerate(getattr(structure, field)):
             low, high = _extremes(ids)
@@ -129,5 +134,5 @@ def _check_links(structure, num_global, asserts):
 
 
 def _extremes(ids):
-    """The least and the largest id, int32 scalars; without any id they are above and below all."""
-    return tuple(tf.cast(reduce(ids), tf.int32) for reduce in (tf.reduce_min, tf.reduce_max))
+    """The least and the largest id, int64 scalars; without any id they are above and below all."""
+    return tuple(tf.cast(reduce(ids), tf.int64) for reduce in (tf.reduce_min, tf.reduce_max))

@@ -91,7 +91,7 @@ def make_structure_from_example_ids(
         long_segment_ids=long_example_ids,
         long_example_ids=long_example_ids,
         global_example_ids=tf.cast(global_example_ids, tf.int32),
-        links=(tf.cast(sentence_ids, tf.int32),),
+        links=(tf.saturate_cast(sentence_ids, tf.int32),),
         max_distance=max(relative_pos_max_distance, 0),
         use_hard_g2l_mask=use_hard_g2l_mask,
         use_hard_l2g_mask=use_hard_l2g_mask,
@@ -247,7 +247,8 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
     Returns:
         `EtcConfig`.
     Raises:
-        ValueError: if both sources are given, or there is no config anywhere.
+        ValueError: if both sources are given, there is no config anywhere, or no model can be built
+            of a source's (`EtcConfig.check`).
     """
     if source_file and source_base64:
         raise ValueError("Give `source_file` or `source_base64`, not both.")
@@ -262,6 +263,7 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
         config = EtcConfig.from_json_file(source_file)
     else:
         raise ValueError(f"There is no {path!r}: give `source_file` or `source_base64`.")
+    config.check()  # Once the model has it, no source is looked at any more.
     if write_from_source:
         atomic_files.write_text(path, [config.to_json_string()])
     return config

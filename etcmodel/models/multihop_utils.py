@@ -114,17 +114,17 @@ def make_structure(
         long_segment_ids=long_is_real,
         long_example_ids=long_is_real,
         global_example_ids=tf.cast(global_paragraphs > 0, tf.int32),
-        links=(tf.cast(long_sentence_ids, tf.int32),),
+        links=(tf.saturate_cast(long_sentence_ids, tf.int32),),
         max_distance=max(relative_pos_max_distance, 0),
         use_hard_g2l_mask=use_hard_g2l_mask,
         use_hard_l2g_mask=use_hard_l2g_mask,
     )
     if flat_sequence:
         return flat
-    label_links = () if l2g_linked_ids is None else (tf.cast(l2g_linked_ids, tf.int32),)
+    label_links = () if l2g_linked_ids is None else (tf.saturate_cast(l2g_linked_ids, tf.int32),)
     return flat._replace(
         long_segment_ids=long_paragraphs,
-        links=(*flat.links, tf.cast(long_paragraph_ids, tf.int32)),
+        links=(*flat.links, tf.saturate_cast(long_paragraph_ids, tf.int32)),
         label_links=label_links,
         global_segment_ids=global_paragraphs,
         ignore_hard_g2l_mask=ignore_hard_g2l_mask,

@@ -83,7 +83,7 @@ def _linked_pairs(structure, links):
     batch, global_len = tensor_utils.get_shape_list(structure.global_example_ids)
     linked = tf.zeros([batch, long_len, global_len], tf.bool)
     for ids in links:
-        linked |= tf.equal(tf.cast(ids, tf.int32)[:, :, tf.newaxis], tf.range(global_len))
+        linked |= tf.equal(tf.saturate_cast(ids, tf.int32)[:, :, tf.newaxis], tf.range(global_len))
     return linked
 
 

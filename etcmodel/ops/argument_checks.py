@@ -22,7 +22,7 @@ def check(condition, message, *found, asserts):
     Args:
         condition: bool, or bool scalar tensor.
         message: str. Names the argument and what is wanted.
-        *found: str, int or int32 tensor: what the message is followed by.
+        *found: str, int or int tensor: what the message is followed by.
         asserts: list. In a graph the operation that checks is added to it. It raises
             `tf.errors.InvalidArgumentError`; code compiled by XLA leaves it out.
     Raises:
@@ -65,7 +65,10 @@ def _check_shape(name, tensor, axes, sizes, asserts):
     if isinstance(tensor, (tf.RaggedTensor, tf.SparseTensor)):
         kind, shape = type(tensor).__name__, _listed(tensor.shape)
         fail(f"{_wish(name, axes, wanted)}, padded. Received: a {kind} of shape {shape}")
-    shape = _shape_of(tensor)
+    try:
+        shape = _shape_of(tensor)
+    except (ValueError, TypeError, tf.errors.InvalidArgumentError):
+        fail(f"{_wish(name, axes, wanted)}, padded. Received: what no tensor can be made of")
     if shape.rank is None:
         return
     found = shape.as_list()

@@ -20,7 +20,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel import tensor_utils
-from etcmodel.ops import blockwise, layout
+from etcmodel.ops import argument_checks, blockwise, layout
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.structure import KeyRules
@@ -209,7 +209,7 @@ def _clip_to_sequence(local, local_radius):
 def check_implementation(implementation):
     """Raises ValueError if there is no such implementation of local attention."""
     if implementation not in ("auto", "sparse", "full"):
-        raise ValueError(
+        argument_checks.fail(
             f"`att_implementation` must be 'auto', 'sparse' or 'full'. Received: {implementation!r}"
         )
 

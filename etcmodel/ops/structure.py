@@ -12,9 +12,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from etcmodel import feature_utils, tensor_utils
+from etcmodel.ops import argument_checks, windows
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
-from etcmodel.ops import windows
 
 __all__ = ["GlobalLocalStructure", "KeyRules"]
 
@@ -95,7 +95,7 @@ class GlobalLocalStructure(NamedTuple):
         if structure is None or isinstance(structure, cls):
             return structure
         if not isinstance(structure, (list, tuple)) or len(structure) > len(cls._fields):
-            raise ValueError(
+            argument_checks.fail(
                 f"`structure` must be a GlobalLocalStructure. Received: {type(structure).__name__}"
             )
         fields = dict(zip(cls._fields, structure, strict=False))
@@ -162,6 +162,7 @@ class GlobalLocalStructure(NamedTuple):
         num_global = tensor_utils.get_shape_list(self.global_example_ids)[1]
 
         def links(ids):
+            ids = [tf.saturate_cast(x, tf.int32) for x in ids]  # Not wrapped to another token's.
             if layout is not None:
                 ids = [
                     windows.pad_axis(x, 1, after=layout.padded_rows - layout.num_rows, value=-1)

@@ -83,8 +83,9 @@ IDS, SIDE_IDS = tf.zeros([1, 3, 3], tf.int32), tf.zeros([1, 3, 2], tf.int32)
 
 @pytest.mark.parametrize("name", ["side_att_mask", "side_relative_att_ids"])
 def test_masks_and_labels_of_side_keys_need_these(name):
-    with refuses(f"`{name}` needs `side_keys` and `side_values`."):
+    with pytest.raises(ValueError) as raised:
         local_attention(**{name: SIDE_IDS, "relative_att_ids": IDS})
+    assert str(raised.value) == f"`{name}` needs `side_keys` and `side_values`."
     local_attention(side_att_mask=SIDE_IDS, **SIDE)
 
 
@@ -127,6 +128,30 @@ def test_a_keras_3_layer_is_refused_as_a_part():
         layers.TrackedLambda(KERAS_3, dependencies=[KERAS_3])
 
 
+INITIALIZER = tf.keras.initializers.TruncatedNormal(stddev=0.5)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layers.FusedGlobalLocalAttention(8, 8, 2, 2, initializer=INITIALIZER),
+        layers.RelativeAttention(8, 2, initializer=INITIALIZER),
+        layers.DenseLayers([8, 8], kernel_initializer=INITIALIZER),
+        layers.ResidualBlock(inner_kernel_initializer=INITIALIZER),
+    ],
+    ids=lambda layer: layer.name,
+)
+def test_an_initializer_of_keras_3_gives_each_weight_values_of_its_own(layer):
+    """By itself it would give all weights of one shape the same."""
+    x = tf.zeros([1, 3, 8])
+    layer(x, x) if isinstance(layer, layers.FusedGlobalLocalAttention) else layer(x)
+    kernels = [w.numpy() for w in layer.weights if w.name.endswith("kernel:0")]
+    assert len(kernels) > 1
+    assert len({kernel.tobytes() for kernel in kernels}) == len(kernels)
+    # Truncated at two standard deviations of the untruncated normal, whose own is then 0.57.
+    np.testing.assert_allclose(np.std(kernels), 0.5, atol=0.1)
+
+
 def test_a_part_that_is_no_layer_is_refused():
     with refuses("`inner_layer` must be a tf_keras layer. Received: <function"):
         layers.ResidualBlock(inner_layer=lambda x: x)
@@ -159,9 +184,10 @@ def test_a_keras_3_model_around_a_layer_is_refused(is_built):
     if is_built:
         model.inner(np.zeros([1, 2], np.float32))
     with pytest.raises(
-        ValueError, match=f"'inner'.*is inside the Keras 3 layer 'around'.*{ADVICE}"
-    ):
+        ValueError, match=f"^Layer 'inner'.*is inside the Keras 3 layer 'around'.*{ADVICE}"
+    ) as raised:
         model(np.zeros([1, 2], np.float32))
+    assert "\n" not in str(raised.value)
     # Nothing of it stays behind.
     layers.DenseLayers([3])(np.zeros([1, 2], np.float32))
 

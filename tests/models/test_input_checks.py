@@ -202,6 +202,56 @@ def test_links_to_global_tokens_that_do_not_exist_are_refused(model, field, link
     assert str(raised.value) == link_line(f"{field}[{position}]", values)
 
 
+@pytest.mark.parametrize("wrong", [2**32, -(2**32), 2**31])
+@pytest.mark.parametrize("is_made", [True, False])
+def test_links_beyond_32_bits_do_not_wrap_to_those_of_other_tokens(model, wrong, is_made):
+    links = LINKS.astype(np.int64) + wrong
+    structure = make_structure(links) if is_made else make_structure()._replace(links=(links,))
+    with pytest.raises(ValueError, match=r"`structure.links\[0\]` must hold indices of global tok"):
+        model(**TOKENS, structure=structure)
+    side_inputs = input_utils.make_global_local_transformer_side_inputs_from_example_ids(
+        ones(BATCH, LONG_LEN), ones(BATCH, GLOBAL_LEN), links, 2, 2, use_hard_l2g_mask=True
+    )
+    assert not np.any(side_inputs.l2g_att_mask)
+
+
+def test_a_structure_may_be_of_numpy_arrays(model):
+    structure = make_structure()
+    arrays = structure._replace(
+        long_segment_ids=ones(BATCH, LONG_LEN), links=(LINKS.astype(np.int64),)
+    )
+    for x, y in zip(*(model(**TOKENS, structure=s) for s in (arrays, structure)), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    "changes, line",
+    [
+        (
+            {"global_token_ids": None},
+            "`global_token_ids` must have shape [batch, global_len]. Received: None",
+        ),
+        (
+            {"token_ids": [[1, 2], [3]]},
+            "`token_ids` must have shape [batch, long_len], padded. Received: what no tensor can "
+            "be made of",
+        ),
+        (
+            {"l2g_att_mask": ones(BATCH, LONG_LEN, GLOBAL_LEN)},
+            "Give `structure`, or masks and relative labels, not both.",
+        ),
+        (
+            {"att_implementation": "fast"},
+            "`att_implementation` must be 'auto', 'sparse' or 'full'. Received: 'fast'",
+        ),
+    ],
+)
+def test_what_else_is_no_input_is_told_in_one_line(model, changes, line):
+    with pytest.raises(ValueError) as raised:
+        model(**{**TOKENS, "structure": make_structure(), **changes})
+    assert str(raised.value) == line
+
+
 def by_graph(model, jit_compile=False):
     """The model as a graph that knows no length when it is traced."""
 

@@ -236,6 +236,15 @@ def test_a_broken_source_is_not_kept(tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+def test_a_source_of_no_possible_model_is_not_kept(tmp_path):
+    """It would win over the mended source."""
+    file = tmp_path / "source.json"
+    file.write_text('{"vocab_size": 9, "num_attention_heads": 0}', encoding="utf-8")
+    with pytest.raises(ValueError, match="`num_attention_heads` must be at least 1. Received: 0"):
+        input_utils.get_model_config(str(tmp_path / "model"), str(file))
+    assert not (tmp_path / "model").exists()
+
+
 def test_record_features_are_read_as_written():
     written = {
         "ints": input_utils.create_int_feature([3, -1]),

@@ -107,7 +107,7 @@ class FusedGlobalLocalAttention(base.Layer):
         self.global_total_att_size = global_total_att_size or global_hidden_size
         self.relative_vocab_size = relative_vocab_size
         self.att_dropout_prob = att_dropout_prob
-        self.initializer = tf_keras.initializers.get(initializer)
+        self.initializer = helpers.as_initializer(initializer)
         self.share_kv_projections = share_kv_projections
         self.share_qkv_projections = share_qkv_projections
         self.share_att_output_projection = share_att_output_projection
@@ -312,7 +312,7 @@ class FusedGlobalLocalAttention(base.Layer):
                 )
             return
         if any(inputs[name] is not None for name in SIDE_INPUT_AXES):
-            raise ValueError("Give `structure`, or masks and relative labels, not both.")
+            argument_checks.fail("Give `structure`, or masks and relative labels, not both.")
         argument_checks.check_shapes(*structure.tensors_and_axes(), sizes)
         num_labels = 2 * structure.max_distance + 4 if structure.max_distance else 0
         if self.relative_vocab_size is not None and self.relative_vocab_size < num_labels:
@@ -348,7 +348,9 @@ def _join_pieces(g2g, g2l, global_input, long_input, fill):
     if g2g is None and g2l is None:
         return None
     if fill is None and (g2g is None or g2l is None):
-        raise ValueError("Give both `g2g_relative_att_ids` and `g2l_relative_att_ids`, or neither.")
+        argument_checks.fail(
+            "Give both `g2g_relative_att_ids` and `g2l_relative_att_ids`, or neither."
+        )
     batch, global_len, _ = tensor_utils.get_shape_list(global_input)
     long_len = tensor_utils.get_shape_list(long_input)[1]
     if g2g is None:

@@ -72,7 +72,7 @@ class QkvRelativeAttention(base.Layer):
         helpers.check_rates(att_dropout_prob=att_dropout_prob)
         self.relative_vocab_size = relative_vocab_size
         self.att_dropout_prob = att_dropout_prob
-        self.initializer = tf_keras.initializers.get(initializer) or RELATIVE_INITIALIZER
+        self.initializer = helpers.as_initializer(initializer) or RELATIVE_INITIALIZER
         self.use_one_hot_lookup = use_one_hot_lookup
         self.relative_emb_table = self.relative_bias_table = None
 
@@ -96,7 +96,7 @@ class QkvRelativeAttention(base.Layer):
         if not are_given:
             return None
         if self.relative_vocab_size is None:
-            raise ValueError(
+            argument_checks.fail(
                 f"Layer {self.name!r} got relative labels, but its `relative_vocab_size` is None."
             )
         return attention_ops.RelativeLabels(
@@ -263,14 +263,14 @@ class QkvRelativeLocalAttention(base.Layer):
     @staticmethod
     def _check_side(relative_att_ids, side_keys, side_values, side_att_mask, side_relative_att_ids):
         if (side_keys is None) != (side_values is None):
-            raise ValueError("Give both `side_keys` and `side_values`, or neither.")
+            argument_checks.fail("Give both `side_keys` and `side_values`, or neither.")
         if side_keys is None:
             sides = {"side_att_mask": side_att_mask, "side_relative_att_ids": side_relative_att_ids}
             for name, given in sides.items():
                 if given is not None:
-                    raise ValueError(f"`{name}` needs `side_keys` and `side_values`.")
+                    argument_checks.fail(f"`{name}` needs `side_keys` and `side_values`.")
         elif (relative_att_ids is None) != (side_relative_att_ids is None):
-            raise ValueError(
+            argument_checks.fail(
                 "With side keys, give both `relative_att_ids` and `side_relative_att_ids`, or "
                 "neither: both kinds of keys share one softmax."
             )

@@ -50,7 +50,7 @@ class ProjectAttentionHeads(base.Layer):
         self.num_heads = num_heads
         self.size_per_head = size_per_head
         self.use_bias = use_bias
-        self.initializer = tf_keras.initializers.get(initializer)
+        self.initializer = helpers.as_initializer(initializer)
         self.linear = helpers.Dense(
             num_heads * size_per_head,
             use_bias=use_bias,
@@ -137,7 +137,7 @@ class RelativeAttention(base.Layer):
         check_multiple(num_heads, total_value_size=self.total_value_size)
         self.relative_vocab_size = relative_vocab_size
         self.att_dropout_prob = att_dropout_prob
-        self.initializer = tf_keras.initializers.get(initializer)
+        self.initializer = helpers.as_initializer(initializer)
         self.use_one_hot_lookup = use_one_hot_lookup
         given = (query_projection, key_projection, value_projection)
         given += (qkv_relative_attention, output_projection)
