@@ -70,7 +70,7 @@ class Program:
                 raise ValueError(f"--run_mode must be one of {', '.join(modes)}. Received: {mode}")
             modes[mode]()
         except (ValueError, OSError, ArithmeticError, tf.errors.OpError) as error:
-            print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
+            print(f"error: {training.error_line(error)}", file=sys.stderr)
             sys.exit(1)
 
     def _train(self):

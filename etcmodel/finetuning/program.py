@@ -127,7 +127,7 @@ class Program:
             self.check_flags()
             modes[self._flag("run_mode")]()
         except (ValueError, OSError, ArithmeticError, tf.errors.OpError) as error:
-            print(f"error: {getattr(error, 'message', error)}", file=sys.stderr)
+            print(f"error: {training.error_line(error)}", file=sys.stderr)
             sys.exit(1)
 
     def resolve_flags(self):

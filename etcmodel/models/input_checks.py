@@ -104,10 +104,10 @@ def _check_positions(table_size, inputs, sizes, asserts):
 
 
 def _check_max_distance(received, wanted):
-    if received not in (0, wanted):
+    if received != wanted:
         argument_checks.fail(
             "`structure.max_distance` must be the model's `relative_pos_max_distance`, "
-            f"{wanted}, or 0 for no labels. Received: {received}"
+            f"{wanted}. Received: {received}"
         )
 
 

@@ -49,7 +49,7 @@ def make_structure(
         global_breakpoints: int [batch, global_len]. 1 at the last global token of each example.
         sentence_ids: int [batch, long_len]. Index of the global token of each token's sentence, or
             -1. `EtcModel` refuses other indices without a global token.
-        relative_pos_max_distance: int. 0 for no labels.
+        relative_pos_max_distance: int, the model's; 0 for no labels.
         use_hard_g2l_mask: bool. Global tokens see only the long tokens of their sentence.
         use_hard_l2g_mask: bool. Long tokens see only the global token of their sentence.
     Returns:
@@ -111,7 +111,7 @@ def make_fixed_block_structure(
     Args:
         input_mask: int [batch, long_len]. 1 for real tokens, 0 for padding.
         num_tokens_per_block: int, at least 1.
-        relative_pos_max_distance: int. 0 for no labels.
+        relative_pos_max_distance: int, the model's; 0 for no labels.
         use_hard_g2l_mask: bool.
         use_hard_l2g_mask: bool.
         global_token_id: int. Id of the global tokens.

@@ -92,7 +92,7 @@ def make_structure(
         long_sentence_ids: int [batch, long_len]. Index of the sentence's global token, or -1.
         global_paragraph_breakpoints: int [batch, global_len]. 1 at the last global token of each
             paragraph.
-        relative_pos_max_distance: int. 0 for no labels.
+        relative_pos_max_distance: int, the model's; 0 for no labels.
         use_hard_g2l_mask: bool. Global tokens see only the long tokens of their sentence or
             paragraph.
         ignore_hard_g2l_mask: int [batch, global_len] or None. 1 for global tokens that see all

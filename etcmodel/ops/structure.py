@@ -54,7 +54,8 @@ class GlobalLocalStructure(NamedTuple):
         ignore_hard_g2l_mask: bool or 0/1 int [batch or 1, global_len] or None. Global tokens that
             see long tokens not linked to them even so.
         ignore_hard_l2g_mask: bool or 0/1 int [batch or 1, long_len] or None. Likewise.
-        max_distance: int. Relative positions are clipped here; 0 for no labels.
+        max_distance: int, the model's `relative_pos_max_distance`. Positions are clipped here;
+            0 for no labels.
         use_hard_g2l_mask: bool. Global tokens see only the long tokens that are linked to them.
         use_hard_l2g_mask: bool. Long tokens see only the global tokens that they are linked to.
     """

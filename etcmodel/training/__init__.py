@@ -3,6 +3,7 @@
 from etcmodel.record_files import matching_files
 from etcmodel.training.config import TrainingConfig
 from etcmodel.training.continuous import continuous_eval, wait_for_run
+from etcmodel.training.errors import error_line
 from etcmodel.training.flags import define_training_flags, training_config_from_flags
 from etcmodel.training.input_pipeline import count_examples, training_batches
 from etcmodel.training.loop import evaluate, load_model, predict, train
@@ -31,6 +32,7 @@ __all__ = [
     "continuous_eval",
     "count_examples",
     "define_training_flags",
+    "error_line",
     "evaluate",
     "load_model",
     "matching_files",

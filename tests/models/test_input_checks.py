@@ -157,8 +157,8 @@ ADDER = "[batch, long_len, hidden_size], here [2, 6, 8]. Received shape:"
         ),
         (
             {"structure": make_structure(distance=3)},
-            "`structure.max_distance` must be the model's `relative_pos_max_distance`, 2, or 0 for "
-            "no labels. Received: 3",
+            "`structure.max_distance` must be the model's `relative_pos_max_distance`, 2. "
+            "Received: 3",
         ),
         (
             {"position_ids": ones(2, 6)},
@@ -302,10 +302,14 @@ def test_without_a_global_input_links_are_not_looked_at(model, graph):
     graph(TOKENS["token_ids"], nothing, np.zeros_like(LINKS))
 
 
-def test_a_structure_without_labels_fits_every_model(model):
-    model(**TOKENS, structure=make_structure(distance=0))
-    with pytest.raises(ValueError, match="must be the model's .*, 0, or 0 for no labels. Rec.*: 2"):
-        make_model(relative_pos_max_distance=0)(**TOKENS, structure=make_structure())
+@pytest.mark.parametrize("of_model, of_structure", [(2, 0), (2, 1), (0, 2)])
+def test_a_structure_of_another_distance_is_refused(of_model, of_structure):
+    """0, too, which is what a structure has whose maker forgot it: all positions would be lost."""
+    line = rf"must be the model's `relative_pos_max_distance`, {of_model}. Received: {of_structure}"
+    with pytest.raises(ValueError, match=line):
+        make_model(relative_pos_max_distance=of_model)(
+            **TOKENS, structure=make_structure(distance=of_structure)
+        )
 
 
 def test_one_ignored_mask_serves_the_whole_batch(model):
@@ -487,16 +491,16 @@ def test_a_bag_of_words_is_warned_of_once_and_told_what_to_pass(warnings):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "distance, given",
     [
-        {"structure": make_structure()},
-        {"structure": make_structure(distance=0)},
-        {"l2l_att_mask": ones(2, 6, 5)},
-        {"l2l_relative_att_ids": ones(2, 6, 5), "l2g_relative_att_ids": ones(2, 6, 3)},
+        (2, {"structure": make_structure()}),
+        (0, {"structure": make_structure(distance=0)}),
+        (2, {"l2l_att_mask": ones(2, 6, 5)}),
+        (2, {"l2l_relative_att_ids": ones(2, 6, 5), "l2g_relative_att_ids": ones(2, 6, 3)}),
     ],
 )
-def test_who_says_anything_of_the_pairs_is_not_warned(warnings, given):
-    make_model()(**TOKENS, **given)
+def test_who_says_anything_of_the_pairs_is_not_warned(warnings, distance, given):
+    make_model(relative_pos_max_distance=distance)(**TOKENS, **given)
     assert not warnings
 
 
