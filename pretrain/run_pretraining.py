@@ -2,8 +2,8 @@
 
 Modes: `train` makes checkpoints in --output_dir (and evaluates them where held-out records are
 given); `evaluate` prints the metrics of the best checkpoint, of a model and text as the run has
-them. A checkpoint is what the fine-tuning
-programs take as --init_checkpoint; `etc_config.json` beside it is their --etc_config_file.
+them. A checkpoint is what the fine-tuning programs take as --init_checkpoint; `etc_config.json`
+beside it is their --etc_config_file.
 
   python -m etcmodel.pretrain.run_pretraining --preset=etc_base --output_dir=/models/etc_base \
     --train_tf_examples_filepattern='/data/train-*' --vocab_file=vocab.txt

@@ -4,8 +4,7 @@
 `continuous_eval` evaluates each of them in a process beside it; `evaluate` prints the official
 metrics of the best checkpoint, and `predict_records` writes its predictions for records without
 answers; `export` writes it as a SavedModel; `predict` makes predictions for a raw file with an
-exported model. What follows training takes from the run what it was trained
-with.
+exported model. What follows training takes from the run what it was trained with.
 """
 
 import dataclasses
