@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo pretrain-demo test lint format clean
+.PHONY: demo pretrain-demo test test-slow lint format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -23,9 +23,15 @@ pretrain-demo: $(STAMP)
 	$(BIN)/python -m etcmodel.tools.run_pretrain_demo --output_dir=pretrain_demo_output
 
 # Two processes of one thread each: most of the time goes to tracing, which uses one thread.
+PYTEST = TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
+  $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+
 test: $(STAMP)
-	TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
-	  $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	$(PYTEST) -m "not slow"
+
+# Whole programs, from raw files to metrics, killed and resumed; every format of Keras.
+test-slow: $(STAMP)
+	$(PYTEST) -m slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

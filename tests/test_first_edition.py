@@ -13,6 +13,8 @@ import etcmodel
 from etcmodel.checkpoints import release_names
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = pathlib.Path(__file__).parent / "fixtures" / "first_edition"
 HOTPOTQA_MODEL = {
     "etc_config_file": "hotpotqa/etc_config.json",

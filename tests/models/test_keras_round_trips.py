@@ -9,6 +9,8 @@ from etcmodel import layers
 from etcmodel.checkpoints import names
 from etcmodel.models import input_utils, modeling, multihop_utils
 
+pytestmark = pytest.mark.slow
+
 CONFIG = modeling.EtcConfig(
     vocab_size=3000,
     hidden_size=8,

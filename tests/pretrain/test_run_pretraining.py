@@ -15,6 +15,8 @@ from etcmodel.pretrain import inputs, preprocess, run_pretraining, task
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests.pretrain import windows
 
+pytestmark = pytest.mark.slow
+
 NUM_DOCUMENTS = 12
 
 

@@ -18,6 +18,8 @@ from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 STEPS = [1, 2, 3]
 ETC_CONFIG = {
     "hidden_size": 8,

@@ -12,6 +12,8 @@ from etcmodel.tasks.nq import gold
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 JSON = (".config.json", ".stats.json")
 SPM_MODEL = (
     pathlib.Path(__file__).parents[1] / "reference/small/tokenization/tiny_digit_comma.model"

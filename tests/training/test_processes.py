@@ -15,6 +15,8 @@ import tensorflow as tf
 
 from tests.training import toy
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = 100
 

@@ -13,6 +13,8 @@ from etcmodel.tasks.hotpotqa import examples, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLES = SHARED / "real" / "hotpotqa_10.json"
 REAL_VOCAB = SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"

@@ -12,6 +12,8 @@ from etcmodel.tasks.nq import evaluate, examples, gold, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLE = SHARED / "real" / "nq_simplified_1.jsonl"
 NUM_TRAIN, NUM_DEV = 480, 80

@@ -14,6 +14,8 @@ from etcmodel.tasks.openkp import evaluate, examples, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 REAL_FILE = pathlib.Path(__file__).parents[4] / "shared" / "real" / "openkp_1.jsonl"
 LENGTHS = {"long_max_length": 104, "global_max_length": 16}
 CONFIG = {

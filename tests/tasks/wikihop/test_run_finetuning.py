@@ -10,6 +10,8 @@ from etcmodel.tasks.wikihop import evaluate, examples, predict, preprocess
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
 
+pytestmark = pytest.mark.slow
+
 SHARED = pathlib.Path(__file__).parents[4] / "shared"
 REAL_EXAMPLE = SHARED / "real" / "wikihop_1.json"
 LENGTHS = {"long_seq_len": 160, "global_seq_len": 56}
