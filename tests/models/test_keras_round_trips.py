@@ -225,3 +225,12 @@ def test_ids_may_come_as_floats_even_in_half_precision():
 def test_something_else_than_a_structure_is_refused(wrong):
     with pytest.raises(ValueError, match="`structure` must be a GlobalLocalStructure. Received"):
         modeling.EtcModel(CONFIG)(tf.constant([[1]]), tf.constant([[1]]), structure=wrong)
+
+
+def test_a_saved_model_with_the_graphs_of_all_layers_answers_alike(tmp_path):
+    """What `save` writes if it is told nothing else: a server runs it without this package."""
+    model = trained(functional_model(), run_eagerly=False)
+    model.save(str(tmp_path / "model"), save_format="tf")
+    loaded = tf_keras.models.load_model(str(tmp_path / "model"))
+    np.testing.assert_allclose(loaded(examples()), model(examples()), atol=1e-6)
+    assert_same_evaluation(loaded, model)
