@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo pretrain-demo test test-slow lint format clean
+.PHONY: demo pretrain-demo test test-slow test-xla test-browser soak lint format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -27,11 +27,27 @@ PYTEST = TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
   $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 test: $(STAMP)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not xla and not browser"
 
 # Whole programs, from raw files to metrics, killed and resumed; every format of Keras.
 test-slow: $(STAMP)
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow and not xla and not browser"
+
+# Training steps and predictions of all tasks, compiled whole: about 10 GB of memory.
+test-xla: $(STAMP)
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m pytest -m xla
+
+# The pages, in Chromium: Debian's packages `chromium` and `chromium-driver` must be installed.
+test-browser: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check selenium==4.51.0
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m pytest -m browser
+
+# Generated malformed inputs, COUNT for each format, and one in 50 of them for each whole program;
+# others with another SEED. Prints how many were refused and how many were taken.
+COUNT ?= 2000
+SEED ?= 0
+soak: $(STAMP)
+	SOAK_COUNT=$(COUNT) SOAK_SEED=$(SEED) $(PYTEST) -rP tests/soak
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

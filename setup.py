@@ -31,7 +31,7 @@ setuptools.setup(
     long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    python_requires=">=3.10,<3.13",
+    python_requires=">=3.11,<3.13",
     packages=packages(),
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
     install_requires=requirements(),

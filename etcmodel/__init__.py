@@ -1,22 +1,46 @@
 """Extended Transformer Construction (ETC) for TensorFlow 2: long and structured inputs.
 
-`etcmodel.EtcConfig`, `etcmodel.EtcModel` and `etcmodel.load_pretrained` are imported at first use,
+`etcmodel.EtcConfig`, `etcmodel.EtcModel`, `etcmodel.from_pretrained` … are imported at first use,
 so that programs which only prepare data do not wait for TensorFlow.
 """
 
-import importlib
+import sys
 
-__all__ = ["EtcConfig", "EtcModel", "load_pretrained"]
-__version__ = "0.1.0"
+from etcmodel import lazy_imports, program_end, quiet
 
+_HEADS = (
+    "EtcForKeyphraseExtraction",
+    "EtcForMaskedLM",
+    "EtcForMultipleChoice",
+    "EtcForQuestionAnswering",
+    "EtcForSentenceSelection",
+    "EtcForSequenceClassification",
+    "EtcForTokenClassification",
+)
+_LOADERS = ("from_pretrained", "load_pretrained", "save_pretrained")
+_LONGFORMER = (
+    "LongformerConfig",
+    "LongformerForMaskedLM",
+    "LongformerForMultipleChoice",
+    "LongformerForQuestionAnswering",
+    "LongformerForSequenceClassification",
+    "LongformerForTokenClassification",
+    "LongformerModel",
+)
 _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
     "EtcModel": "etcmodel.models.modeling",
-    "load_pretrained": "etcmodel.checkpoints",
+    "EtcProcessor": "etcmodel.text.processor",
+    **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
+    **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
+    **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),
 }
 
+__all__ = [*_HOMES]  # noqa: PLE0604
+__version__ = "0.1.0"
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)
 
-def __getattr__(name):
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'etcmodel' has no attribute {name!r}")
+if sys.argv[:1] == ["-m"] and any(arg.startswith(__name__) for arg in sys.orig_argv):
+    # One of this package's programs is being started.
+    program_end.end_at_once_on_signals()
+    quiet.quiet_tensorflow()

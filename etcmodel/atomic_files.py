@@ -8,17 +8,26 @@ files.
 """
 
 import contextlib
-import fcntl
+import errno
+import itertools
 import json
 import os
-import re
-import shutil
 import uuid
 
-__all__ = ["alone_in", "new_file", "new_folder", "scratch_folder", "write_json", "write_text"]
+from etcmodel import file_systems
 
-# What may follow a name: of this library, and of its first edition.
-_TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]+"
+__all__ = [
+    "alone_in",
+    "check_writable",
+    "held",
+    "new_file",
+    "new_folder",
+    "prepared_json",
+    "replace_files",
+    "scratch_folder",
+    "write_json",
+    "write_text",
+]
 
 
 @contextlib.contextmanager
@@ -34,7 +43,7 @@ def new_file(path):
     """
     with _temporary(path, ".tmp") as temporary:
         yield temporary
-        _files(path).rename(temporary, path)
+        file_systems.file_system(path).rename(temporary, path)
 
 
 @contextlib.contextmanager
@@ -46,7 +55,7 @@ def new_folder(path):
     """
     with _temporary(path, ".tmp", is_folder=True) as temporary:
         yield temporary
-        _files(path).rename(temporary, path)
+        file_systems.file_system(path).rename(temporary, path)
 
 
 @contextlib.contextmanager
@@ -60,16 +69,76 @@ def scratch_folder(path):
         yield temporary
 
 
+def check_writable(path):
+    """Finds out, before long work, whether a file of that name can be written.
+
+    Raises:
+        OSError: naming it, if not.
+    """
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    with _temporary(path, ".tmp"):
+        pass
+
+
+def replace_files(moves, olds, folder):
+    """Gives new files the place of old ones: of all of them, or after a failure of none.
+
+    The old ones go first, in their order, and the new ones come in theirs: what a killed process
+    leaves is no mixture.
+
+    Args:
+        moves: list of (path, its new path).
+        olds: list of str. Paths of files that are to be gone.
+        folder: str. A `scratch_folder` beside them, for the old ones until the new ones are there.
+    """
+    names = (os.path.join(folder, f"old-{number:05d}") for number in itertools.count())
+    done = []
+    try:
+        for source, target in [*zip(olds, names, strict=False), *moves]:
+            file_systems.gfile().rename(source, target, overwrite=True)
+            done.append((source, target))
+    except BaseException:
+        for source, target in reversed(done):
+            with contextlib.suppress(Exception):  # The first error tells more.
+                file_systems.gfile().rename(target, source, overwrite=True)
+        raise
+
+
 @contextlib.contextmanager
 def alone_in(folder):
     """Waits for other processes that are in such a block for the same folder, if it has locks."""
-    with _files(folder).alone_in(folder):
+    with file_systems.file_system(folder).alone_in(folder):
+        yield
+
+
+@contextlib.contextmanager
+def held(path):
+    """Holds a lock file, which the death of the process frees, too; it is gone at the end.
+
+    Where there are no locks, as on remote file systems, nothing is held.
+
+    Args:
+        path: str. Its folder is made.
+    Raises:
+        BlockingIOError: if another process holds it; tells which, as far as it is known.
+    """
+    with file_systems.file_system(path).held(os.fspath(path)):
         yield
 
 
 def write_json(path, value):
     """Writes a value as indented JSON; folders are made."""
-    write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
+    with prepared_json(path, value):
+        pass
+
+
+@contextlib.contextmanager
+def prepared_json(path, value):
+    """Likewise, but the file gets its name at the end of the block: it is written before that."""
+    with new_file(path) as temporary:
+        _write(path, temporary, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
+        yield
 
 
 def write_text(path, parts):
@@ -79,15 +148,25 @@ def write_text(path, parts):
         path: str.
         parts: iterable of str.
     """
-    with new_file(path) as temporary, _files(path).open_text(temporary) as file:
-        for part in parts:
-            file.write(part)
+    with new_file(path) as temporary:
+        _write(path, temporary, parts)
+
+
+def _write(path, temporary, parts):
+    try:
+        with file_systems.file_system(path).open_text(temporary) as file:
+            for part in parts:
+                file.write(part)
+    except OSError as error:
+        if error.filename or not error.strerror:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # Else unnamed.
 
 
 @contextlib.contextmanager
 def _temporary(path, suffix, is_folder=False):
     path = os.fspath(path).rstrip("/")
-    files = _files(path)
+    files = file_systems.file_system(path)
     files.makedirs(os.path.dirname(path))
     files.remove_abandoned(path)
     with files.made(lambda: _temporary_name(path, suffix), is_folder) as temporary:
@@ -100,135 +179,3 @@ def _temporary(path, suffix, is_folder=False):
 def _temporary_name(path, suffix):
     mark = uuid.uuid4().hex[:8]
     return f"{path}.{mark}{suffix}" if suffix else f"{path}.unfinished-{mark}"
-
-
-def _files(path):
-    return _RemoteFiles if "://" in os.fspath(path) else _LocalFiles
-
-
-class _LocalFiles:
-    """What is done with files of this machine."""
-
-    @staticmethod
-    def rename(source, target):
-        os.replace(source, target)
-
-    @staticmethod
-    def open_text(path):
-        return open(path, "w", encoding="utf-8")
-
-    @staticmethod
-    def makedirs(folder):
-        os.makedirs(folder or ".", exist_ok=True)
-
-    @staticmethod
-    @contextlib.contextmanager
-    def made(make_name, is_folder):
-        while True:
-            path = make_name()
-            if is_folder:
-                os.mkdir(path)
-            else:
-                open(path, "x").close()
-            # Meanwhile, another process may have taken it for abandoned, and remove it.
-            descriptor = _lock(path, wait=True)
-            if descriptor is not None or os.path.exists(path):
-                break
-        try:
-            yield path
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
-
-    @staticmethod
-    @contextlib.contextmanager
-    def alone_in(folder):
-        descriptor = _lock(folder or ".", wait=True)
-        try:
-            yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
-
-    @staticmethod
-    def remove(path):
-        if os.path.isdir(path):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with contextlib.suppress(OSError):
-                os.remove(path)
-
-    @classmethod
-    def remove_abandoned(cls, path):
-        folder, name = os.path.split(path)
-        temporary = re.compile(re.escape(name) + f"({_TEMPORARY})")
-        for entry in os.listdir(folder or "."):
-            if temporary.fullmatch(entry):
-                left = os.path.join(folder, entry)
-                descriptor = _lock(left)
-                if descriptor is not None:
-                    cls.remove(left)
-                    os.close(descriptor)
-
-
-def _lock(path, wait=False):
-    """A descriptor that holds the lock of a file or folder; None if it cannot be had."""
-    with contextlib.ExitStack() as stack:
-        try:
-            # NFS locks only what is open for writing, which no folder can be.
-            descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            is_there = os.path.samestat(os.fstat(descriptor), os.stat(path))
-        except OSError:  # Gone, or another's, or the file system has no locks.
-            return None
-        if not is_there:
-            return None
-        stack.pop_all()
-        return descriptor
-
-
-class _RemoteFiles:
-    """Likewise for what TensorFlow reaches."""
-
-    @staticmethod
-    def rename(source, target):
-        _gfile().rename(source, target, overwrite=True)
-
-    @staticmethod
-    def open_text(path):
-        return _gfile().GFile(path, "w")
-
-    @staticmethod
-    def makedirs(folder):
-        _gfile().makedirs(folder)
-
-    @staticmethod
-    @contextlib.contextmanager
-    def made(make_name, is_folder):
-        path = make_name()
-        if is_folder:
-            _gfile().makedirs(path)
-        yield path
-
-    @staticmethod
-    def alone_in(folder):
-        del folder
-        return contextlib.nullcontext()
-
-    @staticmethod
-    def remove(path):
-        if _gfile().isdir(path):
-            _gfile().rmtree(path)
-        elif _gfile().exists(path):
-            _gfile().remove(path)
-
-    @staticmethod
-    def remove_abandoned(path):
-        del path  # It may be a live process's of another machine.
-
-
-def _gfile():
-    import tensorflow as tf  # Slow to import.
-
-    return tf.io.gfile

@@ -9,10 +9,11 @@ files.
 import collections
 import concurrent.futures
 import glob
-import json
 import re
 
 import tensorflow as tf
+
+from etcmodel import bounded_json
 
 __all__ = [
     "check_sizes",
@@ -61,18 +62,12 @@ def read_settings(files):
     found = {}
     for name in sorted({_settings_file(shard) for shard in map(_set_of, files) if shard}):
         if tf.io.gfile.exists(name):
-            with tf.io.gfile.GFile(name, "rb") as file:
-                found[name] = _checked_settings(file.read(), name)
+            found[name] = _checked_settings(name)
     return found
 
 
-def _checked_settings(content, name):
-    try:
-        value = json.loads(content)
-    except ValueError as error:
-        raise ValueError(f"{name}: malformed JSON: {error}. Preprocess again.") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{name}: expected a JSON object. Preprocess again.")
+def _checked_settings(name):
+    value = bounded_json.read_object(name, "Preprocess again.")
     for entry in _MANIFEST:
         numbers = value.get(entry) or []
         if not (isinstance(numbers, list) and all(type(number) is int for number in numbers)):

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.ops.activations import gelu, gelu_exact
+from etcmodel.ops.shapes import assert_rank, check_positive, get_shape_list
 
 __all__ = [
     "assert_rank",
@@ -25,40 +26,6 @@ __all__ = [
 ]
 
 
-def get_shape_list(tensor, expected_rank=None, name=None):
-    """The shape as a list: an int where it is known when tracing, a scalar tensor elsewhere.
-
-    Args:
-        tensor: any tensor with a known rank.
-        expected_rank: int or list of ints that the rank must be one of.
-        name: used in the error message.
-    Raises:
-        ValueError: if the rank is not an expected one.
-    """
-    tensor = tf.convert_to_tensor(tensor)
-    if expected_rank is not None:
-        assert_rank(tensor, expected_rank, name)
-    static = tensor.shape.as_list()
-    if None not in static:
-        return static
-    dynamic = tf.shape(tensor)
-    return [dynamic[i] if size is None else size for i, size in enumerate(static)]
-
-
-def assert_rank(tensor, expected_rank, name=None):
-    """Checks the rank of `tensor`.
-
-    Raises:
-        ValueError: if it is not `expected_rank` (an int, or one of a list).
-    """
-    allowed = [expected_rank] if isinstance(expected_rank, int) else list(expected_rank)
-    if tensor.shape.rank not in allowed:
-        raise ValueError(
-            f"`{name or getattr(tensor, 'name', 'tensor')}` must have rank "
-            f"{' or '.join(map(str, allowed))}. Received shape {tensor.shape}"
-        )
-
-
 def _axis(tensor, **axis):
     """An axis that may be counted from the end, as a number from 0; ValueError if out of range."""
     ((name, value),) = axis.items()
@@ -71,6 +38,12 @@ def _axis(tensor, **axis):
     return value % rank
 
 
+def _shape_around(tensor, axis):
+    """The shape in three lists: before the rows, the rows and the columns at `axis`, after."""
+    shape = get_shape_list(tensor)
+    return shape[: axis - 1], shape[axis - 1 : axis + 1], shape[axis + 1 :]
+
+
 def _axis_after_rows(tensor, axis):
     """As `_axis`, for an axis that needs another one before it."""
     number = _axis(tensor, axis=axis)
@@ -80,12 +53,6 @@ def _axis_after_rows(tensor, axis):
             f"shape {tensor.shape}"
         )
     return number
-
-
-def _check_positive(**sizes):
-    for name, size in sizes.items():
-        if not tf.is_tensor(size) and size < 1:
-            raise ValueError(f"`{name}` must be at least 1. Received: {name}={size}")
 
 
 def flatten_dims(tensor, first_dim=0, last_dim=-1, name=None):
@@ -158,7 +125,7 @@ def pad_to_multiple(tensor, factor, axis, mode="CONSTANT", constant_values=0, na
     with tf.name_scope(name or "pad_to_multiple"):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis(tensor, axis=axis)
-        _check_positive(factor=factor)
+        check_positive(factor=factor)
         padding = [[0, 0]] * tensor.shape.rank
         padding[axis] = [0, -get_shape_list(tensor)[axis] % factor]
         if padding[axis][1] == 0 and isinstance(padding[axis][1], int):
@@ -175,7 +142,7 @@ def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
     with tf.name_scope(name or "split_into_blocks"):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis(tensor, axis=axis)
-        _check_positive(block_len=block_len)
+        check_positive(block_len=block_len)
         # Taken before padding, which by an unknown number hides the known lengths.
         shape = get_shape_list(tensor)
         num_blocks = -(-shape[axis] // block_len)
@@ -184,7 +151,7 @@ def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
 
 
 def concat_3_blocks(blocked_seq, name=None):
-    """Puts each block between its neighbours (zeros where there is none).
+    """Puts each block between its neighbors (zeros where there is none).
 
     Args:
         blocked_seq: [batch, num_blocks, block_len, ...].
@@ -241,12 +208,7 @@ def skew_elements_right(tensor, axis, pad_value=0, name=None):
     with tf.name_scope(name or "skew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis_after_rows(tensor, axis)
-        shape = get_shape_list(tensor)
-        before, (rows, columns), after = (
-            shape[: axis - 1],
-            shape[axis - 1 : axis + 1],
-            shape[axis + 1 :],
-        )
+        before, (rows, columns), after = _shape_around(tensor, axis)
         padding = [[0, 0]] * tensor.shape.rank
         padding[axis] = [0, rows]
         padded = tf.pad(tensor, padding, constant_values=pad_value)
@@ -264,12 +226,7 @@ def unskew_elements_right(tensor, axis, name=None):
     with tf.name_scope(name or "unskew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis_after_rows(tensor, axis)
-        shape = get_shape_list(tensor)
-        before, (rows, width), after = (
-            shape[: axis - 1],
-            shape[axis - 1 : axis + 1],
-            shape[axis + 1 :],
-        )
+        before, (rows, width), after = _shape_around(tensor, axis)
         if isinstance(width, int) and isinstance(rows, int) and width < rows:
             raise ValueError(
                 f"`axis` must have rows + columns - 1 columns, here at least {rows}. Received: "

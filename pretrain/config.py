@@ -3,9 +3,16 @@
 import dataclasses
 import math
 
-from etcmodel.models import sentence_splitting
+from etcmodel.options import LengthOptions, Options, changed, option
+from etcmodel.text import sentence_splitting
 
-__all__ = ["MaskingConfig", "PretrainInputConfig", "special_token_ids"]
+__all__ = [
+    "MaskingConfig",
+    "MaskingOptions",
+    "PretrainInputConfig",
+    "WindowOptions",
+    "special_token_ids",
+]
 
 _MASK_TOKENS = ("[MASK]", "<mask>")
 _SPECIAL_TOKENS = (
@@ -33,56 +40,84 @@ def special_token_ids(vocab):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainInputConfig:
-    """Settings of `examples.make_windows`.
+class WindowOptions(Options):
+    """What windows of text depend on."""
 
-    Attributes:
-        long_seq_length: int. Word pieces of a window, padding included.
-        global_seq_length: int. Sentences of a window, padding included.
-        min_sentences: int. Documents of fewer sentences are dropped (paper, appendix C: 7).
-        pack_documents: bool. Put several short documents into a window, between breakpoints.
-        sentence_splitter: str. See `etcmodel.models.sentence_splitting`.
-        document_separator: 'blank_line' or 'file'. What ends a document of a text file.
-        sentence_global_token_id: int. The global token of every sentence.
-    Raises:
-        ValueError: if a value is outside its range.
-    """
-
-    long_seq_length: int = 4096
-    global_seq_length: int = 230
-    min_sentences: int = 7
-    pack_documents: bool = True
-    sentence_splitter: str = "punkt"
-    document_separator: str = "blank_line"
-    sentence_global_token_id: int = 1
-
-    def __post_init__(self):
-        for name, lowest in (("long_seq_length", 2), ("global_seq_length", 2)):
-            if getattr(self, name) < lowest:
-                raise ValueError(
-                    f"`{name}` must be at least {lowest}. Received: {getattr(self, name)}"
-                )
-        sentence_splitting.sentence_splitter(self.sentence_splitter)  # Refuses unknown names.
-        if self.document_separator not in DOCUMENT_SEPARATORS:
-            raise ValueError(
-                f"`document_separator` must be one of {DOCUMENT_SEPARATORS}. "
-                f"Received: {self.document_separator!r}"
-            )
+    long_seq_length: int = changed(
+        LengthOptions, "long_seq_length", help_text="Word pieces of a window, padding included."
+    )
+    global_seq_length: int = changed(
+        LengthOptions, "global_seq_length", help_text="Sentences of a window, padding included."
+    )
+    min_sentences: int = option(
+        7, "Drop documents of fewer sentences.", role="features", lower_bound=1
+    )
+    pack_documents: bool = option(
+        True,
+        "Put several short documents into a window; attention does not cross them.",
+        role="features",
+    )
+    sentence_splitter: str = option(
+        "punkt",
+        "How sentences are found: punkt (NLTK's), or simple (at ., ! or ? and white space).",
+        role="features",
+        choices=sentence_splitting.SENTENCE_SPLITTERS,
+    )
+    document_separator: str = option(
+        "blank_line",
+        "What ends a document of a text file: a blank line, or the file's end.",
+        role="features",
+        choices=DOCUMENT_SEPARATORS,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MaskingConfig:
-    """How tokens and sentences are chosen and masked (paper, appendices B and C).
+class PretrainInputConfig(WindowOptions):
+    """Settings of `examples.make_windows`.
+
+    Attributes:
+        sentence_global_token_id: int. The global token of every sentence.
+    """
+
+    sentence_global_token_id: int = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingOptions(Options):
+    """How much is masked (paper, appendices B and C)."""
+
+    mlm_share: float = option(
+        0.15,
+        "Share of the tokens outside of masked sentences that are to be predicted.",
+        role="training",
+        lower_bound=0,
+        upper_bound=1,
+    )
+    cpc_share: float = option(
+        0.1,
+        "Share of the sentences that are masked whole, to be predicted; 0: no CPC.",
+        role="training",
+        lower_bound=0,
+        upper_bound=1,
+    )
+    max_cpc_sentence_length: int = option(
+        64,
+        "Longest sentence, in word pieces, that is masked whole: it is encoded on its own in an "
+        "input of this length.",
+        role="training",
+        lower_bound=1,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingConfig(MaskingOptions):
+    """How tokens and sentences are chosen and masked.
 
     Attributes:
         mask_token_id: int.
         special_token_ids: tuple of int. Never masked.
         random_token_ids: tuple of int. What may stand in a token's place.
         long_seq_length, global_seq_length: int. Lengths of a window.
-        mlm_share: float. Share of the tokens outside of masked sentences that are to be predicted.
-        cpc_share: float. Share of the sentences that are masked whole; 0: no CPC.
-        max_cpc_sentence_length: int. Longer sentences are not chosen, for they are encoded on
-            their own in an input of this length.
     Raises:
         ValueError: if a share is outside [0, 1], or a length is not positive.
     """
@@ -92,15 +127,10 @@ class MaskingConfig:
     random_token_ids: tuple
     long_seq_length: int
     global_seq_length: int
-    mlm_share: float = 0.15
-    cpc_share: float = 0.1
-    max_cpc_sentence_length: int = 64
 
     def __post_init__(self):
-        for name in ("mlm_share", "cpc_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"`{name}` must be in [0, 1]. Received: {getattr(self, name)}")
-        for name in ("long_seq_length", "global_seq_length", "max_cpc_sentence_length"):
+        super().__post_init__()
+        for name in ("long_seq_length", "global_seq_length"):
             if getattr(self, name) < 1:
                 raise ValueError(f"`{name}` must be positive. Received: {getattr(self, name)}")
 

@@ -1,7 +1,7 @@
 """Pre-training's part of the preprocessing: what a worker does to one group of documents."""
 
 from etcmodel import preprocessing
-from etcmodel.models import sentence_splitting
+from etcmodel.text import sentence_splitting
 
 from . import examples
 from .config import PretrainInputConfig

@@ -34,7 +34,7 @@ class RecordConfig(finetuning.RecordConfig):
             **dict.fromkeys(LONG_FEATURES, self.long_seq_length),
             **dict.fromkeys(GLOBAL_FEATURES, self.global_seq_length),
         }
-        return {name: tf.io.FixedLenFeature([n], tf.int64) for name, n in lengths.items()}
+        return {name: finetuning.int_feature(n) for name, n in lengths.items()}
 
     def label_features(self):
         return {}

@@ -5,11 +5,9 @@ import math
 
 import tensorflow as tf
 import tf_keras
-from official.nlp.modeling.layers import masked_lm
 
-from etcmodel import tensor_utils
-from etcmodel.layers import helpers
-from etcmodel.models import input_utils, modeling
+from etcmodel.layers import initializers, masked_lm, sublayers
+from etcmodel.models import encoders, input_utils
 
 __all__ = ["PretrainModel"]
 
@@ -23,7 +21,7 @@ class PretrainModel(tf_keras.Model):
     sentence, by a bilinear form of both, normalized. The heads are float32 under any policy.
 
     Args:
-        etc_config: `EtcConfig` without absolute positions (windows hold several documents).
+        encoder_config: `EncoderConfig` without absolute positions (windows hold several documents).
         use_cpc: bool. Whether to encode the masked sentences.
         sentence_global_token_id: int. The global token of a sentence.
         **kwargs: of the Keras model.
@@ -35,41 +33,38 @@ class PretrainModel(tf_keras.Model):
         `mlm_token_ids` [batch, M], the most likely token; with CPC float32 `cpc_predictions` and
         `cpc_targets` [batch, C, hidden_size], whose products are the logits.
     Raises:
-        ValueError: if `etc_config` has absolute positions.
+        ValueError: if `encoder_config` has absolute positions.
     """
 
-    def __init__(self, etc_config, *, use_cpc=True, sentence_global_token_id=1, **kwargs):
+    def __init__(self, encoder_config, *, use_cpc=True, sentence_global_token_id=1, **kwargs):
         super().__init__(**{"name": "pretrain", "dtype": "float32", **kwargs})
-        if etc_config.max_absolute_position_embeddings:
+        if encoder_config.max_absolute_position_embeddings:
             raise ValueError(
                 "`max_absolute_position_embeddings` must be 0 for pre-training, since windows hold "
-                f"several documents. Received: {etc_config.max_absolute_position_embeddings}"
+                f"several documents. Received: {encoder_config.max_absolute_position_embeddings}"
             )
-        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.use_cpc = use_cpc
         self.sentence_global_token_id = sentence_global_token_id
-        self.etc_model = modeling.EtcModel(etc_config)
+        self.etc_model = encoders.make_global_local_encoder(encoder_config)
         self.mlm_head = None
         self.cpc_weights = None
 
     def build(self, input_shape=None):
-        config = self.etc_config
-        helpers.build_sublayer(self.etc_model, None)
-        self.mlm_head = masked_lm.MaskedLM(
+        config = self.encoder_config
+        sublayers.build_sublayer(self.etc_model, None)
+        self.mlm_head = masked_lm.make_masked_lm(
             self.etc_model.get_token_embedding_table(),
-            activation=tensor_utils.get_activation(config.hidden_act),
-            initializer=helpers.default_initializer(config.initializer_range),
-            name="mlm",
-            dtype="float32",
+            config.hidden_size,
+            activation=config.hidden_act,
+            initializer_range=config.initializer_range,
         )
-        # Its variables come into being when it is called.
-        self.mlm_head(tf.zeros([1, 1, config.hidden_size]), tf.zeros([1, 1], tf.int32))
         if self.use_cpc:
             shape = (config.hidden_size, config.hidden_size)
             self.cpc_weights = self.add_weight(
                 name="cpc_weights",
                 shape=shape,
-                initializer=helpers.default_initializer(config.initializer_range),
+                initializer=initializers.default_initializer(config.initializer_range),
             )
         self.built = True
 
@@ -101,7 +96,7 @@ class PretrainModel(tf_keras.Model):
         return outputs
 
     def _structure(self, long_breakpoints, global_breakpoints, sentence_ids):
-        config = self.etc_config
+        config = self.encoder_config
         return input_utils.make_structure(
             long_breakpoints,
             global_breakpoints,
@@ -115,7 +110,7 @@ class PretrainModel(tf_keras.Model):
         """float32 [batch, C, hidden_size]: from the global tokens of the masked sentences."""
         hidden = _normalized(tf.gather(global_output, sentences, batch_dims=1))
         # Scaled as attention logits are.
-        return tf.matmul(hidden, self.cpc_weights) / math.sqrt(self.etc_config.hidden_size)
+        return tf.matmul(hidden, self.cpc_weights) / math.sqrt(self.encoder_config.hidden_size)
 
     def _encode_sentences(self, token_ids, lengths, training):
         """float32 [batch, C, hidden_size]: the encoder on [batch, C, S] tokens of sentences."""
@@ -134,7 +129,7 @@ class PretrainModel(tf_keras.Model):
             ),
             training=training,
         )
-        shape = [-1, num_sentences, self.etc_config.hidden_size]
+        shape = [-1, num_sentences, self.encoder_config.hidden_size]
         return _normalized(tf.reshape(global_output, shape))
 
 

@@ -11,48 +11,21 @@ import dataclasses
 import functools
 
 from etcmodel import atomic_files
+from etcmodel.options import changed
 from etcmodel.preprocessing import program
-from etcmodel.preprocessing.options import option
+
+from .config import WindowOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(program.PreprocessOptions):
+class PreprocessOptions(WindowOptions, program.PreprocessOptions):
     """Pre-training's options; those of role "features" make a `PretrainInputConfig`."""
 
-    input_pattern: str = option(
-        "",
-        "Text files, wildcards allowed: plain text, or JSON objects with a `text`, one a line, "
-        "where the name ends in .jsonl; possibly .gz.",
-    )
-    output_prefix: str = option("", "Path and first part of the name of the TFRecord files.")
-    statistics_file: str = option(
-        "", "JSON file for the statistics; by default <prefix>.stats.json."
-    )
-    global_seq_length: int = option(
-        230, "Sentences of a window, at most.", role="features", lower_bound=2
-    )
-    long_seq_length: int = option(
-        4096, "Word pieces of a window, at most.", role="features", lower_bound=2
-    )
-    min_sentences: int = option(
-        7, "Drop documents of fewer sentences.", role="features", lower_bound=1
-    )
-    pack_documents: bool = option(
-        True,
-        "Put several short documents into a window; attention does not cross them.",
-        role="features",
-    )
-    sentence_splitter: str = option(
-        "punkt",
-        "How sentences are found: punkt (NLTK's), or simple (at ., ! or ? and white space).",
-        role="features",
-        choices=("punkt", "simple"),
-    )
-    document_separator: str = option(
-        "blank_line",
-        "What ends a document of a text file: a blank line, or the file's end.",
-        role="features",
-        choices=("blank_line", "file"),
+    input_pattern: str = changed(
+        program.PreprocessOptions,
+        "input_pattern",
+        help_text="Text files, wildcards allowed: plain text, or JSON objects with a `text`, one a "
+        "line, where the name ends in .jsonl; possibly .gz.",
     )
 
     def __post_init__(self):

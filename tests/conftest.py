@@ -1,13 +1,46 @@
-"""Reports, after a run, how many of all reference cases of each topic and kind were checked."""
+"""What is random is the same in each run; and a report of the reference cases."""
 
+import random
+import signal
+import sys
+
+import hypothesis
+import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from tests.reference import cases
 
+SEED = 0
+
+# What is busy beside the tests must not fail them.
+hypothesis.settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("same")
+# Else numbers and strings of all modules of ours that are imported by then are among the examples,
+# and which these are depends on the tests that ran before.
+providers._get_local_constants = lambda: providers._local_constants
+
 
 def pytest_configure(config):
+    # Shells start what runs in the background with Ctrl-C ignored, which programs leave so.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "reference(topic): runs one reference case, named `case`")
     config.pluginmanager.register(_ReferenceReport())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Seeds weights, dropout and all else, also of fixtures, whichever tests ran before."""
+    random.seed(SEED)
+    np.random.seed(SEED)
+    if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
+        sys.modules["tf_keras"].utils.set_random_seed(SEED)
 
 
 class _ReferenceReport:

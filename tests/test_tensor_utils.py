@@ -83,7 +83,7 @@ def test_padding_to_a_multiple_fills_the_end_of_the_axis():
 
 @FEW_EXAMPLES
 @given(small_size, small_size)
-def test_three_blocks_are_the_block_between_its_neighbours(num_blocks, block_len):
+def test_three_blocks_are_the_block_between_its_neighbors(num_blocks, block_len):
     blocks = counted(2, num_blocks, block_len, 2)
     actual = tensor_utils.concat_3_blocks(blocks)
     nothing = np.zeros_like(blocks[:, 0])

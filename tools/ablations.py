@@ -1,24 +1,25 @@
 """What CPC, the hard g2l mask and structure are worth: a small table like the paper's table 3.
 
 Pre-trains on the documents of generated WikiHop questions, fine-tunes on the questions, and
-measures on others, for every variant and seed; then prints means and standard deviations. Results
-are kept in `results.jsonl` of --output_dir, and what is there is not run again.
+measures on others, for every variant and seed; then prints means and standard deviations. The first
+weights are the same for all variants of a seed, and prefer no label. Results are kept in
+`results.jsonl` of --output_dir, and what is there is not run again.
 """
 
+import dataclasses
 import json
 import pathlib
 import statistics
 from typing import NamedTuple
 
-from absl import app, flags
-
-from etcmodel.tools import demo_wikihop
+from etcmodel.options import Options, option, run_program
 from etcmodel.tools import run_pretrain_demo as demo
+from etcmodel.tools.demos import wikihop as demo_wikihop
 from etcmodel.tools.run_demo import read_jsonl
 
-__all__ = ["VARIANTS", "Variant", "format_table"]
+__all__ = ["VARIANTS", "AblationOptions", "Variant", "format_table", "main"]
 
-_LENGTHS = {"long_seq_len": 160, "global_seq_len": 56}
+_LENGTHS = {"long_seq_length": 160, "global_seq_length": 56}
 _LOCAL_RADIUS = 16  # Far below the long length: what is further away is seen by global tokens.
 
 
@@ -49,20 +50,25 @@ VARIANTS = {
 }
 
 
-def define_flags():
-    """Defines this program's flags."""
-    flags.DEFINE_string("output_dir", "ablations_output", "Directory of data, runs and results.")
-    flags.DEFINE_integer("num_train", 3000, "Generated training questions.", lower_bound=1)
-    flags.DEFINE_integer("num_dev", 1000, "Generated questions to measure on.", lower_bound=1)
-    flags.DEFINE_float("num_pretrain_epochs", 4.0, "Passes over the documents.")
-    flags.DEFINE_float("num_train_epochs", 3.0, "Passes over the training questions.")
-    flags.DEFINE_list("seeds", ["0", "1", "2"], "Seeds of weights and order; the data stay.")
-    flags.DEFINE_multi_enum(
-        "variant",
-        list(VARIANTS),
-        list(VARIANTS),
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AblationOptions(Options):
+    """What is compared, and how large it is."""
+
+    output_dir: str = option("ablations_output", "Directory of data, runs and results.")
+    num_train: int = option(3000, "Generated training questions.", lower_bound=1)
+    num_dev: int = option(1000, "Generated questions to measure on.", lower_bound=1)
+    num_pretrain_epochs: float = option(4.0, "Passes over the documents.")
+    num_train_epochs: float = option(3.0, "Passes over the training questions.")
+    num_hidden_layers: int = option(
+        demo.ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+    )
+    seeds: tuple[int, ...] = option((0, 1, 2), "Seeds of weights and order; the data stay.")
+    variant: tuple = option(
+        tuple(VARIANTS),
         "A row to run; may be repeated. Runs of different seeds can share one --output_dir at the "
         "same time once its data are complete.",
+        choices=tuple(VARIANTS),
+        is_repeated=True,
     )
 
 
@@ -95,7 +101,7 @@ def _documents_of(questions):
     return [{"id": example["id"], "text": " ".join(example["supports"])} for example in questions]
 
 
-def _make_data(folder):
+def _make_data(folder, options):
     """Questions, texts, vocabulary, records and a config for each g2l mask."""
     if (folder / "complete").exists():
         return
@@ -103,24 +109,28 @@ def _make_data(folder):
     train, dev = demo.make_questions(
         folder,
         dataset="wikihop",
-        num_train=flags.FLAGS.num_train,
-        num_dev=flags.FLAGS.num_dev,
+        num_train=options.num_train,
+        num_dev=options.num_dev,
         seed=0,
     )
     demo.write_texts(folder, _documents_of(train), _documents_of(dev))
     texts = [text for example in train for text in demo_wikihop.texts(example)]
     vocab_size = demo.write_vocab(folder, texts)
     for hard_g2l in (True, False):
-        changes = {"use_hard_g2l_mask": hard_g2l, "local_radius": _LOCAL_RADIUS}
+        changes = {
+            "use_hard_g2l_mask": hard_g2l,
+            "local_radius": _LOCAL_RADIUS,
+            "num_hidden_layers": options.num_hidden_layers,
+        }
         demo.write_config(_config_file(folder, hard_g2l), vocab_size, **changes)
     demo.make_windows(folder)
     demo.run(
         "tasks.wikihop.preprocess",
-        input_train_json_filepath=folder / "wikihop_train.json",
-        input_dev_json_filepath=folder / "wikihop_dev.json",
-        output_dir_path=folder / "records",
+        input_pattern=folder / "wikihop_train.json",
+        dev_input_pattern=folder / "wikihop_dev.json",
+        output_dir=folder / "records",
         vocab_file=folder / "vocab.txt",
-        num_train_shards=4,
+        num_shards=4,
         **_LENGTHS,
     )
     (folder / "complete").touch()
@@ -130,33 +140,34 @@ def _config_file(folder, hard_g2l):
     return folder / f"etc_config_{'hard' if hard_g2l else 'soft'}_g2l.json"
 
 
-def _pretrain(folder, variant, seed):
+def _pretrain(folder, variant, seed, options):
     """Pre-trains, once for all variants that agree in it; returns the checkpoint."""
     name = f"pretrained_cpc{variant.cpc:d}_hard{variant.hard_g2l:d}_seed{seed}"
     demo.pretrain(
         folder,
         name,
-        etc_config_file=_config_file(folder, variant.hard_g2l),
+        model_config_file=_config_file(folder, variant.hard_g2l),
         cpc_weight=0.2 if variant.cpc else 0.0,
-        num_train_epochs=flags.FLAGS.num_pretrain_epochs,
+        initialization="mimetic",
+        num_train_epochs=options.num_pretrain_epochs,
         random_seed=seed,
     )
     return folder / name / "best"
 
 
-def _run_variant(folder, variant, seed):
+def _run_variant(folder, variant, seed, options):
     """Pre-trains, if the variant does, and fine-tunes; returns the accuracy."""
-    options = {"init_checkpoint": _pretrain(folder, variant, seed)} if variant.pretrained else {}
+    checkpoint = _pretrain(folder, variant, seed, options) if variant.pretrained else None
     fields = "_".join(f"{field}{value:d}" for field, value in variant._asdict().items())
     name = f"finetuned_{fields}_seed{seed}"
     demo.run(
         "tasks.wikihop.run_finetuning",
         output_dir=folder / name,
-        source_model_config_file=_config_file(folder, variant.hard_g2l),
+        model_config_file=_config_file(folder, variant.hard_g2l),
         vocab_file=folder / "vocab.txt",
-        input_tf_records_path=folder / "records" / "train" / "tf_examples*",
-        dev_tf_records_path=folder / "records" / "dev" / "tf_examples*",
-        input_dev_json_filepath=folder / "wikihop_dev.json",
+        train_data=folder / "records" / "train" / "tf_examples*",
+        eval_data=folder / "records" / "dev" / "tf_examples*",
+        eval_gold=folder / "wikihop_dev.json",
         **_LENGTHS,
         local_radius=_LOCAL_RADIUS,
         hidden_dropout_prob=0.0,
@@ -169,24 +180,25 @@ def _run_variant(folder, variant, seed):
         learning_rate=3e-3,
         label_smoothing=0.05,
         initialization="mimetic",
-        num_train_epochs=flags.FLAGS.num_train_epochs,
+        num_train_epochs=options.num_train_epochs,
         random_seed=seed,
-        **options,
+        **({"init_checkpoint": checkpoint} if checkpoint else {}),
     )
     return read_jsonl(folder / name / "eval_metrics.jsonl")[-1]["accuracy"]
 
 
-def main(unused_argv):
-    folder = pathlib.Path(flags.FLAGS.output_dir)
-    _make_data(folder)
+def main(options):
+    """Runs what `AblationOptions` ask for, and prints the table."""
+    folder = pathlib.Path(options.output_dir)
+    _make_data(folder, options)
     path = folder / "results.jsonl"
     results = read_jsonl(path) if path.exists() else []
     done = {(result["variant"], result["seed"]) for result in results}
-    for seed in map(int, flags.FLAGS.seeds):
-        for name in flags.FLAGS.variant:
+    for seed in options.seeds:
+        for name in options.variant:
             if (name, seed) in done:
                 continue
-            accuracy = _run_variant(folder, VARIANTS[name], seed)
+            accuracy = _run_variant(folder, VARIANTS[name], seed, options)
             results.append({"variant": name, "seed": seed, "accuracy": accuracy})
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(results[-1]) + "\n")
@@ -194,5 +206,4 @@ def main(unused_argv):
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    run_program(AblationOptions, main)

@@ -1,4 +1,4 @@
-"""Structures that `draw_attention` draws: built-in examples, and those in JSON files."""
+"""What `draw_attention` draws: built-in examples, and structures in JSON files."""
 
 import dataclasses
 import json
@@ -6,10 +6,13 @@ import json
 import numpy as np
 import tensorflow as tf
 
-from etcmodel.models import input_utils, multihop_utils
+from etcmodel import attention_picture
+from etcmodel.models import input_checks, input_utils, multihop_utils
+from etcmodel.models.side_inputs import side_inputs_of
+from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
 
-__all__ = ["EXAMPLES", "Subject", "read_subject"]
+__all__ = ["EXAMPLES", "Subject", "draw", "pair_labels", "read_subject"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +89,7 @@ EXAMPLES = {"document": _document, "paragraphs": _paragraphs, "fixed_blocks": _f
 
 _REQUIRED = ("local_radius", "long_segment_ids", "long_example_ids", "global_example_ids")
 _LEAST = {"local_radius": 1, "max_distance": 0}
+_MOST_LABELS = 1000
 _ROWS = {  # The tokens that a field has an entry for, and the entries' type.
     "long_segment_ids": ("long", int),
     "long_example_ids": ("long", int),
@@ -112,15 +116,34 @@ def read_subject(path):
         with open(path, encoding="utf-8") as file:
             fields = json.load(file)
         _check_fields(fields)
-    except (OSError, ValueError) as error:
+        return _subject(fields)
+    except (OSError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _subject(fields):
     radius = fields.pop("local_radius")
     words = {name: tuple(fields.pop(name, ())) for name in ("long_tokens", "global_tokens")}
     for name in set(fields) & set(_ROWS):
         rows = fields[name] if name.endswith("links") else [fields[name]]
         tensors = tuple(tf.constant([row], tf.int32) for row in rows)
         fields[name] = tensors if name.endswith("links") else tensors[0]
-    return Subject(GlobalLocalStructure(**fields), radius, **words)
+    named = [_relation(entry) for entry in fields.pop("relations", ())]
+    structure = GlobalLocalStructure(**fields).with_relations(*named)
+    input_checks.check_structure(structure, radius, _MOST_LABELS)
+    return Subject(structure, radius, **words)
+
+
+def _relation(entry):
+    """A relation, from its fields for one example."""
+    known = set(relations.Relation._fields)
+    if not isinstance(entry, dict) or not {"kind", "name", "ids"} <= set(entry) <= known:
+        raise ValueError(f"a relation must have kind, name and ids, of {sorted(known)}: {entry!r}")
+    fields = dict(entry)
+    kind = fields.pop("kind")
+    if kind not in relations.KINDS:
+        raise ValueError(f"the kind of a relation must be one of {[*relations.KINDS]}: {kind!r}")
+    return relations.KINDS[kind](**{**fields, "ids": tf.constant([entry["ids"]], tf.int32)})
 
 
 def _check_fields(fields):
@@ -137,6 +160,9 @@ def _check_fields(fields):
         if name in _LEAST:
             if type(value) is not int or value < _LEAST[name]:
                 raise ValueError(f"{name!r} must be a number from {_LEAST[name]} up: {value!r}")
+        elif name == "relations":
+            if not isinstance(value, list):
+                raise ValueError(f"'relations' must be a list of relations: {value!r}")
         elif name not in _ROWS:
             if type(value) is not bool:
                 raise ValueError(f"{name!r} must be true or false: {value!r}")
@@ -156,3 +182,48 @@ def _check_row(name, row, lengths):
         raise ValueError(f"{name!r} must hold lists of {what}, one for each token: {row!r}")
     if len(row) != lengths[side]:
         raise ValueError(f"{name!r} has {len(row)} entries for {lengths[side]} {side} tokens")
+
+
+def pair_labels(structure, local_radius):
+    """The relative label of every pair of tokens.
+
+    Args:
+        structure: `GlobalLocalStructure` of a batch of one.
+        local_radius: int.
+    Returns:
+        dict of int arrays [queries, keys] by piece ('g2g', 'g2l', 'l2g', 'l2l');
+        `attention_picture.MASKED` where the query may not attend to the key, 0 for pairs of a
+        structure without labels.
+    """
+    dense = side_inputs_of(structure, local_radius)
+    labels = {}
+    for piece in ("g2g", "g2l", "l2g", "l2l"):
+        att_mask = getattr(dense, f"{piece}_att_mask")[0].numpy()
+        ids = getattr(dense, f"{piece}_relative_att_ids")
+        ids = np.zeros_like(att_mask) if ids is None else ids[0].numpy()
+        labels[piece] = np.where(att_mask, ids, attention_picture.MASKED)
+    labels["l2l"] = attention_picture.from_windows(labels["l2l"], local_radius)
+    return labels
+
+
+def draw(subject, title=""):
+    """A `matplotlib.figure.Figure`: see `attention_picture.draw`.
+
+    Args:
+        subject: `Subject`.
+        title: str.
+    Raises:
+        ValueError: if there are no long tokens, or too many tokens to be seen.
+    """
+    structure = subject.structure
+    shape = [np.shape(ids)[1] for ids in (structure.long_example_ids, structure.global_example_ids)]
+    attention_picture.check_sizes(*shape)
+    names = {x.label: x.name for x in structure.relations if x.label is not None}
+    return attention_picture.draw(
+        pair_labels(structure, subject.local_radius),
+        attention_picture.Legend(structure.labels, structure.has_labels, names),
+        local_radius=subject.local_radius,
+        long_tokens=subject.long_tokens,
+        global_tokens=subject.global_tokens,
+        title=title,
+    )

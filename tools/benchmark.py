@@ -7,6 +7,7 @@ that take turns in one run, so that their ratios hold on a noisy machine; times 
 """
 
 import collections
+import dataclasses
 import json
 import os
 import pathlib
@@ -14,46 +15,64 @@ import statistics
 import subprocess
 import sys
 
-from absl import app, flags
+from etcmodel.options import Options, check_files, option, run_program
 
-from . import benchmark_report, benchmark_worker
-
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", "benchmark", "Where results.json and .png go.")
-_LENGTHS = flags.DEFINE_list(
-    "lengths", ["512", "1024", "2048", "4096", "8192", "16384"], "Long lengths, in tokens."
-)
-_GLOBAL_LENGTH = flags.DEFINE_integer(
-    "global_length", None, "Global length, in tokens. None: a 16th of the long one, at most 512."
-)
-_ROUNDS = flags.DEFINE_integer("rounds", 3, "Measured runs of each model.", lower_bound=1)
-_BERT_MAX = flags.DEFINE_integer(
-    "bert_max_length", 4096, "Longest input, in tokens, of models with full attention."
-)
-_BERT_TRAIN_MAX = flags.DEFINE_integer(
-    "bert_train_max_length", 2048, "Longest input, in tokens, of a training step of BERT."
-)
-_TRAIN_MAX = flags.DEFINE_integer(
-    "train_max_length", 16384, "Longest input, in tokens, of a training step."
-)
-_DROPOUT = flags.DEFINE_float("dropout", 0.0, "Dropout in training steps of ETC and BERT.")
-_TORCH = flags.DEFINE_string(
-    "torch_python",
-    None,
-    "Python interpreter that has torch and transformers: measures Hugging Face's models too.",
-)
-_QUICK = flags.DEFINE_bool(
-    "quick",
-    False,
-    "ETC and BERT in float32 at lengths 512 and 1024, one round, training at 512: under two "
-    "minutes on two cores, without --torch_python.",
-)
-_MODELS = flags.DEFINE_list(
-    "models",
-    ["etc", "etc_bfloat16", "etc_checkpointed", "bert"],
-    "TensorFlow models to measure.",
-)
+from .benchmarks import report
+from .benchmarks.worker import flops, matmul_seconds_to_speed
 
 _HERE = pathlib.Path(__file__).resolve().parent
+_MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BenchmarkOptions(Options):
+    """What is measured."""
+
+    output_dir: str = option("benchmark", "Where results.json and results.png go.")
+    lengths: tuple[int, ...] = option(
+        (512, 1024, 2048, 4096, 8192, 16384), "Long lengths, in tokens."
+    )
+    global_length: int | None = option(
+        None, "Global length, in tokens. None: a 16th of the long one, at most 512."
+    )
+    rounds: int = option(3, "Measured runs of each model.", lower_bound=1)
+    bert_max_length: int = option(4096, "Longest input, in tokens, of models with full attention.")
+    bert_train_max_length: int = option(
+        2048, "Longest input, in tokens, of a training step of BERT."
+    )
+    train_max_length: int = option(16384, "Longest input, in tokens, of a training step.")
+    num_hidden_layers: int = option(12, "Layers of all models.", lower_bound=1)
+    hidden_size: int = option(
+        768, "Hidden size of all models; a multiple of 64, the size of a head.", lower_bound=64
+    )
+    dropout: float = option(0.0, "Dropout in training steps of ETC and BERT.")
+    torch_python: str | None = option(
+        None,
+        "Python interpreter that has torch and transformers: measures Hugging Face's models too.",
+        is_file=True,
+    )
+    quick: bool = option(
+        False,
+        "ETC and BERT in float32 at lengths 512 and 1024, one round, training at 512: under two "
+        "minutes on two cores, without --torch_python.",
+    )
+    models: tuple = option(_MODELS, "TensorFlow models to measure.", choices=_MODELS)
+
+    def effective(self):
+        """The options with what `quick` stands for."""
+        if not self.quick:
+            return self
+        return dataclasses.replace(
+            self, lengths=(512, 1024), models=("etc", "bert"), rounds=1, train_max_length=512
+        )
+
+    def sizes(self):
+        """Sizes and dropout of all models, as `worker` takes them."""
+        return {
+            "dropout": self.dropout,
+            "layers": self.num_hidden_layers,
+            "hidden": self.hidden_size,
+        }
 
 
 class Worker:
@@ -94,15 +113,16 @@ class Worker:
 
 
 def tensorflow_worker(name, kind, phases=("forward", "train"), **settings):
-    command = [sys.executable, "-m", "etcmodel.tools.benchmark_worker", kind, json.dumps(settings)]
+    command = [sys.executable, "-m", "etcmodel.tools.benchmarks.worker", kind, json.dumps(settings)]
     return Worker(name, command, phases)
 
 
-def make_workers(length, global_length, models, train_max_length):
+def make_workers(length, global_length, options):
     """The models to compare at a length."""
-    trains = length <= train_max_length
+    models, model = options.models, options.sizes()
+    trains = length <= options.train_max_length
     both = ("forward", "train") if trains else ("forward",)
-    sizes = {"length": length, "global_length": global_length, "dropout": _DROPOUT.value}
+    sizes = {"length": length, "global_length": global_length, **model}
     workers = []
     if "etc" in models:
         workers.append(tensorflow_worker("etc", "etc", both, checkpointing=False, **sizes))
@@ -112,36 +132,38 @@ def make_workers(length, global_length, models, train_max_length):
     if "etc_checkpointed" in models and trains:
         settings = {**sizes, "checkpointing": True}
         workers.append(tensorflow_worker("etc checkpointed", "etc", ("train",), **settings))
-    if "bert" in models and length <= _BERT_MAX.value:
-        settings = {"length": length, "dropout": _DROPOUT.value}
-        phases = both if length <= _BERT_TRAIN_MAX.value else ("forward",)
+    if "bert" in models and length <= options.bert_max_length:
+        settings = {"length": length, **model}
+        phases = both if length <= options.bert_train_max_length else ("forward",)
         workers.append(tensorflow_worker("bert", "bert", phases, **settings))
-    return workers + make_torch_workers(length)
+    return workers + make_torch_workers(length, options)
 
 
-def make_torch_workers(length):
+def make_torch_workers(length, options):
     """Hugging Face's models, if asked for."""
-    if not _TORCH.value:
+    if not options.torch_python:
         return []
-    kinds = ["longformer", "bigbird"] + ["bert"] * (length <= _BERT_MAX.value)
-    script = str(_HERE / "benchmark_torch.py")
-    threads = str(len(os.sched_getaffinity(0)))
+    kinds = ["longformer", "bigbird"] + ["bert"] * (length <= options.bert_max_length)
+    script = str(_HERE / "benchmarks" / "torch_worker.py")
+    threads = len(os.sched_getaffinity(0))
+    settings = [str(x) for x in (length, threads, options.num_hidden_layers, options.hidden_size)]
     return [
-        Worker(f"hf {kind}", [_TORCH.value, script, kind, str(length), threads], ("forward",))
+        Worker(f"hf {kind}", [options.torch_python, script, kind, *settings], ("forward",))
         for kind in kinds
     ]
 
 
-def measure_length(length, global_length, models, matmul, rounds, train_max_length):
+def measure_length(length, matmul, options):
     """Figures of all models at one length: list of dicts. A model that dies is left out."""
-    workers = make_workers(length, global_length, models, train_max_length)
+    global_length = options.global_length or min(length // 16, 512)
+    workers = make_workers(length, global_length, options)
     figures = []
     for phase in ("forward", "train"):
         able = [worker for worker in workers if phase in worker.phases]
         times = collections.defaultdict(list)
         speeds = {dtype: [] for dtype in matmul.phases}
         peaks = {}
-        for number in range(rounds + 1):
+        for number in range(options.rounds + 1):
             for worker in list(able):
                 try:
                     seconds, peaks[worker.name] = worker.measure(phase)
@@ -154,10 +176,21 @@ def measure_length(length, global_length, models, matmul, rounds, train_max_leng
                 times[worker.name].append(seconds)
                 for dtype, values in speeds.items():
                     speed, _ = matmul.measure(dtype)
-                    values.append(benchmark_worker.matmul_seconds_to_speed(speed))
+                    values.append(matmul_seconds_to_speed(speed))
                 _say(f"{length} {phase} {worker.name}: {seconds:.2f} s")
         figures += [
-            _figure(length, global_length, phase, worker.name, times, peaks, speeds)
+            _figure(
+                {
+                    "length": length,
+                    "global_length": global_length,
+                    "phase": phase,
+                    "model": worker.name,
+                },
+                times[worker.name],
+                peaks[worker.name],
+                speeds,
+                options,
+            )
             for worker in able
         ]
         for worker in able:
@@ -166,22 +199,22 @@ def measure_length(length, global_length, models, matmul, rounds, train_max_leng
     return figures
 
 
-def _figure(length, global_length, phase, name, times, peaks, speeds):
-    seconds = statistics.median(times[name])
+def _figure(what, times, peak, speeds, options):
+    """The figures of a model: what was measured, and what was found."""
+    seconds = statistics.median(times)
     figure = {
-        "length": length,
-        "global_length": global_length,
-        "phase": phase,
-        "model": name,
+        **what,
         "seconds": seconds,
-        "seconds_all": times[name],
-        "tokens_per_second": length / seconds,
-        "peak_bytes": peaks[name],
+        "seconds_all": times,
+        "tokens_per_second": what["length"] / seconds,
+        "peak_bytes": peak,
         "matmul_flops_per_second": {k: statistics.median(v) for k, v in speeds.items()},
     }
-    if name.startswith("etc"):
-        work = benchmark_worker.flops(length, global_length) * (3 if phase == "train" else 1)
-        dtype = "bfloat16" if "bfloat16" in name else "float32"
+    if what["model"].startswith("etc"):
+        sizes = {"layers": options.num_hidden_layers, "hidden": options.hidden_size}
+        work = flops(what["length"], what["global_length"], **sizes)
+        work *= 3 if what["phase"] == "train" else 1
+        dtype = "bfloat16" if "bfloat16" in what["model"] else "float32"
         figure["flops"] = work
         figure["share"] = work / seconds / figure["matmul_flops_per_second"][dtype]
     return figure
@@ -191,27 +224,22 @@ def _say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def main(unused_argv):
-    if _TORCH.value and not os.path.exists(_TORCH.value):
-        print(f"error: --torch_python: no such file: {_TORCH.value!r}", file=sys.stderr)
-        sys.exit(1)
-    lengths = [512, 1024] if _QUICK.value else [int(length) for length in _LENGTHS.value]
-    models = ["etc", "bert"] if _QUICK.value else _MODELS.value
-    rounds = 1 if _QUICK.value else _ROUNDS.value
-    train_max = 512 if _QUICK.value else _TRAIN_MAX.value
+def main(options):
+    """Measures what `BenchmarkOptions` ask for, prints a table and writes the files."""
+    check_files(options)
+    options = options.effective()
     matmul = tensorflow_worker("matmul", "matmul", ("float32", "bfloat16"))
     for dtype in matmul.phases:
         matmul.measure(dtype)
     figures = []
     try:
-        for length in lengths:
-            global_length = _GLOBAL_LENGTH.value or min(length // 16, 512)
-            figures += measure_length(length, global_length, models, matmul, rounds, train_max)
+        for length in options.lengths:
+            figures += measure_length(length, matmul, options)
     finally:
         matmul.close()
-    benchmark_report.write(figures, _OUTPUT_DIR.value)
-    print(benchmark_report.table(figures))
+    report.write(figures, options.output_dir)
+    print(report.table(figures))
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run_program(BenchmarkOptions, main)

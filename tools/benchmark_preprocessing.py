@@ -13,9 +13,8 @@ import os
 import tempfile
 import time
 
-from absl import app, flags
-
-from etcmodel import preprocessing
+from etcmodel import options, preprocessing
+from etcmodel.options import option
 from etcmodel.preprocessing import program
 
 from . import make_demo_data
@@ -70,17 +69,18 @@ def measure(dataset, *, num_examples, seed=0):
     Returns:
         `Measurement`.
     """
-    task_program = importlib.import_module(f"etcmodel.tasks.{dataset}.preprocess")
+    task = make_demo_data.task_of(dataset)
+    task_program = importlib.import_module(f"etcmodel.tasks.{task}.preprocess")
     with tempfile.TemporaryDirectory() as folder:
         paths = make_demo_data.make_demo_data(
             dataset=dataset, output_dir=folder, num_train=num_examples, num_dev=1, seed=seed
         )
-        options = task_program.PreprocessOptions(
+        set_options = task_program.PreprocessOptions(
             input_pattern=paths["train"],
             output_prefix=os.path.join(folder, "records"),
             vocab_file=paths["vocab"],
         )
-        job = program.make_job(options, *task_program.load_parts())
+        job = program.make_job(set_options, *task_program.load_parts())
         convert = job.make_converter()
         _convert_file(job, convert, paths["train"], limit=_NUM_WARM_UP)
         start = time.perf_counter()
@@ -129,12 +129,17 @@ def table(measurements):
     )
 
 
-def define_flags():
-    """Defines the program's flags; importing this module for its functions defines none."""
-    datasets = sorted(make_demo_data.GENERATORS)
-    flags.DEFINE_enum("dataset", _ALL, [_ALL, *datasets], "Whose preprocessing to measure.")
-    flags.DEFINE_integer("num_examples", 500, "Examples of each data set.", lower_bound=1)
-    flags.DEFINE_integer("seed", 0, "Another seed gives other examples.")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BenchmarkOptions(options.Options):
+    """What to measure."""
+
+    dataset: str = option(
+        _ALL,
+        "Whose preprocessing to measure.",
+        choices=(_ALL, *sorted(make_demo_data.GENERATORS)),
+    )
+    num_examples: int = option(500, "Examples of each data set.", lower_bound=1)
+    seed: int = option(0, "Another seed gives other examples.")
 
 
 def report(datasets, *, num_examples, seed=0):
@@ -144,12 +149,12 @@ def report(datasets, *, num_examples, seed=0):
     print(json.dumps([one.to_dict() for one in measurements]))
 
 
-def main(unused_argv):
-    chosen = flags.FLAGS.dataset
-    datasets = sorted(make_demo_data.GENERATORS) if chosen == _ALL else [chosen]
-    report(datasets, num_examples=flags.FLAGS.num_examples, seed=flags.FLAGS.seed)
+def main(chosen):
+    """Measures what `BenchmarkOptions` ask for."""
+    is_all = chosen.dataset == _ALL
+    datasets = sorted(make_demo_data.GENERATORS) if is_all else [chosen.dataset]
+    report(datasets, num_examples=chosen.num_examples, seed=chosen.seed)
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    options.run_program(BenchmarkOptions, main)

@@ -6,25 +6,27 @@ The same flags give the same bytes on every machine.
 """
 
 import collections
+import dataclasses
 import json
 import os
 import re
 import string
 
-from absl import app, flags
+from etcmodel import atomic_files, options
+from etcmodel.options import option
 
-from etcmodel import atomic_files
+from .demos import hotpotqa, nq, openkp, wikihop, wikihop_long
 
-from . import demo_hotpotqa, demo_nq, demo_openkp, demo_wikihop
+__all__ = ["build_vocab", "make_demo_data", "task_of"]
 
-__all__ = ["build_vocab", "make_demo_data"]
-
-# Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`.
+# Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
+# whose format they are, and what else tells them apart.
 GENERATORS = {
-    "hotpotqa": demo_hotpotqa,
-    "nq": demo_nq,
-    "openkp": demo_openkp,
-    "wikihop": demo_wikihop,
+    "hotpotqa": hotpotqa,
+    "nq": nq,
+    "openkp": openkp,
+    "wikihop": wikihop,
+    "wikihop_long": wikihop_long,
 }
 JSON_LINES = ("nq", "openkp")  # Datasets whose files have an example a line.
 
@@ -51,6 +53,11 @@ ETC_CONFIG = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
+
+
+def task_of(dataset):
+    """The task of a key of `GENERATORS`, such as "wikihop" of "wikihop_long"."""
+    return dataset.partition("_")[0]
 
 
 def build_vocab(texts, *, max_size=MAX_VOCAB_SIZE):
@@ -119,21 +126,26 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
     return paths
 
 
-def define_flags():
-    """Defines the program's flags; importing this module for its functions defines none."""
-    flags.DEFINE_enum("dataset", "hotpotqa", sorted(GENERATORS), "Whose format to write.")
-    flags.DEFINE_string("output_dir", None, "Directory for the files.", required=True)
-    flags.DEFINE_integer("num_train", 20_000, "Number of training examples.", lower_bound=1)
-    flags.DEFINE_integer("num_dev", 1_000, "Number of dev examples.", lower_bound=1)
-    flags.DEFINE_integer("seed", 0, "Another seed gives other examples.")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DemoDataOptions(options.Options):
+    """What to generate."""
+
+    dataset: str = option("hotpotqa", "Whose format to write.", choices=tuple(sorted(GENERATORS)))
+    output_dir: str = option("", "Directory for the files.")
+    num_train: int = option(20_000, "Number of training examples.", lower_bound=1)
+    num_dev: int = option(1_000, "Number of dev examples.", lower_bound=1)
+    seed: int = option(0, "Another seed gives other examples.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.output_dir:
+            raise ValueError("--output_dir must be given.")
 
 
-def main(unused_argv):
-    names = ("dataset", "output_dir", "num_train", "num_dev", "seed")
-    paths = make_demo_data(**{name: flags.FLAGS[name].value for name in names})
-    print("\n".join(paths.values()))
+def main(chosen):
+    """Writes the data that `DemoDataOptions` ask for, and tells the files."""
+    print("\n".join(make_demo_data(**dataclasses.asdict(chosen)).values()))
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    options.run_program(DemoDataOptions, main)

@@ -1,82 +1,69 @@
 """The whole way on generated data: preprocess, train, evaluate, export, predict, report.
 
-Runs the programs as a user runs them, each as a command of its own, and prints the commands. What
-they make lies in --output_dir; `report.html` there shows the results.
+Questions in WikiHop's format, many times longer than the model's local window, are answered by a
+model that knows which words mention which candidate, and by the same model, trained anew on the
+same data from the same weights, that does not. Runs the programs as a user runs them, each as a
+command of its own, and prints the commands. What they make lies in --output_dir; `report.html`
+there shows the results.
 """
 
+import dataclasses
 import json
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import time
 
-from absl import app, flags
+from etcmodel.options import Options, option, run_program
+from etcmodel.tasks.wikihop import evaluate, examples
+from etcmodel.tools.demos import baselines, folders, report_html
 
-from etcmodel.tasks.hotpotqa import evaluate, examples
-from etcmodel.tools import baselines, report_html
-
-_FIGURES = ("em", "f1", "sp_em", "sp_f1", "joint_em", "joint_f1")
-_LONG_LENGTH, _GLOBAL_LENGTH = 208, 64
-_BATCH_SIZE = 16
+_DATASET = "wikihop_long"
+LENGTHS = {"long_seq_length": 304, "global_seq_length": 68}
+_BATCH_SIZE = 32
 ETC_CONFIG = {
     "hidden_size": 64,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 2,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
     "intermediate_size": 128,
-    "local_radius": _LONG_LENGTH,  # Every token sees the question and all paragraphs.
+    "local_radius": 10,  # A token sees 21 of the 304: its sentence, and a part of its neighbors.
     "relative_pos_max_distance": 8,
     "relative_vocab_size": 20,
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
     # The released models are 12 times wider: a narrow layer needs larger weights to begin with.
     "initializer_range": 0.1,
-    "share_qkv_projections": True,
-    "use_hard_g2l_mask": True,
     "use_pre_activation_order": True,
 }
+STRUCTURE, NO_STRUCTURE = "model", "without_structure"
 
 
-def define_flags():
-    """Defines this program's flags."""
-    flags.DEFINE_string("output_dir", "demo_output", "Directory to make; an old one is replaced.")
-    flags.DEFINE_integer("num_train", 27000, "Generated training questions.", lower_bound=1)
-    flags.DEFINE_integer("num_dev", 500, "Generated questions to measure on.", lower_bound=1)
-    flags.DEFINE_float("num_train_epochs", 1.1, "Passes over the training questions.")
-    flags.DEFINE_integer("seed", 0, "Seed of data and training.")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DemoOptions(Options):
+    """How large the demo is."""
+
+    output_dir: str = option("demo_output", "Directory to make; an old one is replaced.")
+    num_train: int = option(8000, "Generated training questions.", lower_bound=1)
+    num_dev: int = option(500, "Generated questions to measure on.", lower_bound=1)
+    num_train_epochs: float = option(1.0, "Passes over the training questions.", lower_bound=0)
+    num_hidden_layers: int = option(
+        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+    )
+    seed: int = option(0, "Seed of data and training.")
 
 
 def run(module, **arguments):
     """Runs a program of the package, showing its command line; stops the demo if it fails."""
     shown = [f"--{name}={value}" for name, value in arguments.items()]
     print(f"\n$ python -m etcmodel.{module} \\\n    " + " \\\n    ".join(shown), flush=True)
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
-    done = subprocess.run([sys.executable, "-m", f"etcmodel.{module}", *shown], env=environment)
+    done = subprocess.run([sys.executable, "-m", f"etcmodel.{module}", *shown])
     if done.returncode:
         sys.exit(f"demo: etcmodel.{module} failed with exit code {done.returncode}")
 
 
-def preprocess(folder, split, *, is_training):
-    """TFRecords from raw JSON."""
-    run(
-        "tasks.hotpotqa.preprocess",
-        input_json_filename=folder / f"hotpotqa_{split}.json",
-        output_tf_examples_file_path_prefix=folder / "records" / split,
-        vocab_file=folder / "vocab.txt",
-        long_seq_length=_LONG_LENGTH,
-        global_seq_length=_GLOBAL_LENGTH,
-        num_shards=4,
-        is_training=is_training,
-        debug=False,
-    )
-
-
-def finetune(folder, run_mode, **arguments):
-    """A mode of the fine-tuning program."""
-    run(
-        "tasks.hotpotqa.run_finetuning", run_mode=run_mode, output_dir=folder / "model", **arguments
-    )
+def finetune(folder, name, run_mode, **arguments):
+    """A mode of the fine-tuning program, in `folder / name`."""
+    run("tasks.wikihop.run_finetuning", run_mode=run_mode, output_dir=folder / name, **arguments)
 
 
 def read_json(path):
@@ -89,124 +76,173 @@ def read_jsonl(path):
     return [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
 
 
-def write_config(folder):
+def write_config(folder, num_hidden_layers):
     """The model's sizes, for the vocabulary that was made."""
     vocab_size = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
-    config = {**ETC_CONFIG, "vocab_size": vocab_size}
+    config = {**ETC_CONFIG, "vocab_size": vocab_size, "num_hidden_layers": num_hidden_layers}
     (folder / "etc_config.json").write_text(json.dumps(config, indent=2))
+
+
+def make_data(folder, options):
+    """Raw files, vocabulary, config and records."""
+    run(
+        "tools.make_demo_data",
+        dataset=_DATASET,
+        output_dir=folder,
+        num_train=options.num_train,
+        num_dev=options.num_dev,
+        seed=options.seed,
+    )
+    write_config(folder, options.num_hidden_layers)
+    write_questions(folder)
+    run(
+        "tasks.wikihop.preprocess",
+        input_pattern=_raw_file(folder, "train"),
+        dev_input_pattern=_raw_file(folder, "dev"),
+        output_dir=folder / "records",
+        vocab_file=folder / "vocab.txt",
+        num_shards=4,
+        **LENGTHS,
+    )
+
+
+def _raw_file(folder, split):
+    return folder / f"{_DATASET}_{split}.json"
 
 
 def write_questions(folder):
     """The dev questions without their answers, to show that none is needed to predict."""
-    kept = ("_id", "question", "context")
-    dev = read_json(folder / "hotpotqa_dev.json")
-    questions = [{name: example[name] for name in kept} for example in dev]
+    dev = read_json(_raw_file(folder, "dev"))
+    questions = [{k: v for k, v in example.items() if k != "answer"} for example in dev]
     (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
 
 
-def train_and_predict(folder):
-    """Runs the fine-tuning program's four modes."""
+def train(folder, name, options):
+    """Trains and evaluates a model; returns the seconds of training.
+
+    The two models differ in one flag: whether mentions are linked to the global tokens of their
+    candidates, which the paper's "flat structure" (section 4.2) takes away.
+    """
     model = {
-        "etc_config_file": folder / "etc_config.json",
+        "model_config_file": folder / "etc_config.json",
         "vocab_file": folder / "vocab.txt",
-        "max_long_seq_length": _LONG_LENGTH,
-        "max_global_seq_length": _GLOBAL_LENGTH,
-        "flat_sequence": True,
+        "enable_l2g_linking": name == STRUCTURE,
+        **LENGTHS,
     }
     measured = {
-        "predict_tf_examples_filepattern": folder / "records" / "dev-*.tfrecord",
-        "predict_gold_json_file": folder / "hotpotqa_dev.json",
+        "eval_data": folder / "records" / "dev" / "tf_examples*.tfrecord",
+        "eval_gold": _raw_file(folder, "dev"),
+        "eval_batch_size": 100,
     }
+    start = time.monotonic()
     finetune(
         folder,
+        name,
         "train",
         **model,
         **measured,
-        train_tf_examples_filepattern=folder / "records" / "train-*.tfrecord",
-        num_train_epochs=flags.FLAGS.num_train_epochs,
+        train_data=folder / "records" / "train" / "tf_examples*.tfrecord",
+        num_train_epochs=options.num_train_epochs,
         train_batch_size=_BATCH_SIZE,
-        learning_rate=4e-3,
-        poly_power=0.5,
-        warmup_proportion=0.05,
-        initialization="mimetic",
-        save_checkpoints_steps=600,
-        steps_per_summary=25,
-        eval_batch_size=100,
-        random_seed=flags.FLAGS.seed,
+        learning_rate=3e-3,
+        save_checkpoints_steps=50,
+        steps_per_summary=10,
+        random_seed=options.seed,
     )
-    finetune(folder, "evaluate", **model, **measured, eval_batch_size=100)
-    finetune(folder, "export", **model)
+    seconds = time.monotonic() - start
+    finetune(folder, name, "evaluate", **model, **measured)
+    if name == STRUCTURE:
+        finetune(folder, name, "export", **model)
+    return seconds
+
+
+def answer(folder):
+    """Predictions of the exported model for the questions: dict of id to answer."""
     finetune(
         folder,
+        STRUCTURE,
         "predict",
-        predict_input_json_file=folder / "questions.json",
+        input_file=folder / "questions.json",
         predictions_file=folder / "predictions.json",
         predict_batch_size=100,
     )
+    return read_json(folder / "predictions.json")
 
 
 def measure(folder, predictions):
-    """The official metrics of the model and of the best trivial baseline: two dicts."""
-    train = read_json(folder / "hotpotqa_train.json")
-    dev = read_json(folder / "hotpotqa_dev.json")
-    gold = list(examples.read_examples(folder / "hotpotqa_dev.json"))
-    trivial = [
-        evaluate.metrics(gold, predict(train, dev)) for predict in baselines.BASELINES.values()
-    ]
-    return evaluate.metrics(gold, predictions), max(trivial, key=lambda figures: figures["f1"])
+    """Accuracy on the dev questions of the models and of the best trivial baseline, by name."""
+    train_examples = read_json(_raw_file(folder, "train"))
+    dev = read_json(_raw_file(folder, "dev"))
+    gold = list(examples.read_examples(_raw_file(folder, "dev")))
+    trivial = {
+        name: evaluate.metrics(gold, predict(train_examples, dev))["accuracy"]
+        for name, predict in baselines.BASELINES.items()
+    }
+    best = max(trivial, key=trivial.get)
+    without = read_json(folder / NO_STRUCTURE / "predictions.json")
+    return {
+        "model": evaluate.metrics(gold, predictions)["accuracy"],
+        "without structure": evaluate.metrics(gold, without)["accuracy"],
+        f"best trivial answer ({best})": trivial[best],
+    }
 
 
-def report(folder, model, baseline, predictions):
-    """Writes the page and shows metrics and one question in the terminal."""
-    dev = read_json(folder / "hotpotqa_dev.json")
+def as_paragraphs(example):
+    """A WikiHop example as `report_html` takes it; documents have no titles."""
+    documents = enumerate(example["supports"], 1)
+    return {
+        "_id": example["id"],
+        "question": example["query"],
+        "answer": example["answer"],
+        "candidates": example["candidates"],
+        "context": [[f"Document {number}", [text]] for number, text in documents],
+    }
+
+
+def report(folder, accuracies, predictions):
+    """Writes the page and shows accuracies and one question in the terminal."""
+    dev = [as_paragraphs(example) for example in read_json(_raw_file(folder, "dev"))]
     page = report_html.render_report(
-        title="ETC on generated two-hop questions",
-        train_curve=read_jsonl(folder / "model" / "train_metrics.jsonl"),
-        dev_curve=[
-            {name: point[name] for name in ("step", *_FIGURES)}  # Not the counts of answers.
-            for point in read_jsonl(folder / "model" / "eval_metrics.jsonl")
-        ],
-        metrics={"model": model, "baseline": baseline},
+        title="ETC on long generated questions",
+        train_curve=_curve(folder, "train_metrics.jsonl", "loss"),
+        dev_curve=_curve(folder, "eval_metrics.jsonl", "accuracy"),
+        metrics={name: {"accuracy": value} for name, value in accuracies.items()},
         examples=dev,
-        predictions=predictions,
+        predictions={"answer": predictions},
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
-    print(f"\n{'official metric':16} {'model':>8} {'baseline':>9}")
-    for name in _FIGURES:
-        print(f"{name:16} {model[name]:8.3f} {baseline[name]:9.3f}")
-    bridge = next((example for example in dev if example["type"] == "bridge"), dev[0])
-    one = {kind: predictions[kind][bridge["_id"]] for kind in ("answer", "sp")}
-    print("\n" + report_html.render_terminal(bridge, one, ansi=sys.stdout.isatty()))
+    one = {"answer": predictions[dev[0]["_id"]]}
+    print("\n" + report_html.render_terminal(dev[0], one, ansi=sys.stdout.isatty()))
+    print("\naccuracy")
+    for name, value in accuracies.items():
+        print(f"{value:8.3f}  {name}")
     print(f"\nReport: {folder / 'report.html'}")
 
 
-def main(unused_argv):
-    start = time.monotonic()
-    folder = pathlib.Path(flags.FLAGS.output_dir)
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "records").mkdir(parents=True)
-    run(
-        "tools.make_demo_data",
-        dataset="hotpotqa",
-        output_dir=folder,
-        num_train=flags.FLAGS.num_train,
-        num_dev=flags.FLAGS.num_dev,
-        seed=flags.FLAGS.seed,
-    )
-    write_config(folder)
-    write_questions(folder)
-    preprocess(folder, "train", is_training=True)
-    preprocess(folder, "dev", is_training=False)
-    train_and_predict(folder)
-    predictions = read_json(folder / "predictions.json")
-    model, baseline = measure(folder, predictions)
-    report(folder, model, baseline, predictions)
+def _curve(folder, file, metric):
+    """A metric of both models by step: list of dict."""
+    return [
+        {"step": point["step"], f"{metric}, {name.replace('_', ' ')}": point[metric]}
+        for name in (STRUCTURE, NO_STRUCTURE)
+        for point in read_jsonl(folder / name / file)
+    ]
+
+
+def main(options):
+    """Runs the demo that `DemoOptions` describe."""
+    folder = folders.new_folder(options.output_dir)
+    (folder / "records").mkdir()
+    make_data(folder, options)
+    seconds = sum(train(folder, name, options) for name in (STRUCTURE, NO_STRUCTURE))
+    predictions = answer(folder)
+    accuracies = measure(folder, predictions)
+    report(folder, accuracies, predictions)
+    score, without, baseline = accuracies.values()
     print(
-        f"demo: answer_f1={model['f1']:.3f} sp_f1={model['sp_f1']:.3f} "
-        f"baseline_answer_f1={baseline['f1']:.3f} seconds={time.monotonic() - start:.0f}"
+        f"demo: score={score:.3f} without_structure={without:.3f} baseline={baseline:.3f} "
+        f"seconds={seconds:.0f}"
     )
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    run_program(DemoOptions, main)

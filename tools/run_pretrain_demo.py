@@ -1,25 +1,24 @@
 """Pre-training end to end at small size: text, TFRecords, MLM and CPC, then fine-tuning from it.
 
-Pre-trains on English prose (see `demo_prose`, or --text_pattern) and on the paragraphs, without
+Pre-trains on English prose (see `demos.prose`, or --text_pattern) and on the paragraphs, without
 questions and answers, of generated two-hop questions; fine-tunes the checkpoint on the questions
-and, for comparison, the same model without pre-training. Both have `--initialization=mimetic`,
-without which so small a model learns no match of names in this time. Prints the commands it runs
-and draws `curves.png`.
+and, for comparison, the same model without pre-training. Both begin with weights like those of
+`--initialization=mimetic` (`demos.first_weights`), without which so small a model learns no match
+of names in this time. Prints the commands it runs and draws `curves.png`.
 """
 
+import dataclasses
 import glob
 import json
-import pathlib
 import random
-import shutil
 import sys
 import time
 
-from absl import app, flags
-
+from etcmodel.options import Options, option, run_program
 from etcmodel.pretrain import raw_data
-from etcmodel.tools import demo_prose, make_demo_data, pretrain_curves
-from etcmodel.tools.run_demo import ETC_CONFIG, read_json, read_jsonl, run
+from etcmodel.tools import make_demo_data
+from etcmodel.tools.demos import folders, pretrain_curves, prose
+from etcmodel.tools.run_demo import read_json, read_jsonl, run
 
 _LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
 _WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
@@ -27,31 +26,48 @@ _VOCAB_SIZE = 4000
 _HELD_OUT = 20  # One document of so many.
 _CURVE = ("mlm_accuracy", "mlm_loss", "cpc_accuracy", "cpc_chance")
 _FIGURES = ("em", "f1", "sp_f1", "joint_f1")
+ETC_CONFIG = {
+    "hidden_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 2,
+    "intermediate_size": 128,
+    "local_radius": _LONG_LENGTH,  # Every token sees the question and all paragraphs.
+    "relative_pos_max_distance": 8,
+    "relative_vocab_size": 20,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    # The released models are 12 times wider: a narrow layer needs larger weights to begin with.
+    "initializer_range": 0.1,
+    "share_qkv_projections": True,
+    "use_hard_g2l_mask": True,
+    "use_pre_activation_order": True,
+}
 
 
-def define_flags():
-    """Defines this program's flags."""
-    flags.DEFINE_string(
-        "output_dir", "pretrain_demo_output", "Directory to make; an old one is replaced."
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainDemoOptions(Options):
+    """How large the demo is."""
+
+    output_dir: str = option("pretrain_demo_output", "Directory to make; an old one is replaced.")
+    text_pattern: str | None = option(
+        None, f"Text files to pre-train on. None: the King James Bible of {prose.PACKAGE}."
     )
-    flags.DEFINE_string(
-        "text_pattern",
-        None,
-        f"Text files to pre-train on. None: the King James Bible of {demo_prose.PACKAGE}.",
+    contexts: bool = option(True, "Also pre-train on the paragraphs of the questions.")
+    num_pretrain_epochs: float = option(2.5, "Passes over the text.", lower_bound=0)
+    num_train: int = option(6000, "Generated training questions.", lower_bound=1)
+    num_dev: int = option(300, "Generated questions to measure on.", lower_bound=1)
+    num_train_epochs: float = option(2.0, "Passes over the training questions.", lower_bound=0)
+    num_hidden_layers: int = option(
+        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
     )
-    flags.DEFINE_bool("contexts", True, "Also pre-train on the paragraphs of the questions.")
-    flags.DEFINE_float("num_pretrain_epochs", 2.5, "Passes over the text.")
-    flags.DEFINE_integer("num_train", 6000, "Generated training questions.", lower_bound=1)
-    flags.DEFINE_integer("num_dev", 300, "Generated questions to measure on.", lower_bound=1)
-    flags.DEFINE_float("num_train_epochs", 2.0, "Passes over the training questions.")
-    flags.DEFINE_integer("seed", 0, "Seed of data and training.")
+    seed: int = option(0, "Seed of data and training.")
 
 
 def read_documents(text_pattern):
     """The prose: list of {"id": str, "text": str}."""
     if not text_pattern:
         try:
-            return demo_prose.read_chapters()
+            return prose.read_chapters()
         except ValueError as error:
             sys.exit(f"demo: {error} Or give --text_pattern.")
     files = sorted(glob.glob(text_pattern))
@@ -98,6 +114,17 @@ def write_config(path, vocab_size, **changes):
     path.write_text(json.dumps(config, indent=2), encoding="utf-8")
 
 
+def write_first_weights(folder, seed):
+    """The weights that both models begin with; returns the checkpoint."""
+    run(
+        "tools.demos.first_weights",
+        model_config_file=folder / "etc_config.json",
+        output_dir=folder / "first_weights",
+        seed=seed,
+    )
+    return folder / "first_weights"
+
+
 def make_questions(folder, *, dataset, num_train, num_dev, seed):
     """Generated questions: list of training examples, list of dev examples."""
     run(
@@ -132,8 +159,8 @@ def make_records(folder):
     for split in ("train", "dev"):
         run(
             "tasks.hotpotqa.preprocess",
-            input_json_filename=folder / f"hotpotqa_{split}.json",
-            output_tf_examples_file_path_prefix=folder / "records" / split,
+            input_pattern=folder / f"hotpotqa_{split}.json",
+            output_prefix=folder / "records" / split,
             vocab_file=folder / "vocab.txt",
             long_seq_length=_LONG_LENGTH,
             global_seq_length=_GLOBAL_LENGTH,
@@ -147,17 +174,16 @@ def pretrain(folder, name, **options):
     """Pre-trains into `folder / name`; returns the evaluations, one dict each."""
     arguments = {
         "output_dir": folder / name,
-        "etc_config_file": folder / "etc_config.json",
+        "model_config_file": folder / "etc_config.json",
         "vocab_file": folder / "vocab.txt",
-        "train_tf_examples_filepattern": folder / "windows" / "train-*.tfrecord",
-        "eval_tf_examples_filepattern": folder / "windows" / "heldout-*.tfrecord",
-        "max_long_seq_length": _WINDOW_LONG_LENGTH,
-        "max_global_seq_length": _WINDOW_GLOBAL_LENGTH,
+        "train_data": folder / "windows" / "train-*.tfrecord",
+        "eval_data": folder / "windows" / "heldout-*.tfrecord",
+        "long_seq_length": _WINDOW_LONG_LENGTH,
+        "global_seq_length": _WINDOW_GLOBAL_LENGTH,
         "train_batch_size": 32,
         "eval_batch_size": 32,
         "optimizer": "adamw",
         "learning_rate": 3e-3,
-        "initialization": "mimetic",
         "save_checkpoints_steps": 250,
         "steps_per_summary": 25,
     }
@@ -169,18 +195,17 @@ def finetune(folder, name, **options):
     """Fine-tunes into `folder / name`; returns the evaluations, one dict each."""
     arguments = {
         "output_dir": folder / name,
-        "etc_config_file": folder / "etc_config.json",
+        "model_config_file": folder / "etc_config.json",
         "vocab_file": folder / "vocab.txt",
-        "train_tf_examples_filepattern": folder / "records" / "train-*.tfrecord",
-        "predict_tf_examples_filepattern": folder / "records" / "dev-*.tfrecord",
-        "predict_gold_json_file": folder / "hotpotqa_dev.json",
-        "max_long_seq_length": _LONG_LENGTH,
-        "max_global_seq_length": _GLOBAL_LENGTH,
+        "train_data": folder / "records" / "train-*.tfrecord",
+        "eval_data": folder / "records" / "dev-*.tfrecord",
+        "eval_gold": folder / "hotpotqa_dev.json",
+        "long_seq_length": _LONG_LENGTH,
+        "global_seq_length": _GLOBAL_LENGTH,
         "flat_sequence": True,
         "train_batch_size": 16,
         "eval_batch_size": 100,
         "learning_rate": 3e-3,
-        "initialization": "mimetic",
         "save_checkpoints_steps": 125,
         "steps_per_summary": 25,
     }
@@ -197,36 +222,44 @@ def table(rows, names):
     return "\n".join(lines)
 
 
-def main(unused_argv):
+def main(options):
+    """Runs the demo that `PretrainDemoOptions` describe."""
     start = time.monotonic()
-    folder = pathlib.Path(flags.FLAGS.output_dir)
-    documents = read_documents(flags.FLAGS.text_pattern)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    seed = flags.FLAGS.seed
+    documents = read_documents(options.text_pattern)
+    folder = folders.new_folder(options.output_dir)
+    seed = options.seed
     questions, _ = make_questions(
         folder,
         dataset="hotpotqa",
-        num_train=flags.FLAGS.num_train,
-        num_dev=flags.FLAGS.num_dev,
+        num_train=options.num_train,
+        num_dev=options.num_dev,
         seed=seed,
     )
     train = [document for i, document in enumerate(documents) if i % _HELD_OUT]
-    train += paragraphs_of(questions) if flags.FLAGS.contexts else []
+    train += paragraphs_of(questions) if options.contexts else []
     write_texts(folder, train, documents[::_HELD_OUT])
     texts = [document["text"] for document in train]
     texts += [question["question"] for question in questions]
-    write_config(folder / "etc_config.json", write_vocab(folder, texts))
+    write_config(
+        folder / "etc_config.json",
+        write_vocab(folder, texts),
+        num_hidden_layers=options.num_hidden_layers,
+    )
+    first_weights = write_first_weights(folder, seed)
     make_windows(folder)
     make_records(folder)
     curve = pretrain(
-        folder, "pretrained", num_train_epochs=flags.FLAGS.num_pretrain_epochs, random_seed=seed
+        folder,
+        "pretrained",
+        init_checkpoint=first_weights,
+        num_train_epochs=options.num_pretrain_epochs,
+        random_seed=seed,
     )
-    options = {"num_train_epochs": flags.FLAGS.num_train_epochs, "random_seed": seed}
+    training = {"num_train_epochs": options.num_train_epochs, "random_seed": seed}
     pretrained = finetune(
-        folder, "from_pretrained", init_checkpoint=folder / "pretrained" / "best", **options
+        folder, "from_pretrained", init_checkpoint=folder / "pretrained" / "best", **training
     )
-    alone = finetune(folder, "not_pretrained", **options)
+    alone = finetune(folder, "not_pretrained", init_checkpoint=first_weights, **training)
     pretrain_curves.draw(
         folder / "curves.png",
         training=read_jsonl(folder / "pretrained" / "train_metrics.jsonl"),
@@ -245,5 +278,4 @@ def main(unused_argv):
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    run_program(PretrainDemoOptions, main)

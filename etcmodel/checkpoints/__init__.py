@@ -3,12 +3,10 @@
 from etcmodel.checkpoints.conversion import convert
 from etcmodel.checkpoints.coverage import check_restored
 from etcmodel.checkpoints.lifting import lift_bert
+from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift_roberta
 from etcmodel.checkpoints.names import release_names
-from etcmodel.checkpoints.released import (
-    initialize,
-    load_pretrained,
-    load_released_checkpoint,
-)
+from etcmodel.checkpoints.pretrained import from_pretrained, load_pretrained, save_pretrained
+from etcmodel.checkpoints.released import initialize, load_released_checkpoint
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.checkpoints.vocabulary_map import token_rows
 
@@ -16,10 +14,14 @@ __all__ = [
     "LoadReport",
     "check_restored",
     "convert",
+    "copy_local_to_global",
+    "from_pretrained",
     "initialize",
     "lift_bert",
+    "lift_roberta",
     "load_pretrained",
     "load_released_checkpoint",
     "release_names",
+    "save_pretrained",
     "token_rows",
 ]

@@ -5,14 +5,14 @@ Model Garden's `BertEncoder`. All are told in the original's names, without the 
 """
 
 import dataclasses
-import json
 import os
 import re
 from collections.abc import Mapping
 
 import tensorflow as tf
 
-from etcmodel.checkpoints import sources
+from etcmodel import bounded_json
+from etcmodel.checkpoints import bert_config, sources
 
 __all__ = ["POSITIONS", "TOKENS", "TOKEN_TYPES", "BertWeights", "find_bert"]
 
@@ -54,7 +54,6 @@ _MODEL_GARDEN = (
         r"encoder/\1/attention/self/\2/",
     ),
 )
-_ROBERTA_TYPES = ("roberta", "xlm-roberta", "camembert")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,20 +140,13 @@ def _read_config(directory):
     for name in ("config.json", "bert_config.json"):
         path = os.path.join(directory, name)
         if tf.io.gfile.exists(path):
-            with tf.io.gfile.GFile(path) as file:
-                try:
-                    config = json.load(file)
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"{path!r} is not valid JSON: {error}") from None
-            if not isinstance(config, dict):
-                raise ValueError(f"{path!r} must hold a JSON object.")
-            return config
+            return bounded_json.read_object(path)
     return {}
 
 
 def _is_roberta(source, names, config):
     if "model_type" in config:
-        return config["model_type"] in _ROBERTA_TYPES
+        return config["model_type"] in bert_config.ROBERTA_TYPES
     if "roberta." in names[TOKENS]:
         return True
     # Every BERT has two token types or more; RoBERTa has none to tell, and so one.

@@ -2,12 +2,10 @@
 
 import os
 
-import tensorflow as tf
-
 from etcmodel.checkpoints import bert_names, coverage, lifting, sources, writing
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import modeling
+from etcmodel.models import encoders
 
 __all__ = ["convert"]
 
@@ -24,9 +22,9 @@ def convert(
 
     Args:
         checkpoint: path, as in `open_source`.
-        output_dir: str. Gets the checkpoint and, if it is known, `etc_config.json`.
+        output_dir: str. Gets the checkpoint and, if it is known, the config's file.
         output_format: 'released' (TF1 names), 'tf2' (`tf.train.Checkpoint`) or 'safetensors'.
-        config: `EtcConfig`; by default that in the checkpoint's directory, if there is one.
+        config: `EncoderConfig`; by default that in the checkpoint's directory, if there is one.
         token_rows: as in `lift_bert`; only for BERT and RoBERTa.
         overwrite: bool. Whether an older checkpoint may be replaced.
     Returns:
@@ -35,6 +33,7 @@ def convert(
         ValueError: if the checkpoint cannot be read, does not fit the config, needs one that is
             not there, or one of that format exists in `output_dir`.
     """
+    writing.check_place(output_dir, output_format)
     source = sources.open_source(checkpoint)
     config = config or _config_beside(source)
     if not overwrite:
@@ -54,16 +53,14 @@ def convert(
 
 
 def _config_beside(source):
-    path = os.path.join(os.path.dirname(source.path), "etc_config.json")
-    return modeling.EtcConfig.from_json_file(path) if tf.io.gfile.exists(path) else None
+    path = encoders.config_file_in(os.path.dirname(source.path))
+    return encoders.read_config(path) if path else None
 
 
 def _lifted(source, config, token_rows):
     """Values of a new ETC model with the weights of BERT, and the report."""
     if config is None:
-        raise ValueError("Lifting BERT needs the config of the ETC model (--etc_config_file).")
-    model = modeling.EtcModel(config)
-    with tf.name_scope(model.name):
-        model.build(None)
+        raise ValueError("Lifting BERT needs the config of the ETC model (--model_config_file).")
+    model = encoders.build_encoder(config)
     report = lifting.lift_bert(model, source, token_rows=token_rows)
     return {name: v.numpy() for name, v in names_lib.release_names(model).items()}, report

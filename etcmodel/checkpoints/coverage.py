@@ -5,7 +5,7 @@ import re
 import tensorflow as tf
 
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.models import modeling
+from etcmodel.models import encoders
 
 __all__ = [
     "LABEL_TABLE",
@@ -13,6 +13,8 @@ __all__ = [
     "check_layers",
     "check_restored",
     "encoder_shapes",
+    "is_without_positions",
+    "is_without_use",
     "may_be_missing",
     "missing_layers",
 ]
@@ -71,7 +73,7 @@ def check_layers(source, model, found, expendable=None):
 
     Args:
         source: `Source`.
-        model: a built `EtcModel`, or a model that may hold one.
+        model: a built `Encoder`, or a model that may hold one.
         found: container of the names of the model's variables that the checkpoint has.
         expendable: pattern of further variables that may be missing, or None.
     Raises:
@@ -95,25 +97,22 @@ def _listed(names):
 
 
 def encoder_shapes(config):
-    """The shapes of an `EtcModel`'s variables by the release's names; nothing is allocated.
+    """The shapes of an encoder's variables by the release's names; nothing is allocated.
 
     Args:
-        config: `EtcConfig`.
+        config: `EncoderConfig`.
     """
     with tf.Graph().as_default():
-        model = modeling.EtcModel(config)
-        with tf.name_scope(model.name):
-            model.build(None)
-        variables = names_lib.release_names(model)
+        variables = names_lib.release_names(encoders.build_encoder(config))
         return {name: tuple(variable.shape) for name, variable in variables.items()}
 
 
 def check_config(source, config):
-    """Checks that a checkpoint of ETC is one of a config, weight by weight.
+    """Checks that a checkpoint is one of a config, weight by weight.
 
     Args:
         source: `Source`. May hold more than the encoder.
-        config: `EtcConfig`.
+        config: `EncoderConfig`.
     Returns:
         tuple of str: the weights of the encoder that the checkpoint lacks and may lack.
     Raises:
@@ -156,25 +155,36 @@ def check_restored(status, model, path):
         model: built model.
         path: str. Path prefix of the checkpoint.
     Raises:
-        ValueError: naming the weights, if the checkpoint lacks others.
-        AssertionError: if it lacks something else.
+        ValueError: naming the weights, if the checkpoint lacks others; if it lacks something else
+            that is to be restored.
     """
     try:
         status.assert_existing_objects_matched()
-    except AssertionError:
+    except AssertionError as error:
         matched = tf.train.CheckpointView(path).match(tf.train.Checkpoint(model=model))
         found = {id(variable) for variable in matched.values()}
         variables = names_lib.release_names(model)
         missing = [name for name, variable in variables.items() if id(variable) not in found]
-        needed = [name for name in missing if not _is_without_use(name, model)]
+        needed = [name for name in missing if not is_without_use(name, model)]
         if needed:
             raise ValueError(
                 f"{path!r} lacks weights of the model: {_listed(needed)}. It is of another model."
             ) from None
         if not missing:
-            raise
+            raise ValueError(
+                f"{path!r} holds weights without the state of a training run (the step, the "
+                "optimizer): no run can go on from it. To begin with its weights, give it as "
+                "--init_checkpoint, and another output_dir."
+            ) from error
 
 
-def _is_without_use(name, model):
+def is_without_use(name, model):
+    """Whether a variable is a table of relative labels in a model without relative positions."""
     is_table = LABEL_TABLE.fullmatch(name) and names_lib.encoder_variables(model)
-    return is_table and not names_lib.encoder_of(model).config.relative_pos_max_distance
+    return is_table and is_without_positions(model)
+
+
+def is_without_positions(model):
+    """Whether the encoder of a model is one whose structures use no relative labels."""
+    config = names_lib.encoder_of(model).config
+    return getattr(config, "relative_pos_max_distance", None) == 0

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 
-from etcmodel.checkpoints import bert_names, coverage, sources
+from etcmodel.checkpoints import bert_config, bert_names, coverage, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
+from etcmodel.models.config import EtcConfig
 
 __all__ = ["lift_bert"]
 
@@ -55,7 +56,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
 
     Lifted are token embeddings, layer normalization and all weights of the transformer layers;
     weights that ETC has once for long and once for global tokens get BERT's both times. Absolute
-    positions are lifted where the model has tables for them. Token types: all rows where the tables
+    positions are lifted where the model has tables for them; in longer ones they are repeated
+    (Longformer's recipe: Beltagy et al. 2020, section 5). Token types: all rows where the tables
     are of one size; a single row, which RoBERTa adds to every token, goes into every row; else the
     rows that both have. Relative labels and heads keep their initial values; the pooler and the
     weights of BERT's own heads are not used.
@@ -71,8 +73,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
         `LoadReport`; `loaded` and `not_in_checkpoint` have the model's names, `unused` has the
         checkpoint's.
     Raises:
-        ValueError: if the checkpoint holds no BERT, lacks whole layers, or sizes differ; all that
-            differ are named. The model is then unchanged.
+        ValueError: if the checkpoint holds no BERT, the model is no ETC, or the checkpoint lacks
+            whole layers, or sizes differ; all that differ are named. The model is then unchanged.
     """
     source = sources.open_source(checkpoint)
     bert = bert_names.find_bert(source)
@@ -82,6 +84,11 @@ def lift_bert(model, checkpoint, *, token_rows=None):
             f"{sorted(source.shapes)[:2]}."
         )
     config = names_lib.encoder_of(model).config
+    if config.model_type != EtcConfig.model_type:
+        raise ValueError(
+            f"{source.path!r} is of BERT, whose weights are lifted into ETC only. The model is of "
+            f"type {config.model_type!r}."
+        )
     _check_config(config, bert)
     variables = names_lib.release_names(model)
     origins = {name: origin for name in variables if (origin := _origin(name)) in bert.names}
@@ -89,16 +96,26 @@ def lift_bert(model, checkpoint, *, token_rows=None):
     coverage.check_layers(source, model, origins, _EXPENDABLE)
     for name, value in values.items():
         variables[name].assign(value)
+    not_in_checkpoint = tuple(name for name in variables if name not in origins)
     used = {bert.names[origin] for origin in origins.values()}
     return LoadReport(
         checkpoint=source.path,
         loaded=tuple(origins),
-        not_in_checkpoint=tuple(name for name in variables if name not in origins),
+        not_in_checkpoint=not_in_checkpoint,
         unused=tuple(name for name in source.shapes if name not in used),
         training_state=source.training_state,
         origins={name: bert.names[origin] for name, origin in origins.items()},
         notes=(*notes, *_other_notes(config, bert, token_rows)),
+        warnings=(*_lost(model, not_in_checkpoint), *_warnings(config, bert)),
     )
+
+
+def _lost(model, not_in_checkpoint):
+    """What of the encoder a BERT usually has, and this one has not."""
+    encoder = set(names_lib.encoder_variables(model))
+    for name in not_in_checkpoint:
+        if name in encoder and not coverage.may_be_missing(name):
+            yield f"the checkpoint lacks {name}: initial value"
 
 
 def _origin(name):
@@ -161,7 +178,7 @@ def _fitted(origin, initial, value, is_roberta, token_rows):
     if origin == bert_names.TOKENS and token_rows is not None:
         return _mapped_rows(initial, value, token_rows)
     if origin == bert_names.POSITIONS:
-        return _first_rows(initial, value[_ROBERTA_FIRST_POSITION if is_roberta else 0 :])
+        return _repeated_rows(initial, value[_ROBERTA_FIRST_POSITION if is_roberta else 0 :])
     if origin == bert_names.TOKEN_TYPES:
         if len(value) == 1 < len(initial):
             return np.repeat(value, len(initial), axis=0), "the checkpoint's only row in every row"
@@ -193,18 +210,35 @@ def _first_rows(initial, value):
     )
 
 
-def _other_notes(config, bert, token_rows):
-    """What the shapes do not show."""
+def _repeated_rows(initial, value):
+    """As many rows as the model has; beyond the last one they begin again."""
+    if len(value) >= len(initial):
+        return _first_rows(initial, value)
+    note = f"rows from {len(value)} on repeat the {len(value)} of the checkpoint"
+    return value[np.arange(len(initial)) % len(value)], note
+
+
+def _warnings(config, bert):
+    """What may not fit, and the shapes do not show."""
     if bert.num_attention_heads is None:
         yield "the checkpoint does not tell its number of attention heads; the model's is assumed"
-    activation = bert.config.get("hidden_act", "gelu")
-    # The original BERT's "gelu" is the approximation, too.
-    if activation == config.hidden_act == "gelu" and bert.source.format == sources.SAFETENSORS:
-        yield "the checkpoint's GELU is exact, ETC's the tanh approximation (within 5e-4)"
-    elif activation != config.hidden_act:
-        yield f"the checkpoint's activation is {activation!r}, the model's {config.hidden_act!r}"
+    is_hugging_face = bert.source.format == sources.SAFETENSORS
+    activation = bert_config.activation(bert.config, is_hugging_face)
+    if activation != config.hidden_act:
+        small = {activation, config.hidden_act} == {"gelu", "gelu_exact"}
+        yield (
+            f"the checkpoint's activation is {activation!r}, the model's `hidden_act` "
+            f"{config.hidden_act!r}" + " (they differ by at most 5e-4)" * small
+        )
+
+
+def _other_notes(config, bert, token_rows):
+    """What is never the same, and the shapes do not show."""
     epsilon = bert.config.get("layer_norm_eps", 1e-12)
-    if epsilon > 1e-12:
-        yield f"the checkpoint's layer normalization adds {epsilon} to the variance, ETC's 1e-12"
+    if epsilon != config.layer_norm_epsilon:
+        yield (
+            f"the checkpoint's layer normalization adds {epsilon} to the variance, the model's "
+            f"{config.layer_norm_epsilon}"
+        )
     if bert.is_roberta and token_rows is None:
         yield "row i of RoBERTa's table is row i of the model's: token ids must be RoBERTa's own"

@@ -1,6 +1,9 @@
 """The names that variables have in the authors' checkpoints."""
 
+import functools
 import re
+
+from etcmodel.models import encoders
 
 __all__ = [
     "encoder_of",
@@ -10,21 +13,13 @@ __all__ = [
     "release_names",
 ]
 
-_ENCODER = "etc_document_bert"
-_POSITION_TABLE = re.compile(r"(?:.*/)?(position_emb_lookup_(?:long|global)/.+)")
-_IN_ENCODER = re.compile(rf"(?:.*/)?({_ENCODER}/.+)")
-_PART_OF_ENCODER = re.compile(
-    r"(?:token_emb_lookup|segment_emb_lookup|(?:long|global)_emb_layer_norm"
-    r"|global_local_transformer_layers)/.+"
-)
-
 
 def release_names(model):
     """Maps names in the release's checkpoints to the variables of a model.
 
     A name is the path of layer names down from the model, with two exceptions that the release
-    makes: the name of a task model itself is left out, and so is the encoder's before absolute
-    position tables.
+    makes: the name of a task model itself is left out, and so is the encoder's before its
+    `EncoderType.unscoped_parts`, which are ETC's absolute position tables.
 
     Args:
         model: a built Keras layer or model.
@@ -46,36 +41,50 @@ def release_name(full_name):
     Args:
         full_name: str, without ":0".
     """
-    for pattern in (_POSITION_TABLE, _IN_ENCODER):
-        if match := pattern.fullmatch(full_name):
-            return match.group(1)
-    if _PART_OF_ENCODER.fullmatch(full_name):
-        return f"{_ENCODER}/{full_name}"
-    return full_name
+    known_types = encoders.registered_types()
+    if match := _inside(known_types).fullmatch(full_name):
+        return match.group(1)
+    first = full_name.partition("/")[0]
+    scopes = (known.scope for known in known_types if first in known.parts)
+    return "/".join((*scopes, full_name))
 
 
 def encoder_of(model):
-    """The `EtcModel` that `model` is or holds.
+    """The `Encoder` that `model` is or holds.
 
     Raises:
         ValueError: if there is none.
     """
     encoder = _find_encoder(model)
     if encoder is None:
-        raise ValueError(f"{model.name!r} holds no `EtcModel`.")
+        raise ValueError(f"{model.name!r} holds no encoder.")
     return encoder
 
 
 def encoder_variables(model):
-    """The part of `release_names(model)` that is of the encoder; {} if there is none."""
+    """The part of `release_names(model)` that is of the encoder; {} if there is none.
+
+    Each variable is there once: a head that is tied to the embeddings has another name for them.
+    """
     encoder = _find_encoder(model)
     inside = set() if encoder is None else {id(variable) for variable in encoder.weights}
-    return {name: v for name, v in release_names(model).items() if id(v) in inside}
+    found = {}
+    for name, variable in release_names(model).items():
+        if id(variable) in inside:
+            found.setdefault(id(variable), (name, variable))
+    return dict(found.values())
 
 
 def is_in_encoder(name):
     """Whether a name in a checkpoint of the release is of the encoder, not of a task's heads."""
-    return bool(_POSITION_TABLE.fullmatch(name) or _IN_ENCODER.fullmatch(name))
+    return bool(_inside(encoders.registered_types()).fullmatch(name))
+
+
+@functools.cache
+def _inside(known_types):
+    """Pattern of names that are of an encoder; its group is the name without what is around it."""
+    layers = [part for known in known_types for part in (*known.unscoped_parts, known.scope)]
+    return re.compile(rf"(?:.*/)?((?:{'|'.join(map(re.escape, layers))})/.+)")
 
 
 def _find_encoder(model):
@@ -83,13 +92,17 @@ def _find_encoder(model):
 
 
 def _is_encoder(layer):
-    return hasattr(layer, "get_token_embedding_table")
+    return isinstance(layer, encoders.Encoder)
 
 
 def _collect(layer, prefix, names):
     for variable in layer._trainable_weights + layer._non_trainable_weights:
         names.setdefault(prefix + variable.name.split(":")[0].split("/")[-1], variable)
     for child in layer._flatten_layers(include_self=False, recursive=False):
-        is_position_table = child.name.startswith("position_emb_lookup_")
-        child_prefix = "" if is_position_table else prefix
+        child_prefix = "" if child.name in _unscoped_parts(encoders.registered_types()) else prefix
         _collect(child, f"{child_prefix}{child.name}/", names)
+
+
+@functools.cache
+def _unscoped_parts(known_types):
+    return frozenset(part for known in known_types for part in known.unscoped_parts)

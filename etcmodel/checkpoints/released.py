@@ -1,23 +1,20 @@
 """Loading checkpoints into models, and reporting what went where."""
 
-import os
-
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.checkpoints import bert_names, coverage, lifting, sources
+from etcmodel.checkpoints import bert_names, coverage, hugging_face, lifting, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import downloads, modeling
 
-__all__ = ["initialize", "load_pretrained", "load_released_checkpoint"]
+__all__ = ["initialize", "load_released_checkpoint"]
 
 
 def load_released_checkpoint(model, checkpoint):
     """Loads an ETC checkpoint: one of the authors', or one of this library in any format.
 
     Args:
-        model: a built `EtcModel`, or a task model that holds one.
+        model: a built `Encoder`, or a task model that holds one.
         checkpoint: `Source`, or path as in `open_source`, usually a prefix ("…/model.ckpt").
     Returns:
         `LoadReport`.
@@ -43,20 +40,32 @@ def load_released_checkpoint(model, checkpoint):
         variable.assign(source.read(name))
     loaded = {id(variable) for variable in found.values()}
     not_in_checkpoint = tuple(n for n, v in variables.items() if id(v) not in loaded)
+    unused = tuple(sorted(set(source.shapes) - set(found)))
     return LoadReport(
         checkpoint=source.path,
         loaded=tuple(found),
         not_in_checkpoint=not_in_checkpoint,
-        unused=tuple(sorted(set(source.shapes) - set(found))),
+        unused=unused,
         training_state=source.training_state,
         notes=tuple(_notes(model, not_in_checkpoint)),
+        warnings=tuple(_warnings(model, not_in_checkpoint, unused)),
     )
+
+
+def _warnings(model, not_in_checkpoint, unused):
+    """What of the encoder the checkpoint lacks, or has and the model has not."""
+    encoder = set(names_lib.encoder_variables(model))
+    for name in not_in_checkpoint:
+        if name in encoder and not coverage.is_without_use(name, model):
+            yield f"the checkpoint lacks {name}: initial value"
+    for name in filter(names_lib.is_in_encoder, unused):
+        yield f"not used: {name}"
 
 
 def _notes(model, not_in_checkpoint):
     """What the names of missing weights do not tell."""
     has_tables = not any(map(coverage.LABEL_TABLE.fullmatch, not_in_checkpoint))
-    if not has_tables and not names_lib.encoder_of(model).config.relative_pos_max_distance:
+    if not has_tables and coverage.is_without_positions(model):
         yield (
             "the checkpoint has no relative labels: without relative positions structures do not "
             "use them, and labels of your own begin fresh"
@@ -90,61 +99,28 @@ def _check_shapes(source, variables):
         )
 
 
-def load_pretrained(directory, checkpoint_name=None, **model_options):
-    """A ready `EtcModel` from a directory with a config and a checkpoint.
-
-    Args:
-        directory: holds `etc_config.json` and one checkpoint, usually `model.ckpt` or
-            `model.safetensors`; also one of BERT or RoBERTa, which is lifted.
-        checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), where there
-            are several.
-        **model_options: arguments of `EtcModel` besides `config`.
-    Returns:
-        `EtcModel`, built and loaded; the report goes to the log.
-    Raises:
-        ValueError: if a file is missing, or model and checkpoint do not fit.
-    """
-    config_file = os.path.join(directory, "etc_config.json")
-    if not tf.io.gfile.exists(config_file):
-        raise ValueError(_no_config(directory))
-    path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
-    source = sources.open_source(path)
-    model = modeling.EtcModel(modeling.EtcConfig.from_json_file(config_file), **model_options)
-    with tf.name_scope(model.name):
-        model.build(None)
-    initialize(model, source)
-    return model
-
-
-def _no_config(directory):
-    """Why there is no config, and what to do."""
-    if tf.io.gfile.exists(os.path.join(directory, "config.json")):
-        return (
-            f"{directory!r} has no etc_config.json, but Hugging Face's config.json. Lift BERT or "
-            "RoBERTa into an `EtcModel` of your own config with `lift_bert(model, directory)`, or "
-            "with `python -m etcmodel.tools.convert_checkpoint --preset=etc_base --input=…`."
-        )
-    return f"{directory!r} has no etc_config.json. {downloads.download_hint(directory)}"
-
-
 def initialize(model, checkpoint):
     """Sets a new model's weights from a checkpoint of any kind.
 
     Args:
-        model: a built task model, or `EtcModel`.
+        model: a built task model, or `Encoder`.
         checkpoint: `Source`, or path as in `open_source`: a checkpoint of ETC (the authors', of
-            `etcmodel.training`, or safetensors), or of BERT or RoBERTa, which is lifted
-            (`lift_bert`).
+            `etcmodel.training`, or safetensors); of BERT or RoBERTa, which is lifted
+            (`lift_bert`); or Hugging Face's of the model's own system (`hugging_face.load`).
     Returns:
         `LoadReport`; it goes to the log, too.
     Raises:
-        ValueError: as `load_released_checkpoint` or `lift_bert`.
+        ValueError: as these.
     """
     source = sources.open_source(checkpoint)
-    load = lifting.lift_bert if bert_names.find_bert(source) else load_released_checkpoint
-    report = load(model, source)
-    left = any(map(names_lib.is_in_encoder, report.unused))
-    is_notable = report.not_in_checkpoint or report.notes or left
-    log = logging.warning if is_notable else logging.info
-    log("%s", report)
+    report = _loader(model, source)(model, source)
+    logging.info("%s", report)
+    if report.warnings:
+        logging.warning("%s:\n  %s", report.checkpoint, "\n  ".join(report.warnings))
     return report
+
+
+def _loader(model, source):
+    if hugging_face.is_of(source) and hugging_face.has_names(model):
+        return hugging_face.load
+    return lifting.lift_bert if bert_names.find_bert(source) else load_released_checkpoint

@@ -18,6 +18,8 @@ class LoadReport:
         training_state: unused entries that are expected: optimizer slots and `global_step`.
         origins: for each variable in `loaded` whose entry has another name, that entry.
         notes: what else one should know, such as tables of which only some rows were loaded.
+        warnings: what may be wrong. Not: what is left out whenever such a checkpoint is loaded into
+            such a model, as heads of a new task or the relative labels that BERT has none of.
     """
 
     checkpoint: str
@@ -27,6 +29,7 @@ class LoadReport:
     training_state: tuple[str, ...]
     origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __str__(self):
         lines = [
@@ -35,6 +38,7 @@ class LoadReport:
             f"{len(self.unused)} entries not used, "
             f"{len(self.training_state)} entries of training state skipped"
         ]
+        lines += [f"  warning: {warning}" for warning in self.warnings]
         lines += [f"  note: {note}" for note in self.notes]
         lines += [f"  initial value: {name}" for name in self.not_in_checkpoint]
         lines += [f"  not used: {name}" for name in self.unused]
@@ -48,4 +52,5 @@ class LoadReport:
         rows += [(name, "(training state, not used)") for name in self.training_state]
         width = max(len(origin) for origin, _ in rows)
         lines = [f"{origin:<{width}} -> {name}" for origin, name in rows]
+        lines += [f"warning: {warning}" for warning in self.warnings]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

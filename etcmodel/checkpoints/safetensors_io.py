@@ -1,24 +1,51 @@
 """Reading safetensors files by name, without PyTorch."""
 
+import os
+import tempfile
+
 import safetensors
 import tensorflow as tf
 
 from etcmodel.models import downloads
 
-__all__ = ["read_shapes", "read_tensor"]
+__all__ = ["LocalFile", "read_shapes", "read_tensor"]
+
+
+class LocalFile:
+    """A safetensors file on a local disk: itself, or a copy of a remote one, as long as this lives.
+
+    Args:
+        path: str. Of the file, as `tf.io.gfile` has it ("gs://…").
+    Attributes:
+        path: str. Of the local file.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        if "://" in str(path) and tf.io.gfile.exists(path):
+            self._folder = tempfile.TemporaryDirectory(prefix="etcmodel-")
+            self.path = os.path.join(self._folder.name, os.path.basename(path))
+            tf.io.gfile.copy(path, self.path)
+
+    def read(self, name):
+        """The array of that name: see `read_tensor`."""
+        return read_tensor(self.path, name)
 
 
 def read_shapes(path):
     """Names and shapes of the file's tensors.
 
     Args:
-        path: str. A local file: it is mapped into memory, not read as a whole.
+        path: str. On a local disk: it is mapped into memory, not read as a whole.
     Returns:
         dict of str to tuple of int, in alphabetical order.
     Raises:
         ValueError: if there is no such file, or it is not a whole safetensors file.
     """
     with _open(path) as file:
+        if "" in file.keys():  # noqa: SIM118
+            # TensorFlow ends the process where a checkpoint is to hold one.
+            raise ValueError(f"{str(path)!r} has a tensor without a name: leave it out.")
         return {name: tuple(file.get_slice(name).get_shape()) for name in sorted(file.keys())}
 
 
@@ -29,8 +56,6 @@ def read_tensor(path, name):
 
 
 def _open(path):
-    if "://" in str(path):
-        raise ValueError(f"safetensors files are read from local disks: copy {str(path)!r} there.")
     if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
         hint = downloads.download_hint(path)
         raise ValueError(f"No safetensors file at {str(path)!r}. {hint}")

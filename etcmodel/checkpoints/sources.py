@@ -11,9 +11,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
+from etcmodel import bounded_json
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import safetensors_io
 from etcmodel.models import downloads
+from etcmodel.path_checks import check_no_pattern
 
 __all__ = ["OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source"]
 
@@ -26,7 +28,15 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _STATE_NAMES = re.compile(r"(.*/)?(global_step|adam_m|adam_v)")
 _STATE_PLACES = re.compile(r"(optimizer/.*|global_step|save_counter|step|.*/\.OPTIMIZER_SLOT/.*)")
 _VALUE_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
-_PYTORCH = (".bin", ".pt", ".pth")
+_PYTORCH = (".bin", ".pt", ".pth", ".bin.index.json")
+# What is looked for in a folder of Hugging Face's, in this order.
+_HUGGING_FACE = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+_INDEX = ".safetensors.index.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +67,8 @@ def open_source(path):
     Args:
         path: path prefix of a TensorFlow checkpoint, a safetensors file, or a directory: of a
             training run (the latest checkpoint is taken), with `model.ckpt` or one other TensorFlow
-            checkpoint, or with `model.safetensors`. A `Source` is returned as it is.
+            checkpoint, or with `model.safetensors` or `model.safetensors.index.json`, which names
+            the files of a larger model. A `Source` is returned as it is.
     Returns:
         `Source`.
     Raises:
@@ -70,6 +81,8 @@ def open_source(path):
         path = _in_directory(path)
     if path.endswith(".safetensors"):
         return _open_safetensors(path)
+    if path.endswith(_INDEX):
+        return _open_shards(path)
     if path.endswith(_PYTORCH):
         raise ValueError(
             f"{path!r} is a pickle of PyTorch, which could run any program when it is read. Use "
@@ -81,16 +94,18 @@ def open_source(path):
 
 def _in_directory(directory):
     """The path of the directory's checkpoint."""
+    names = [name for name in tf.io.gfile.listdir(directory) if name.endswith(".index")]
+    prefixes = sorted(name.removesuffix(".index") for name in names)
+    if prefixes:
+        check_no_pattern(directory, "The folder of a TensorFlow checkpoint")
     if latest := tf.train.latest_checkpoint(directory):
         return latest
-    found = [os.path.basename(path) for path in tf.io.gfile.glob(f"{directory}/*.index")]
-    prefixes = sorted(name.removesuffix(".index") for name in found)
     if "model.ckpt" in prefixes:
         return os.path.join(directory, "model.ckpt")
     if len(prefixes) == 1:
         return os.path.join(directory, prefixes[0])
     if not prefixes:
-        for name in ("model.safetensors", "pytorch_model.bin"):
+        for name in _HUGGING_FACE:
             if tf.io.gfile.exists(os.path.join(directory, name)):
                 return os.path.join(directory, name)
     advice = "Give its path (`checkpoint_name` in `load_pretrained`)."
@@ -101,14 +116,35 @@ def _in_directory(directory):
 
 
 def _open_safetensors(path):
-    shapes = safetensors_io.read_shapes(path)
+    file = safetensors_io.LocalFile(path)
+    shapes = safetensors_io.read_shapes(file.path)
     state = tuple(sorted(name for name in shapes if _STATE_NAMES.fullmatch(name)))
     return Source(
         path=path,
         format=SAFETENSORS,
         shapes={name: shape for name, shape in shapes.items() if name not in state},
         training_state=state,
-        read=functools.partial(safetensors_io.read_tensor, path),
+        read=file.read,
+    )
+
+
+def _open_shards(path):
+    """The files that an index names, as one `Source`."""
+    files = bounded_json.read_object(path).get("weight_map")
+    if not isinstance(files, dict) or not all(isinstance(x, str) for x in files.values()):
+        raise ValueError(f"{path!r}: `weight_map` must be an object of tensors and their files.")
+    folder = os.path.dirname(path)
+    if strange := next((x for x in files.values() if os.path.basename(x) != x), None):
+        raise ValueError(f"{path!r}: {strange!r} is no name of a file beside it.")
+    shards = {name: _open_safetensors(os.path.join(folder, name)) for name in set(files.values())}
+    if lost := next((x for x in files if x not in shards[files[x]].shapes), None):
+        raise ValueError(f"{os.path.join(folder, files[lost])!r} lacks {lost!r}, unlike {path!r}.")
+    return Source(
+        path=path,
+        format=SAFETENSORS,
+        shapes={name: shards[files[name]].shapes[name] for name in sorted(files)},
+        training_state=(),
+        read=lambda name: shards[files[name]].read(name),
     )
 
 
@@ -116,9 +152,10 @@ def _open_tensorflow(prefix):
     if not any(map(tf.io.gfile.exists, (f"{prefix}.index", prefix))):
         hint = downloads.download_hint(prefix)
         raise ValueError(f"No readable checkpoint at {prefix!r}: there is no such file. {hint}")
+    check_no_pattern(prefix, "The path of a TensorFlow checkpoint")
     try:
         reader = tf.train.load_checkpoint(prefix)
-    except (tf.errors.OpError, ValueError) as error:
+    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: it is too short.
         raise ValueError(f"No readable checkpoint at {prefix!r}: {error}") from None
     shapes = {name: tuple(s) for name, s in reader.get_variable_to_shape_map().items()}
     if _OBJECT_GRAPH in shapes:

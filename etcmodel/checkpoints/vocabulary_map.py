@@ -1,11 +1,9 @@
 """Which row of one vocabulary's embedding table belongs to which of another's."""
 
-import json
-
 import numpy as np
-import tensorflow as tf
 
-from etcmodel.models import vocabulary
+from etcmodel import bounded_json
+from etcmodel.text import vocabulary
 
 __all__ = ["token_rows"]
 
@@ -70,14 +68,15 @@ def _pieces(path):
 
 def _read_json(path):
     """The pieces of a `vocab.json` in the order of their ids."""
-    try:
-        with tf.io.gfile.GFile(path) as file:
-            ids = json.load(file)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path!r} is not valid JSON: {error}") from None
-    if not isinstance(ids, dict) or set(ids.values()) != set(range(len(ids))):
+    ids = bounded_json.read_object(path)
+    if not _are_numbered(ids.values()):
         raise ValueError(f"{path!r} must map {len(ids)} pieces to the ids from 0 on.")
     return sorted(ids, key=ids.get)
+
+
+def _are_numbered(ids):
+    """Whether these are the integers from 0 on, in any order."""
+    return all(type(index) is int for index in ids) and sorted(ids) == list(range(len(ids)))
 
 
 def _is_special(piece):

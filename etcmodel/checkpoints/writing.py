@@ -1,17 +1,20 @@
 """Writing checkpoints: under a temporary name first, so that no reader ever sees half of one."""
 
 import os
+import shutil
 
 import numpy as np
+import safetensors
 import safetensors.numpy
 import tensorflow as tf
 
 from etcmodel import atomic_files
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import sources
-from etcmodel.models import modeling
+from etcmodel.models import encoders
+from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["FILE_NAMES", "check_absent", "write"]
+__all__ = ["FILE_NAMES", "check_absent", "check_place", "write", "write_safetensors"]
 
 # What `open_source` finds in a directory.
 FILE_NAMES = {
@@ -21,46 +24,54 @@ FILE_NAMES = {
 }
 _BUNDLE = (".data-00000-of-00001", ".index")
 _SUFFIXES = {sources.RELEASED: _BUNDLE, sources.OBJECTS: _BUNDLE, sources.SAFETENSORS: ("",)}
-_CONFIG_FILE = "etc_config.json"
 
 
 def write(values, output_dir, output_format, *, config=None, overwrite=False):
     """Writes named arrays as a checkpoint, and the config beside it.
 
-    An object checkpoint is one of `tf.train.Checkpoint(model=EtcModel(config), others=…)`: what the
-    encoder has no place for, such as a task's heads, is in `others`, by its name.
+    An object checkpoint is one of `tf.train.Checkpoint(model=encoder, others=…)`: what the encoder
+    has no place for, such as a task's heads, is in `others`, by its name.
 
     Args:
         values: dict of the release's names to arrays, of a checkpoint that fits the config
             (`coverage.check_config`).
         output_dir: str. Made if missing.
         output_format: `RELEASED`, `OBJECTS` or `SAFETENSORS` of `etcmodel.checkpoints.sources`.
-        config: `EtcConfig`, or None; an object checkpoint needs one.
+        config: `EncoderConfig`, or None; an object checkpoint needs one.
         overwrite: bool. Whether an older checkpoint of that format there may be replaced.
     Returns:
         Path of the checkpoint: a prefix, or a safetensors file.
     Raises:
-        ValueError: if there is one already, or an object checkpoint has no config.
+        ValueError: if there is one already, an object checkpoint has no config, or TensorFlow would
+            take the name of `output_dir` for a pattern.
     """
+    check_place(output_dir, output_format)
     if not overwrite:
         check_absent(output_dir, output_format, config)
     path = os.path.join(output_dir, FILE_NAMES[output_format])
     suffixes = _SUFFIXES[output_format]
-    config_path = os.path.join(output_dir, _CONFIG_FILE)
     with atomic_files.scratch_folder(path) as folder:
         unfinished = os.path.join(folder, FILE_NAMES[output_format])
         _WRITERS[output_format](values, unfinished, config)
         if config is not None:
-            unfinished_config = os.path.join(folder, _CONFIG_FILE)
+            config_file = _config_file(config)
+            config_path = os.path.join(output_dir, config_file)
+            unfinished_config = os.path.join(folder, config_file)
             atomic_files.write_text(unfinished_config, [config.to_json_string()])
         # The index goes first and comes last: without it, data are no checkpoint.
-        if overwrite and tf.io.gfile.exists(path + suffixes[-1]):
-            tf.io.gfile.remove(path + suffixes[-1])
+        olds = [path + suffix for suffix in reversed(suffixes)]
+        moves = [(unfinished + suffix, path + suffix) for suffix in suffixes]
         if config is not None:
-            tf.io.gfile.rename(unfinished_config, config_path, overwrite=True)
-        for suffix in suffixes:
-            tf.io.gfile.rename(unfinished + suffix, path + suffix, overwrite=True)
+            olds.append(config_path)
+            moves.insert(0, (unfinished_config, config_path))
+        atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)
     return path
+
+
+def check_place(output_dir, output_format):
+    """Raises ValueError if TensorFlow could not find a checkpoint again in such a folder."""
+    if output_format != sources.SAFETENSORS:
+        check_no_pattern(output_dir, "`output_dir`")
 
 
 def check_absent(output_dir, output_format, config=None):
@@ -69,22 +80,29 @@ def check_absent(output_dir, output_format, config=None):
     Args:
         output_dir: str.
         output_format: as in `write`.
-        config: `EtcConfig`, or None. The same config may be there already.
+        config: `EncoderConfig`, or None. The same config may be there already.
     Raises:
         ValueError: naming a file that is there.
     """
     path = os.path.join(output_dir, FILE_NAMES[output_format])
-    existing = [path + s for s in _SUFFIXES[output_format] if tf.io.gfile.exists(path + s)]
-    config_path = os.path.join(output_dir, _CONFIG_FILE)
-    if config is not None and tf.io.gfile.exists(config_path):
-        with tf.io.gfile.GFile(config_path) as file:
-            if file.read() != config.to_json_string():
-                existing.append(config_path)
+    # A killed conversion may have left data without an index, which are no checkpoint.
+    index = path + _SUFFIXES[output_format][-1]
+    existing = [index] if tf.io.gfile.exists(index) else []
+    if config is not None:
+        config_path = os.path.join(output_dir, _config_file(config))
+        if tf.io.gfile.exists(config_path):
+            with tf.io.gfile.GFile(config_path) as file:
+                if file.read() != config.to_json_string():
+                    existing.append(config_path)
     if existing:
         raise ValueError(
             f"{existing[0]!r} exists already. Allow to overwrite it (--overwrite), or choose "
             "another directory."
         )
+
+
+def _config_file(config):
+    return encoders.encoder_type(config.model_type).config_file
 
 
 def _write_released(values, prefix, config):
@@ -99,10 +117,8 @@ def _write_released(values, prefix, config):
 
 def _write_objects(values, prefix, config):
     if config is None:
-        raise ValueError("An object checkpoint needs the model's config (--etc_config_file).")
-    model = modeling.EtcModel(config)
-    with tf.name_scope(model.name):
-        model.build(None)
+        raise ValueError("An object checkpoint needs the model's config (--model_config_file).")
+    model = encoders.build_encoder(config)
     variables = names_lib.release_names(model)
     for name, variable in variables.items():
         if name in values:  # Those that may be missing keep their initial values.
@@ -115,16 +131,38 @@ def _write_objects(values, prefix, config):
     tf.train.Checkpoint(model=model, others=others).write(prefix)
 
 
-def _write_safetensors(values, path, config):
+def write_safetensors(values, path, config=None, made_by="tf"):
+    """Writes named arrays as a safetensors file.
+
+    Args:
+        values: dict of str to array.
+        path: str. On a local disk.
+        config: not used.
+        made_by: str. The format that the file's metadata names.
+    Raises:
+        ValueError: if the path is remote.
+        OSError: if the file cannot be written.
+    """
     del config
     if "://" in path:
-        raise ValueError(f"safetensors files are written to local disks only. Received: {path!r}")
+        raise ValueError(
+            "safetensors files are written to local disks only: write there, and copy the folder. "
+            f"Received: {path!r}"
+        )
     arrays = {name: np.asarray(value, order="C") for name, value in values.items()}
-    safetensors.numpy.save_file(arrays, path, metadata={"format": "tf"})
+    with open(f"{path}.mode", "wb"):
+        pass
+    try:
+        safetensors.numpy.save_file(arrays, path, metadata={"format": made_by})
+    except safetensors.SafetensorError as error:
+        raise OSError(f"{path!r} cannot be written: {error}") from error
+    # It makes files that nobody else may read; this one shall be as all others.
+    shutil.copymode(f"{path}.mode", path)
+    os.remove(f"{path}.mode")
 
 
 _WRITERS = {
     sources.RELEASED: _write_released,
     sources.OBJECTS: _write_objects,
-    sources.SAFETENSORS: _write_safetensors,
+    sources.SAFETENSORS: write_safetensors,
 }

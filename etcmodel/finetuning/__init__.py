@@ -1,20 +1,9 @@
-"""Fine-tuning programs: what those of all tasks share, from flags to predictions."""
+"""What the fine-tuning programs of all tasks share, from flags to predictions.
 
-from etcmodel.atomic_files import write_json, write_text
-from etcmodel.finetuning.config import FinetuningConfig
-from etcmodel.finetuning.predictor import Predictor, export
-from etcmodel.finetuning.program import run_program
-from etcmodel.finetuning.records import (
-    RecordConfig,
-    check_punctuation,
-    check_records,
-    check_vocabulary,
-    make_eval_dataset,
-    make_train_dataset,
-)
-from etcmodel.finetuning.release_flags import NO_EFFECT, ReleaseFlags
-from etcmodel.finetuning.task import FinetuningTask
-from etcmodel.preprocessing.options import option
+Names are imported at their first use, so that `--help` does not wait for TensorFlow.
+"""
+
+from etcmodel import lazy_imports
 
 __all__ = [
     "NO_EFFECT",
@@ -23,14 +12,46 @@ __all__ = [
     "Predictor",
     "RecordConfig",
     "ReleaseFlags",
+    "changed",
     "check_punctuation",
     "check_records",
     "check_vocabulary",
     "export",
+    "find_bad_record",
+    "int_feature",
     "make_eval_dataset",
     "make_train_dataset",
     "option",
     "run_program",
+    "settings",
+    "string_feature",
     "write_json",
     "write_text",
 ]
+
+__getattr__ = lazy_imports.attributes(
+    __name__,
+    {
+        "NO_EFFECT": "release_flags",
+        "FinetuningConfig": "config",
+        "FinetuningTask": "task",
+        "Predictor": "predictor",
+        "RecordConfig": "records",
+        "ReleaseFlags": "release_flags",
+        "changed": "etcmodel.options",
+        "check_punctuation": "records",
+        "check_records": "records",
+        "check_vocabulary": "records",
+        "export": "predictor",
+        "find_bad_record": "records",
+        "int_feature": "records",
+        "make_eval_dataset": "records",
+        "make_train_dataset": "records",
+        "option": "etcmodel.options",
+        "run_program": "command_line",
+        "settings": "records",
+        "string_feature": "records",
+        "write_json": "etcmodel.atomic_files",
+        "write_text": "etcmodel.atomic_files",
+    },
+)

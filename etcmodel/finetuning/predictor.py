@@ -1,18 +1,18 @@
-"""Exporting a trained task with all that prediction needs, and predicting from raw examples."""
+"""Exports a trained task with all that prediction needs, and predicts from raw examples."""
 
 import abc
 import json
+import numbers
 import pathlib
 import tempfile
 
-import tensorflow as tf
-
-from etcmodel import serving
-from etcmodel.models import modeling
+from etcmodel import bounded_json, serving
+from etcmodel import options as options_lib
+from etcmodel.models import encoders
 
 __all__ = ["Predictor", "export"]
 
-_VOCAB, _SPM_MODEL, _ETC_CONFIG = "vocab.txt", "spiece.model", "etc_config.json"
+_VOCAB, _SPM_MODEL = "vocab.txt", "spiece.model"
 
 
 def export(model, task, directory):
@@ -21,21 +21,22 @@ def export(model, task, directory):
     Args:
         model: of `task.build_model`.
         task: `FinetuningTask`.
-        directory: where to write; must not exist.
+        directory: str. Where to write; must not exist.
     Returns:
         `directory`.
     Raises:
-        ValueError: if there is something, or the vocabulary is missing or does not fit the model.
+        ValueError: if `directory` exists, or the vocabulary is missing or does not fit the model.
     """
     config = task.config
-    _ = task.tokenizer  # Refuses a vocabulary that does not fit.
+    encoder_type = encoders.encoder_type(config.encoder_config.model_type)
+    _ = task.tokenizer  # Raises an error if the vocabulary does not fit.
     vocabulary = (
         {_SPM_MODEL: config.spm_model_file}
         if config.spm_model_file
         else {_VOCAB: config.vocab_file}
     )
     texts = {
-        _ETC_CONFIG: config.etc_config.to_json_string(),
+        encoder_type.config_file: config.encoder_config.to_json_string(),
         _config_name(task): json.dumps(config.exported_options()),
     }
     records = config.records()
@@ -59,15 +60,14 @@ def _config_name(task):
 
 
 class Predictor(abc.ABC):
-    """Predicts with an exported model, from raw examples.
+    """Predicts from raw examples with an exported model.
 
-    A subclass names its `task_class` and fills in `parse_example` and `make_features`. They may
-    use `config` (the task's `FinetuningConfig`, with the options kept with the model), `task` and
-    `tokenizer`.
+    A subclass sets `task_class` and implements `parse_example` and `make_features`. They may use
+    `config` (the task's `FinetuningConfig` with the options of the export), `task` and `tokenizer`.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, by the name of their field.
+        directory: str. An export, or a directory of numbered exports, whose highest is used.
+        **options: replace options of the export, by the names of their fields.
     Raises:
         ValueError: if there is no export with the files of this task.
     """
@@ -77,13 +77,12 @@ class Predictor(abc.ABC):
     def __init__(self, directory, **options):
         self._runner = serving.SavedModelRunner(directory)
         options_file = self._runner.asset(_config_name(self.task_class))
-        etc_config_file = self._runner.asset(_ETC_CONFIG)
-        if not (options_file and etc_config_file):
+        if not (options_file and (config_file := self._config_file())):
             raise ValueError(f"{directory!r} is no export of a {self.task_class.title} model.")
-        with tf.io.gfile.GFile(options_file) as file:
-            kept = {name: _from_json(value) for name, value in json.load(file).items()}
+        options_kept = bounded_json.read_object(options_file, "Export again.")
+        kept = options_lib.load_kept(self.task_class.config_class, options_kept, options_file)
         self.config = self.task_class.config_class(
-            etc_config=modeling.EtcConfig.from_json_file(etc_config_file),
+            encoder_config=encoders.read_config(config_file),
             vocab_file=self._runner.asset(_VOCAB),
             spm_model_file=self._runner.asset(_SPM_MODEL),
             **{**kept, **options},
@@ -91,13 +90,18 @@ class Predictor(abc.ABC):
         self.task = self.task_class(self.config)
         self.tokenizer = self.task.tokenizer
 
+    def _config_file(self):
+        """Path of the encoder's config, or None."""
+        names = (known.config_file for known in encoders.registered_types())
+        return next(filter(None, map(self._runner.asset, names)), None)
+
     def read_examples(self, path):
-        """Iterator over the examples of a raw file that `predict` can take; names the others."""
+        """Iterates over the examples of a raw file; logs those that `predict` cannot take."""
         return self.task.read_examples(path, lambda example: list(self.make_features(example)))
 
     @abc.abstractmethod
     def parse_example(self, raw):
-        """The example of a dict in the data set's format.
+        """Converts a dict in the data set's format to an example.
 
         Raises:
             ValueError: naming the example, if it is malformed.
@@ -105,7 +109,7 @@ class Predictor(abc.ABC):
 
     @abc.abstractmethod
     def make_features(self, example):
-        """Iterable of feature dicts, one a record, as preprocessing makes them."""
+        """Iterable of feature dicts, one per record, as in preprocessing."""
 
     def predict(self, examples, batch_size=8):
         """Predictions in the official format.
@@ -113,24 +117,43 @@ class Predictor(abc.ABC):
         Args:
             examples: iterable of examples (`read_examples`), or of dicts in the data set's
                 format; answers are not needed.
-            batch_size: int. Records of one step.
+            batch_size: int. Records per step.
         Raises:
             ValueError: naming the example, if one is malformed.
         """
-        examples = [
-            self.parse_example(example) if isinstance(example, dict) else example
-            for example in examples
-        ]
+        examples = list(self.parsed(examples))
         return self.task.decode(self.outputs(examples, batch_size), examples)
 
-    def outputs(self, examples, batch_size=8):
-        """Iterates over the model's outputs: a dict per record, with its features.
+    def parsed(self, examples):
+        """Iterates over the examples, parsed for `make_features`.
 
-        Examples are taken one at a time: memory does not grow with their number.
+        Args:
+            examples: as in `predict`.
+        Raises:
+            ValueError: if one is neither an example nor a dict; naming the example, if one is
+                malformed.
+        """
+        if isinstance(examples, dict | str | bytes):
+            raise ValueError(f"`examples` must be a list of examples. Received: {_shown(examples)}")
+        for example in examples:
+            if isinstance(example, dict):
+                example = self.parse_example(example)
+            elif example is None or isinstance(example, str | bytes | numbers.Number | list):
+                raise ValueError(
+                    "an example must be a dict in the data set's format, or one of "
+                    f"`read_examples`. Received: {_shown(example)}"
+                )
+            yield example
+
+    def outputs(self, examples, batch_size=8):
+        """Iterates over the model's outputs: one dict per record, with the features.
+
+        Examples are read one at a time, so that memory does not grow with their number.
         """
         features = (record for example in examples for record in self.make_features(example))
         return self._runner(features, batch_size)
 
 
-def _from_json(value):
-    return tuple(value) if isinstance(value, list) else value
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""TFRecords of a task's preprocessing to batches of features; masks are made inside the model."""
+"""Reads batches of features from TFRecords; masks are made inside the model."""
 
 import abc
 import dataclasses
@@ -8,36 +8,45 @@ import tensorflow as tf
 from google.protobuf import message
 
 from etcmodel import feature_checks, record_files, training
+from etcmodel.finetuning.record_settings import (
+    check_punctuation,
+    check_vocabulary,
+    settings,
+    vocabularies,
+)
 
 __all__ = [
     "RecordConfig",
     "check_punctuation",
     "check_records",
     "check_vocabulary",
+    "find_bad_record",
+    "int_feature",
     "make_eval_dataset",
     "make_train_dataset",
     "settings",
+    "string_feature",
     "vocabularies",
 ]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(abc.ABC):
-    """What the records must agree with; a task says which features they hold.
+    """The format that records must have; a task's subclass defines the features.
 
-    Features are `tf.io.FixedLenFeature`s of any shape, of int64 (which becomes int32), float32 or
-    string. A model's feature has at least one axis (beside the batch); in an exported model the
-    first one may have another length.
+    Features are `tf.io.FixedLenFeature`s of any shape, of dtype int64 (which becomes int32),
+    float32 or string. A model's feature has at least one axis beside the batch axis; the first of
+    these may have another length in an exported model.
 
     Attributes:
-        long_seq_length, global_seq_length: int. Tokens of each input, padding included.
+        long_seq_length, global_seq_length: int. Length of each input in tokens, with padding.
         vocab_size: int. Token ids must be below it.
         segment_vocab_size: int or None. Token types must be below it; None: not known.
-        token_id_features: names of the features whose ids are of the vocabulary.
+        token_id_features: names of the features that hold token ids.
         int64_features: names of the features that stay int64, such as hashes.
-        padding: dict of a model's feature to what fills it up to a common length; 0 for others.
-        deciding_flags: flags of preprocess that decide which features there are.
-        length_flags: flags of the lengths above.
+        padding: dict of the name of a model's feature to its padding value; 0 for others.
+        deciding_flags: flags of preprocess that decide which features exist.
+        length_flags: flags of preprocess that decide the lengths.
     """
 
     long_seq_length: int
@@ -49,10 +58,27 @@ class RecordConfig(abc.ABC):
     int64_features = ()
     padding = {}
     deciding_flags = ("is_training",)
-    length_flags = ("max_long_seq_length", "max_global_seq_length")
+    length_flags = ("long_seq_length", "global_seq_length")
+
+    @classmethod
+    def of_run(cls, config, **fields):
+        """The format of a run's records.
+
+        Args:
+            config: the run's options. Fields are taken from the options of the same names, and the
+                sizes of the vocabularies from its `encoder_config`.
+            **fields: further fields, and values that replace those.
+        """
+        own = {field.name for field in dataclasses.fields(cls)}
+        given = {name: getattr(config, name) for name in own if hasattr(config, name)}
+        sizes = {
+            "vocab_size": config.encoder_config.vocab_size,
+            "segment_vocab_size": config.encoder_config.segment_vocab_size,
+        }
+        return cls(**{**given, **sizes, **fields})
 
     def ranges(self):
-        """Feature name to `feature_checks.Range`: what a subclass adds to the token ids."""
+        """dict of feature name to `feature_checks.Range`; subclasses add those of more features."""
         vocabulary = feature_checks.Range(0, self.vocab_size, "the ids of the model's vocabulary")
         return dict.fromkeys(self.token_id_features, vocabulary)
 
@@ -67,8 +93,8 @@ class RecordConfig(abc.ABC):
         return feature_checks.FeatureChecks(self.ranges(), tuple(self.int64_features))
 
     def model_axes(self):
-        """Name of a model's feature to 'long' or 'global': what its first axis is."""
-        # Features that change their length with that of an input are of this input.
+        """dict of a model's feature to the input of its first axis: 'long' or 'global'."""
+        # Features whose length changes with that of the long input belong to it.
         longer = dataclasses.replace(self, long_seq_length=self.long_seq_length + 1)
         changed = longer.model_features()
         return {
@@ -78,15 +104,25 @@ class RecordConfig(abc.ABC):
 
     @abc.abstractmethod
     def model_features(self):
-        """Feature name to `FixedLenFeature` of what the model reads."""
+        """The model's features: dict of name to `FixedLenFeature`."""
 
     @abc.abstractmethod
     def label_features(self):
-        """Likewise of what the loss needs besides."""
+        """Likewise, the further features that the loss needs."""
 
     @abc.abstractmethod
     def decoding_features(self):
-        """Likewise of what decoding needs besides."""
+        """Likewise, the further features that decoding needs."""
+
+
+def int_feature(*shape):
+    """The `FixedLenFeature` for integers of this shape."""
+    return tf.io.FixedLenFeature(list(shape), tf.int64)
+
+
+def string_feature():
+    """The `FixedLenFeature` for one string."""
+    return tf.io.FixedLenFeature([], tf.string)
 
 
 def make_train_dataset(file_pattern, config, request):
@@ -104,11 +140,10 @@ def make_train_dataset(file_pattern, config, request):
 
 
 def make_eval_dataset(file_pattern, config, batch_size):
-    """Each record once, in order; the last batch may be smaller.
+    """Evaluation batches: each record once, in order; the last batch may be smaller.
 
     Returns:
-        tf.data.Dataset of dicts of tensors [batch, ...]: the model's features and what decoding
-        needs.
+        tf.data.Dataset of dicts of tensors [batch, ...]: the features of model and decoding.
     """
     spec = {**config.model_features(), **config.decoding_features()}
     records = tf.data.TFRecordDataset(training.matching_files(file_pattern))
@@ -136,7 +171,7 @@ def _cast(name, value, config):
 
 
 def check_records(file_pattern, config, *, need_labels):
-    """Compares the first record with what the model will be given.
+    """Compares the first record with the expected format.
 
     Args:
         file_pattern: str or list of str. TFRecord files, wildcards allowed.
@@ -168,19 +203,28 @@ def check_records(file_pattern, config, *, need_labels):
     raise ValueError(f"The files that match {file_pattern!r} hold no records.")
 
 
-def settings(file_pattern):
-    """What `preprocess` noted of records, as far as it lies beside them.
+def find_bad_record(file_pattern, config, *, need_labels):
+    """Finds the first record that cannot be read, since TensorFlow's error does not name it.
 
     Args:
-        file_pattern: str or list of str. TFRecord files, wildcards allowed.
-    Returns:
-        dict of a settings file to a dict.
+        file_pattern, config, need_labels: as in `check_records`.
+    Raises:
+        ValueError: naming the file, the record and what is wrong with it.
     """
-    try:
-        files = training.matching_files(file_pattern) if file_pattern else []
-    except ValueError:
-        return {}  # Whoever reads the records tells what is wrong with them.
-    return record_files.read_settings(files)
+    spec = config.model_features()
+    spec.update(config.label_features() if need_labels else config.decoding_features())
+    parse = _parser(spec, config)
+    for file in training.matching_files(file_pattern):
+        numbered = tf.data.TFRecordDataset(file).map(parse, tf.data.AUTOTUNE).enumerate(1)
+        last = 0
+        try:
+            for last in numbered.map(lambda number, _: number).as_numpy_iterator():  # noqa: B007
+                pass
+        except tf.errors.OpError as error:
+            raise ValueError(
+                f"{file}: record {last + 1}: {training.error_line(error)}. Copy the file again, or "
+                "preprocess again."
+            ) from error
 
 
 def _example(file, serialized):
@@ -192,60 +236,11 @@ def _example(file, serialized):
         ) from error
 
 
-def vocabularies(file_pattern):
-    """The vocabularies that records were made with, as far as their settings lie beside them.
-
-    Args:
-        file_pattern: str or list of str. TFRecord files, wildcards allowed.
-    Returns:
-        dict of a settings file to `FullTokenizer.source_sha256`.
-    """
-    found = {name: noted.get("vocab_sha256") for name, noted in settings(file_pattern).items()}
-    return {name: sha256 for name, sha256 in found.items() if sha256}
-
-
-def check_vocabulary(file_pattern, tokenizer):
-    """Compares the vocabulary of records with that of the run, as far as it is known.
-
-    Args:
-        file_pattern: str or list of str. TFRecord files, wildcards allowed.
-        tokenizer: `FullTokenizer`.
-    Raises:
-        ValueError: naming both files, if they differ.
-    """
-    expected = tokenizer.source_sha256()
-    for settings_file, sha256 in vocabularies(file_pattern).items():
-        if sha256 != expected:
-            raise ValueError(
-                f"{settings_file}: the records were made with another vocabulary than "
-                f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
-            )
-    check_punctuation(file_pattern, tokenizer.split_punctuation)
-
-
-def check_punctuation(file_pattern, split_punctuation):
-    """Compares how the text of records was split with how the run splits it.
-
-    Args:
-        file_pattern: str or list of str. TFRecord files, wildcards allowed.
-        split_punctuation: bool. See `tokenization.FullTokenizer`.
-    Raises:
-        ValueError: naming the settings beside the records, if they differ.
-    """
-    for settings_file, noted in settings(file_pattern).items():
-        if noted.get("split_punctuation", False) != split_punctuation:
-            made, advice = ("without", "Leave it out") if split_punctuation else ("with", "Give it")
-            raise ValueError(
-                f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
-                "preprocess again."
-            )
-
-
 _KINDS = {tf.int64: "int64_list", tf.float32: "float_list", tf.string: "bytes_list"}
 
 
 def _values(file, example, name, feature, config):
-    """The values of a feature of a `tf.train.Example`, if they are as many as there should be."""
+    """The values of a feature of a `tf.train.Example`, after checking their number."""
     if name not in example.features.feature:
         raise ValueError(
             f"{file}: the records have no feature `{name}`. They were made in another mode or with "

@@ -1,7 +1,7 @@
-"""The flags of the authors' release that are called otherwise here, so that its commands run.
+"""The flags of the authors' release that differ from ours, so that its commands run here.
 
-A further name of a flag is an alias; a flag that says something in another way is translated, and
-one that has no meaning here is accepted: each of the latter two with a line that tells so.
+A flag with another name is an alias. A flag with another meaning is translated, and a flag without
+effect here is accepted; for both of these a line is logged.
 """
 
 import dataclasses
@@ -10,13 +10,15 @@ import types
 
 from absl import flags
 
+from etcmodel.options import Values
+
 __all__ = ["NO_EFFECT", "ReleaseFlags"]
 
-flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
+flags.disclaim_key_flags()  # So that --help shows the flags as those of the calling program.
 
 _DEFINERS = {bool: flags.DEFINE_bool, str: flags.DEFINE_string}
 
-# Flags of every program of the release, with their kind and why they do nothing.
+# Flags of all programs of the release, with their types and why they have no effect.
 NO_EFFECT = types.MappingProxyType(
     {
         "iterations_per_loop": (str, "steps run until the next report or checkpoint is due"),
@@ -30,38 +32,28 @@ NO_EFFECT = types.MappingProxyType(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReleaseFlags:
-    """What a program takes of the release's flags, beside those that have kept their names.
+    """The flags of the release that a program accepts, beside those with the same names.
 
     Attributes:
-        aliases: dict of a further name to the flag.
-        modes: dict of a flag such as `do_train` to the value of --run_mode that it means.
-        eval_flags: dict of a flag that in an evaluation by one of `modes` means another one, to
-            that one.
-        predict_means_eval: names of the flags of the evaluation's records and of the raw input: if
-            --run_mode=predict has the first without the second, every checkpoint is evaluated.
-        predictions_name: (flag, suffix): the name of the predictions' file in --output_dir.
-        no_effect: dict of a flag to (bool or str, why it has no effect).
+        aliases: dict of a further name to its option, beside those of the task's configuration.
+        modes: dict of a flag such as `do_train` to the equivalent value of --run_mode.
+        train_data_is_eval_data: str. An alias of --train_data that stands for --eval_data in an
+            evaluation by one of `modes`.
+        predict_means_eval: bool. Whether --run_mode=predict with --eval_data and without
+            --input_file evaluates every checkpoint.
+        predictions_name: (flag, suffix). The name of the predictions' file in --output_dir.
+        no_effect: dict of a flag to (its type, bool or str; why it has no effect).
     """
 
     aliases: dict = dataclasses.field(default_factory=dict)
     modes: dict = dataclasses.field(default_factory=dict)
-    eval_flags: dict = dataclasses.field(default_factory=dict)
-    predict_means_eval: tuple = ()
+    train_data_is_eval_data: str | None = None
+    predict_means_eval: bool = False
     predictions_name: tuple = ()
     no_effect: dict = dataclasses.field(default_factory=lambda: dict(NO_EFFECT))
 
     def define(self, flag_values):
-        """Defines the flags; those that they stand for must be defined."""
-        for name, original in self.aliases.items():
-            flag = flag_values[original]
-            flags.DEFINE(
-                flag.parser,
-                name,
-                None,
-                f"The release's name of --{original}.",
-                flag_values=flag_values,
-                serializer=flag.serializer,
-            )
+        """Defines the flags, except aliases."""
         for name, mode in self.modes.items():
             flags.DEFINE_bool(
                 name, None, f"The release's name of --run_mode={mode}.", flag_values=flag_values
@@ -83,19 +75,16 @@ class ReleaseFlags:
             _DEFINERS[kind](name, None, help_text, flag_values=flag_values)
 
     def resolve(self, flag_values):
-        """Sets the flags that the given ones stand for.
+        """Sets our flags from those of the release.
 
         Args:
-            flag_values: parsed `flags.FlagValues`.
+            flag_values: parsed `flags.FlagValues`, with resolved aliases.
         Returns:
             list of str: a line for each flag that is translated or has no effect.
         Raises:
-            ValueError: if two flags say different things; names both.
+            ValueError: naming both flags, if two contradict each other.
         """
-        values = _Values(flag_values)
-        for name, original in self.aliases.items():
-            if values.is_given(name):
-                values.set(original, values[name], because_of=f"--{name}={values.text(name)}")
+        values = Values(flag_values)
         lines = self._resolve_mode(values)
         lines += self._resolve_tpu(values)
         for name, (_, why) in self.no_effect.items():
@@ -117,25 +106,23 @@ class ReleaseFlags:
             mode = self.modes[chosen[0]]
             old = f"--{chosen[0]}={values.text(chosen[0])}"
             return [values.translate(old, "run_mode", mode), *self._resolve_eval(values, mode)]
-        if self.predict_means_eval and values["run_mode"] == "predict":
-            records, raw_input = self.predict_means_eval
-            if values.is_given(records) and not values.is_given(raw_input):
-                values.forget("run_mode")
-                old = f"--run_mode=predict with --{records}"
-                line = values.translate(old, "run_mode", "continuous_eval")
-                return [line, *self._resolve_eval(values, "continuous_eval")]
+        asks_for_records = values.is_given("eval_data") and not values.is_given("input_file")
+        if self.predict_means_eval and values["run_mode"] == "predict" and asks_for_records:
+            values.forget("run_mode")
+            old = "--run_mode=predict with --eval_data"
+            line = values.translate(old, "run_mode", "continuous_eval")
+            return [line, *self._resolve_eval(values, "continuous_eval")]
         return []
 
     def _resolve_eval(self, values, mode):
-        """What else is meant by an evaluation that is asked for as the release has it."""
+        """Sets the further flags that an evaluation by the release's flags implies."""
         if mode not in ("continuous_eval", "predict_records"):
             return []
-        lines = []
-        for name, meant in self.eval_flags.items():
-            if values.is_given(name) and not values.is_given(meant):
-                value, text = values[name], f"--{name}"
-                values.forget(name)
-                lines.append(values.translate(f"{text} of an evaluation", meant, value))
+        lines, alias = [], self.train_data_is_eval_data
+        if alias and values.is_given(alias) and not values.is_given("eval_data"):
+            value = values[alias]
+            values.forget("train_data")
+            lines.append(values.translate(f"--{alias} of an evaluation", "eval_data", value))
         if (
             mode == "continuous_eval"
             and values.is_given("predict_batch_size")
@@ -160,43 +147,3 @@ class ReleaseFlags:
         if strategy == "tpu":
             raise ValueError(f"{old} contradicts --distribution_strategy=tpu. Give one of them.")
         return []
-
-
-class _Values:
-    """Parsed flags that can be set as if they had been given."""
-
-    def __init__(self, flag_values):
-        self._flags = flag_values
-
-    def __getitem__(self, name):
-        return self._flags[name].value
-
-    def is_given(self, name):
-        return bool(self._flags[name].present)
-
-    def text(self, name):
-        """The value as on a command line."""
-        value = self[name]
-        if isinstance(value, bool):
-            return str(value).lower()
-        return ",".join(value) if isinstance(value, list) else str(value)
-
-    def set(self, name, value, *, because_of):
-        """Sets a flag because of another one; refuses to change what was given."""
-        flag = self._flags[name]
-        if flag.present and flag.value != value:
-            raise ValueError(
-                f"{because_of} contradicts --{name}={self.text(name)}. Give one of them."
-            )
-        flag.value = value
-        flag.present += 1
-        flag.using_default_value = False
-
-    def translate(self, old, name, value):
-        """Sets a flag and returns the line that tells so; `old` is what stood for it."""
-        self.set(name, value, because_of=old)
-        return f"{old} is read as --{name}={self.text(name)}."
-
-    def forget(self, name):
-        """As if the flag had not been given."""
-        self._flags[name].unparse()

@@ -1,4 +1,4 @@
-"""What the tasks' classes for `etcmodel.training` have in common."""
+"""The base of all fine-tuning tasks."""
 
 import abc
 import functools
@@ -11,11 +11,11 @@ __all__ = ["FinetuningTask"]
 
 
 class FinetuningTask(training.Task):
-    """Trains, evaluates and decodes; the work is done by the modules of the task's folder.
+    """A task with records, predictions and official metrics.
 
-    A subclass names itself in `name` (for files) and `title` (for people), has its `config_class`
-    and `best_metric`, and fills in the abstract methods: thin calls of its modules. It says whether
-    `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `gold_file`
+    A subclass sets `name` (for files), `title` (for people), `config_class` and `best_metric`, and
+    implements the abstract methods by calling the modules of its folder. It also says whether
+    `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
     (`decoding_needs_examples`), and whether `evaluate` needs that file (`needs_gold`).
 
     Args:
@@ -31,19 +31,20 @@ class FinetuningTask(training.Task):
 
     def __init__(self, config):
         self.config = config
+        self.kept_files = {}  # See `run_files`.
 
     @abc.abstractmethod
     def make_model(self):
-        """tf_keras.Model, not yet built, with an `EtcModel` in `etc_model`."""
+        """A new tf_keras.Model, not yet built, with a `GlobalLocalEncoder` as `etc_model`."""
 
     @abc.abstractmethod
     def read_examples(self, path, check=None):
-        """Iterator over the good examples of a raw file, as `decode` and the predictor take them.
+        """Iterator over the valid examples of a raw file, for `decode` and the predictor.
 
         Args:
             path: str.
-            check: function of an example that raises a ValueError for one that cannot be used; see
-                `preprocessing.raw_files.example_reader`. None: the examples need only be parsed.
+            check: function of an example that raises a ValueError if it cannot be used; see
+                `preprocessing.raw_files.example_reader`. None: only parsing errors count.
         """
 
     @abc.abstractmethod
@@ -51,32 +52,32 @@ class FinetuningTask(training.Task):
         """Predictions in the official format.
 
         Args:
-            outputs: iterator, one dict of NumPy arrays per record: its features and the model's
-                outputs. There may be several records to an example, one after the other.
+            outputs: iterator with one dict of NumPy arrays per record: its features and the model's
+                outputs. The records of an example follow each other.
             examples: list of examples.
         """
 
     @abc.abstractmethod
     def metrics(self, examples, predictions):
-        """The official metrics of what `decode` returns: dict of float."""
+        """The official metrics of the predictions: dict of float."""
 
     def write_predictions(self, path, predictions):
-        """Writes what `decode` returns: as JSON, if a subclass does nothing else."""
+        """Writes the predictions that `decode` returns; by default as JSON."""
         atomic_files.write_json(path, predictions)
 
     def num_predictions(self, predictions):
-        """Number of examples in what `decode` returns: int."""
+        """Number of examples in the predictions that `decode` returns: int."""
         return len(predictions)
 
     @functools.cached_property
     def tokenizer(self):
-        """The `FullTokenizer` of the configuration's vocabulary."""
+        """The `FullTokenizer` for the configuration's vocabulary."""
         return self.config.tokenizer()
 
     @functools.cached_property
     def num_train_examples(self):
-        """Number of training records."""
-        return self.config.num_train_examples or training.count_examples(self.config.train_pattern)
+        """Number of training records: int."""
+        return self.config.num_train_examples or training.count_examples(self.config.train_data)
 
     def build_model(self):
         model = self.make_model()
@@ -87,45 +88,52 @@ class FinetuningTask(training.Task):
 
     def train_dataset(self, request):
         config = self.config.records()
-        records.check_records(self.config.train_pattern, config, need_labels=True)
-        records.check_punctuation(self.config.train_pattern, self.config.split_punctuation)
+        records.check_records(self.config.train_data, config, need_labels=True)
+        records.check_punctuation(self.config.train_data, self.config.split_punctuation)
         if self.config.has_vocabulary():
-            records.check_vocabulary(self.config.train_pattern, self.tokenizer)
-        return records.make_train_dataset(self.config.train_pattern, config, request)
+            records.check_vocabulary(self.config.train_data, self.tokenizer)
+        return records.make_train_dataset(self.config.train_data, config, request)
 
     def eval_dataset(self, batch_size):
-        if not self.config.eval_pattern:
+        if not self.config.eval_data:
             return None
         config = self.config.records()
-        records.check_records(self.config.eval_pattern, config, need_labels=False)
-        records.check_punctuation(self.config.eval_pattern, self.config.split_punctuation)
+        records.check_records(self.config.eval_data, config, need_labels=False)
+        records.check_punctuation(self.config.eval_data, self.config.split_punctuation)
         if self.config.has_vocabulary():
-            records.check_vocabulary(self.config.eval_pattern, self.tokenizer)
-        return records.make_eval_dataset(self.config.eval_pattern, config, batch_size)
+            records.check_vocabulary(self.config.eval_data, self.tokenizer)
+        return records.make_eval_dataset(self.config.eval_data, config, batch_size)
 
     def evaluate(self, predictions):
-        gold = list(self.read_examples(self.config.gold_file))
+        gold = list(self.read_examples(self.config.eval_gold))
         predicted = self.decode(predictions, gold)
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)
         return self.metrics(gold, predicted)
 
+    def check_data(self):
+        config = self.config.records()
+        patterns = {self.config.train_data: True, self.config.eval_data: False}
+        for pattern, need_labels in patterns.items():
+            if pattern:
+                records.find_bad_record(pattern, config, need_labels=need_labels)
+
     def predict(self, outputs):
-        """Predictions in the official format for the evaluation's records; needs no answers.
+        """Predictions in the official format for the evaluation's records, without metrics.
 
         Args:
             outputs: as in `decode`.
         """
         needs_examples = self.decoding_needs_examples
-        examples = list(self.read_examples(self.config.gold_file)) if needs_examples else None
+        examples = list(self.read_examples(self.config.eval_gold)) if needs_examples else None
         return self.decode(outputs, examples)
 
     def check_run(self, output_dir):
-        """Compares the vocabularies with that of a run's training records, as far as it is known.
+        """Compares vocabularies with that of a run's training records, if it is known.
 
         Raises:
-            ValueError: naming the file, if that of the configuration or of the evaluation's records
-                is another one.
+            ValueError: naming the file, if the vocabulary of the configuration or of the
+                evaluation's records differs.
         """
         run = trained_run.TrainedRun.find(output_dir)
         if run is None:
@@ -133,11 +141,11 @@ class FinetuningTask(training.Task):
         if self.config.has_vocabulary():
             found = {self.tokenizer.source_file: self.tokenizer.source_sha256()}
         else:
-            found = records.vocabularies(self.config.eval_pattern)
+            found = records.vocabularies(self.config.eval_data)
         run.check_vocabularies(found)
 
     def run_config(self):
-        known = set(records.vocabularies(self.config.train_pattern).values())
+        known = set(records.vocabularies(self.config.train_data).values())
         if not known and self.config.has_vocabulary():
             known = {self.tokenizer.source_sha256()}
         return {**trained_run.run_options(self.config), "vocab_sha256": sorted(known)}
@@ -147,3 +155,6 @@ class FinetuningTask(training.Task):
 
     def run_notes(self):
         return trained_run.run_notes(self.config)
+
+    def run_files(self):
+        return self.kept_files

@@ -1,152 +1,75 @@
-"""What a run was trained with: it decides, not the flags, once the weights are there."""
+"""The options that a run was trained with, which later modes use instead of flags."""
 
 import dataclasses
 import os
 
 import tensorflow as tf
 
+from etcmodel import options as options_lib
 from etcmodel import training
-from etcmodel.models import modeling, tokenization
-from etcmodel.preprocessing import options as options_lib
+from etcmodel.finetuning import contradictions
+from etcmodel.models import encoders, modeling
+from etcmodel.text import tokenization
 
 __all__ = [
     "TrainedRun",
-    "check_export",
-    "features_of_records",
     "run_notes",
     "run_option_defaults",
     "run_options",
 ]
 
 _ROLES = ("model", "training", "features")
-_RELEASE_COMPATIBLE = "release_compatible"  # Kept whatever its role: it is the default afterwards.
-_VOCABULARY_FIELDS = ("vocab_file", "spm_model_file")
-_NOT_OF_THE_RESULT = "grad_checkpointing_period"
+_ENCODER_CONFIG = "etc_config"  # The entry's name in stored runs, older than other encoders.
+_RELEASE_COMPATIBLE = (
+    "release_compatible"  # Stored whatever its role, as the default of later modes.
+)
 
 
 def run_options(config):
-    """dict that JSON can hold: what of a configuration decides a run's weights and features."""
-    kept = options_lib.select(config, *_ROLES)
+    """dict for JSON: the options that decide a run's weights and features."""
+    kept = options_lib.kept(config, *_ROLES)
     if hasattr(config, _RELEASE_COMPATIBLE):
         kept[_RELEASE_COMPATIBLE] = config.release_compatible
-    return {"etc_config": _comparable(config.etc_config), **kept}
+    return {_ENCODER_CONFIG: contradictions.comparable(config.encoder_config), **kept}
 
 
 def run_option_defaults(config_class):
-    """What entries of `run_options` mean where an older version did not write them: a dict.
+    """Values of entries of `run_options` that an older version did not write: dict.
 
-    It wrote all options that decided the weights, so one that it lacks is at its default. It did
-    not write what only the features depend on.
+    Older versions wrote all options that decide the weights, so a missing one has its default. They
+    did not write options that only the features depend on.
     """
     defaults = {
-        field.name: training.UNKNOWN
+        options_lib.kept_name(field): training.UNKNOWN
         if field.metadata["role"] == "features" or field.name == _RELEASE_COMPATIBLE
         else field.default
         for field in options_lib.option_fields(config_class)
         if field.metadata["role"] in _ROLES or field.name == _RELEASE_COMPATIBLE
     }
-    etc_config = _comparable(modeling.EtcConfig(vocab_size=1))
-    etc_config[_NOT_OF_THE_RESULT] = training.UNKNOWN
+    encoder_config = modeling.EtcConfig(vocab_size=1)  # Older versions had no other encoders.
+    encoder_config = contradictions.comparable(encoder_config)
+    encoder_config[contradictions.NOT_OF_THE_RESULT] = training.UNKNOWN
     return {
         **config_class.removed_options,
         **defaults,
-        "etc_config": etc_config,
+        _ENCODER_CONFIG: encoder_config,
         "vocab_sha256": training.UNKNOWN,
     }
 
 
 def run_notes(config):
-    """Where a configuration's vocabulary is: a dict that JSON can hold."""
-    paths = {name: getattr(config, name) for name in _VOCABULARY_FIELDS}
+    """dict for JSON: the paths of a configuration's vocabulary."""
+    paths = {name: getattr(config, name) for name in contradictions.VOCABULARY_FIELDS}
     return {name: _absolute(path) for name, path in paths.items() if path}
-
-
-def features_of_records(config_class, flag_values, settings):
-    """Options of the features as the training records were made with, where no flag says them.
-
-    Args:
-        config_class: dataclass of options.
-        flag_values: parsed `flags.FlagValues`.
-        settings: dict of a file to what `preprocess` noted there.
-    Returns:
-        dict of field name to value.
-    Raises:
-        ValueError: if a flag on the command line contradicts the records.
-    """
-    given = options_lib.values_from_flags(
-        config_class, flag_values, only_given=True, roles=("features",)
-    )
-    fields = options_lib.option_fields(config_class)
-    names = [field.name for field in fields if field.metadata["role"] == "features"]
-    found = {}
-    for file, noted in settings.items():
-        if noted.get("tokenizer") == "sentencepiece":
-            noted = {**noted, "do_lower_case": True}  # Its pieces do not depend on the option.
-        for name in [name for name in names if name in noted]:
-            found[name] = _from_json(noted[name])
-            flag = options_lib.flag_name(config_class, name)
-            _check_given(flag, given.get(name, found[name]), found[name], f"the data of {file}")
-    return found
-
-
-def check_export(config, flag_values, source):
-    """Refuses flags on the command line that contradict what is kept with an exported model.
-
-    Args:
-        config: the exported configuration, a `FinetuningConfig`.
-        flag_values: parsed `flags.FlagValues`.
-        source: str. What to call the export.
-    Raises:
-        ValueError: naming the flag and both values.
-    """
-    given = options_lib.values_from_flags(
-        type(config), flag_values, only_given=True, roles=("model", "features")
-    )
-    for name, value in given.items():
-        flag = options_lib.flag_name(type(config), name)
-        _check_given(flag, value, getattr(config, name), source)
-    if path := flag_values["etc_config_file"].value:
-        given_config = modeling.EtcConfig.from_json_file(path)
-        _check_etc_config(given_config, config.etc_config, source)
-    for name in _VOCABULARY_FIELDS:
-        path = flag_values[options_lib.flag_name(type(config), name)].value
-        kept = getattr(config, name)
-        if path and kept and tokenization.file_sha256(path) != tokenization.file_sha256(kept):
-            raise ValueError(
-                f"--{options_lib.flag_name(type(config), name)}={path}: {source} has another "
-                "vocabulary, and takes that. Leave the flag out."
-            )
-
-
-def _check_given(flag, given, trained, source):
-    if given != trained:
-        raise ValueError(
-            f"--{flag}={_shown(given)}: {source} was made with --{flag}={_shown(trained)}. "
-            "Leave the flag out, or give that value."
-        )
-
-
-def _check_etc_config(given, made, source):
-    given, made = map(_comparable, (given, made))
-    differences = [
-        f"{name} is {given[name]!r}, and there {made[name]!r}"
-        for name in made
-        if given[name] != made[name]
-    ]
-    if differences:
-        raise ValueError(
-            f"--etc_config_file: {source} was made with another config: {', '.join(differences)}. "
-            "Leave the flag out, or give that config."
-        )
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedRun:
-    """A run that was begun, as its directory tells.
+    """A run that has been started, as described by its directory.
 
     Attributes:
         directory: str.
-        options: dict. Its `run_options`, perhaps of an older version.
+        options: dict. Its `run_options`, possibly of an older version.
         training: dict. Its `TrainingConfig.result_fields`, likewise.
         notes: dict. Its `run_notes`, and "num_train_steps" if it is known.
     """
@@ -158,18 +81,18 @@ class TrainedRun:
 
     @classmethod
     def find(cls, output_dir, checkpoint=None):
-        """The run of a checkpoint, else that in `output_dir`; None if there is neither.
+        """The run of a checkpoint, or else that in `output_dir`; None if there is neither.
 
         Args:
             output_dir: str or None.
             checkpoint: str or None. A checkpoint's path prefix.
         Raises:
-            ValueError: if the file that tells of the run is damaged.
+            ValueError: if the file that describes the run is damaged.
         """
         directories = [output_dir]
         if checkpoint:
             folder = os.path.dirname(checkpoint)
-            # The best checkpoint has a folder of its own within the run's.
+            # The best checkpoint is in a subfolder of the run's folder.
             directories = [folder, os.path.dirname(folder), output_dir]
         for directory in filter(None, directories):
             if (run := training.read_run_config(directory)) is not None:
@@ -180,12 +103,12 @@ class TrainedRun:
 
     @property
     def source(self):
-        """What to call it in a message: str."""
+        """The run, for messages: str."""
         return f"the run in {self.directory}"
 
     @property
     def num_train_steps(self):
-        """The run's last step: int; None if its training records must tell and are not there."""
+        """The run's last step: int; None if it is not known and the records are missing."""
         if (known := self.notes.get("num_train_steps")) is not None:
             return known
         pattern = self.options.get("train_pattern")
@@ -200,23 +123,23 @@ class TrainedRun:
         config = training.TrainingConfig(**options)
         return config.num_train_steps(num_examples) if num_examples else None
 
-    def etc_config(self, given=None):
-        """The run's `EtcConfig`.
+    def encoder_config(self, given=None):
+        """The run's `EncoderConfig`.
 
         Args:
-            given: `EtcConfig` or None. What the flags say, which must be the same.
+            given: `EncoderConfig` of the flags, which must be the same, or None.
         Raises:
-            ValueError: naming what differs, if it does; if the run has none.
+            ValueError: naming the entries that differ; or if the run has no such config.
         """
-        if "etc_config" not in self.options:
+        if _ENCODER_CONFIG not in self.options:
             raise ValueError(f"{self.source} is none of this program.")
-        config = modeling.EtcConfig.from_dict(self.options["etc_config"])
+        config = encoders.config_from_dict(self.options[_ENCODER_CONFIG], self.source)
         if given is not None:
-            _check_etc_config(given, config, self.source)
+            contradictions.check_encoder_config(given, config, self.source)
         return config
 
     def values(self, config_class, flag_values):
-        """What the fields of a configuration are: the flags, but as the run has it what it decides.
+        """The values of a configuration's fields: from the run if it decides them, else from flags.
 
         Args:
             config_class: dataclass of options.
@@ -224,22 +147,26 @@ class TrainedRun:
         Returns:
             dict of field name to value.
         Raises:
-            ValueError: if a flag on the command line contradicts the run, or the run has an option
-                that the class does not know.
+            ValueError: if a flag on the command line contradicts the run, or the run has an unknown
+                option.
         """
         values = options_lib.values_from_flags(config_class, flag_values)
         given = options_lib.values_from_flags(config_class, flag_values, only_given=True)
         defaults = run_option_defaults(config_class)
         self._check_known(config_class, defaults)
         for field in options_lib.option_fields(config_class):
-            trained = _from_json(self.options.get(field.name, defaults.get(field.name)))
-            if field.name not in defaults or trained is training.UNKNOWN:
+            kept_name = options_lib.kept_name(field)
+            trained = _from_json(self.options.get(kept_name, defaults.get(kept_name)))
+            if kept_name in self.options:
+                self._check_value(field, kept_name, self.options)
+            if kept_name not in defaults or trained is training.UNKNOWN:
                 continue
             if field.metadata["role"] in _ROLES:
-                flag = options_lib.flag_name(config_class, field.name)
-                _check_given(flag, given.get(field.name, trained), trained, self.source)
+                contradictions.check_given(
+                    field.name, given.get(field.name, trained), trained, self.source
+                )
             elif field.name in given:
-                continue  # An option of decoding: the run's value is but the default.
+                continue  # An option of decoding: the run's value is only the default.
             values[field.name] = trained
         return values
 
@@ -248,46 +175,66 @@ class TrainedRun:
             is_known = name in defaults and name not in config_class.removed_options
             if not is_known and value != config_class.removed_options.get(name, training.UNKNOWN):
                 raise ValueError(
-                    f"{self.directory} was trained with {name}={_shown(value)}, an option that "
-                    "this program does not have: it is a run of another task or version."
+                    f"{self.directory} was trained with {name}={contradictions.shown(value)}, an "
+                    "option that this program does not have: it is a run of another task or "
+                    "version."
                 )
 
     def training_config(self, flag_values):
-        """The `TrainingConfig` of the flags, but as the run has it what decides results.
+        """The `TrainingConfig`: from the run for options that decide results, else from flags.
 
         Raises:
             ValueError: if a flag on the command line contradicts the run.
         """
-        config = training.training_config_from_flags(flag_values)
+        config = training.TrainingConfig(
+            **options_lib.values_from_flags(training.TrainingConfig, flag_values)
+        )
         defaults, trained = training.TrainingConfig().result_fields(), {}
+        known = {field.name: field for field in options_lib.option_fields(training.TrainingConfig)}
         for name, value in config.result_fields().items():
             trained[name] = self.training.get(name, defaults[name])
+            if name in known:
+                self._check_value(known[name], name, {name: trained[name]})
             if flag_values[name].present:
-                _check_given(name, value, trained[name], self.source)
+                contradictions.check_given(name, value, trained[name], self.source)
         return dataclasses.replace(config, **trained)
 
+    def _check_value(self, field, name, values):
+        if (
+            values[name] is not None
+        ):  # Options without a value in older versions may have a default now.
+            file = os.path.join(self.directory, training.RUN_CONFIG_FILE)
+            options_lib.checked(field, values[name], name, file)
+
     def vocabulary(self):
-        """The run's vocabulary, if it is where it was, unchanged.
+        """The run's vocabulary, which must still be in its place, unchanged.
 
         Returns:
-            dict of `vocab_file` or `spm_model_file` to its path; empty if the run names none.
+            dict of `vocab_file` or `spm_model_file` to its path; empty if the run has none.
         Raises:
-            ValueError: if the file is gone, or is another one now.
+            ValueError: if the file is missing or has changed.
         """
-        paths = {name: self.notes[name] for name in _VOCABULARY_FIELDS if self.notes.get(name)}
-        for name in ("spm_model_file", "vocab_file"):  # The first wins, as in a configuration.
+        paths = {
+            name: self.notes[name]
+            for name in contradictions.VOCABULARY_FIELDS
+            if self.notes.get(name)
+        }
+        for name in (
+            "spm_model_file",
+            "vocab_file",
+        ):  # The first one counts, as in a configuration.
             if name in paths:
                 self._check_vocabulary(paths[name])
                 return {name: paths[name]}
         return {}
 
     def check_vocabularies(self, found):
-        """Compares vocabularies with that of the run's training records, as far as it is known.
+        """Compares vocabularies with that of the run's training records, if it is known.
 
         Args:
             found: dict of a file to its vocabulary's digest.
         Raises:
-            ValueError: naming the file whose vocabulary is another one.
+            ValueError: naming the file whose vocabulary differs.
         """
         known = self.options.get("vocab_sha256")
         for file, sha256 in found.items():
@@ -311,18 +258,8 @@ class TrainedRun:
         )
 
 
-def _comparable(etc_config):
-    entries = etc_config.to_dict()
-    del entries[_NOT_OF_THE_RESULT]  # Of memory and time alone.
-    return entries
-
-
 def _from_json(value):
     return tuple(value) if isinstance(value, list) else value
-
-
-def _shown(value):
-    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _absolute(path):

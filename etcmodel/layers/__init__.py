@@ -3,9 +3,11 @@
 from etcmodel.layers import (
     attention,
     embedding,
+    heads,
     helpers,
     recompute_grad,
     recomputing_dropout,
+    stack,
     stateless_dropout,
     transformer,
     wrappers,
@@ -18,6 +20,7 @@ from etcmodel.layers.attention import (
     RelativeAttention,
 )
 from etcmodel.layers.embedding import EmbeddingLookup
+from etcmodel.layers.heads import SpanLogits, TokenLogits
 from etcmodel.layers.helpers import DenseLayers, TrackedLambda
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.layers.transformer import GlobalLocalTransformerLayers, RelativeTransformerLayers
@@ -35,12 +38,16 @@ __all__ = [
     "RelativeAttention",
     "RelativeTransformerLayers",
     "ResidualBlock",
+    "SpanLogits",
+    "TokenLogits",
     "TrackedLambda",
     "attention",
     "embedding",
+    "heads",
     "helpers",
     "recompute_grad",
     "recomputing_dropout",
+    "stack",
     "stateless_dropout",
     "transformer",
     "wrappers",

@@ -1,15 +1,16 @@
-"""The base of the public layers: Keras 2 (`tf_keras`), and plain about it.
+"""The base class of the public layers: Keras 2 layers (`tf_keras`) that refuse Keras 3.
 
 `tf.keras` is Keras 3 in current TensorFlow. It neither tracks the weights of Keras 2 layers nor
-understands their tensors, so that a mixture trains nothing or fails far from its cause.
+accepts their tensors, so a mixture of both trains nothing or fails far from the cause.
 """
 
+import functools
 import sys
 
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.ops import argument_checks
+from etcmodel.ops import argument_checks, interception
 
 __all__ = ["Layer", "check_part", "keras_3", "refuse_keras_3"]
 
@@ -24,7 +25,8 @@ class Layer(tf_keras.layers.Layer):
 
     def __call__(self, *args, **kwargs):
         _check_caller(self, args, kwargs)
-        return tf_keras.layers.Layer.__call__(self, *args, **kwargs)
+        call = functools.partial(tf_keras.layers.Layer.__call__, self)
+        return interception.called(self, call, args, kwargs)
 
     def build_from_config(self, config):
         with tf.name_scope(self.name):  # Variables keep their full names in a loaded model.
@@ -32,7 +34,7 @@ class Layer(tf_keras.layers.Layer):
 
 
 def check_part(name, part):
-    """Raises ValueError if `part`, the argument `name` of a layer, is no Keras 2 layer."""
+    """Raises ValueError if `part`, the argument `name` of a layer, is not a Keras 2 layer."""
     refuse_keras_3(name, part)
     if not isinstance(part, tf_keras.layers.Layer):
         raise ValueError(f"`{name}` must be a tf_keras layer. Received: {part!r}")
@@ -52,7 +54,7 @@ def _check_caller(layer, args, kwargs):
         return
     if any(isinstance(x, keras.KerasTensor) for x in tf.nest.flatten((args, kwargs))):
         argument_checks.fail(f"Layer {_describe(layer)} got an input of Keras 3. {_ADVICE}")
-    # What Keras 3 itself asks to tell whether it is inside a call.
+    # Keras 3 itself uses this to find out whether it is inside a call.
     global_state = sys.modules.get("keras.src.backend.common.global_state")
     context = global_state and global_state.get_global_attribute("current_call_ctx")
     if context:
@@ -63,7 +65,7 @@ def _check_caller(layer, args, kwargs):
 
 
 def keras_3():
-    """The package of Keras 3, or None if it is not in use."""
+    """The package `keras` if it is Keras 3 and has been imported, else None."""
     keras = sys.modules.get("keras")
     if keras is None or int(getattr(keras, "__version__", "0").split(".")[0]) < 3:
         return None

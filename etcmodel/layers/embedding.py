@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, helpers
+from etcmodel.layers import base, dense, initializers, sublayers
 
 __all__ = ["EmbeddingLookup"]
 
@@ -17,19 +17,19 @@ class EmbeddingLookup(base.Layer):
         vocab_size: int. Rows of the table.
         embedding_size: int. Columns of the table.
         projection_size: int. Size of the output; 0 or `embedding_size` for no projection.
-        initializer_range: float. Standard deviation of the initial table; that of a projection is
-            1 / sqrt(`embedding_size`).
+        initializer_range: float. Standard deviation of the initial table. That of the projection's
+            initial weights is 1 / sqrt(`embedding_size`).
         use_one_hot_lookup: bool. Looks up by a matrix product, for devices with slow gathers.
         name: name of the layer.
     Call args:
-        input_ids: int [...], or whole numbers as floats, which Keras feeds when it builds a model.
-            Ids from 0 to `vocab_size - 1`.
+        input_ids: int [...], from 0 to `vocab_size - 1`. Also whole numbers as floats, which Keras
+            passes when it builds a model.
         input_mask: int, bool or float [...], or None. Where it is 0, the output is 0, whatever the
             id.
     Returns:
         float [..., projection_size or embedding_size].
     Raises:
-        ValueError: if a size is negative or 0 (`projection_size` may be 0).
+        ValueError: if a size is below 1 (`projection_size`: below 0).
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class EmbeddingLookup(base.Layer):
         self.use_one_hot_lookup = use_one_hot_lookup
         self.projection = None
         if projection_size not in (0, embedding_size):
-            self.projection = helpers.Dense(
+            self.projection = dense.Dense(
                 projection_size,
-                kernel_initializer=helpers.default_initializer(embedding_size**-0.5),
+                kernel_initializer=initializers.default_initializer(embedding_size**-0.5),
                 name="projection",
                 dtype=self.dtype_policy,
             )
@@ -67,10 +67,10 @@ class EmbeddingLookup(base.Layer):
         self.embedding_table = self.add_weight(
             name="embedding_table",
             shape=(self.vocab_size, self.embedding_size),
-            initializer=helpers.default_initializer(self.initializer_range),
+            initializer=initializers.default_initializer(self.initializer_range),
         )
         if self.projection is not None:
-            helpers.build_sublayer(self.projection, [None, self.embedding_size])
+            sublayers.build_sublayer(self.projection, [None, self.embedding_size])
         super().build(input_shape)
 
     @property
@@ -79,12 +79,12 @@ class EmbeddingLookup(base.Layer):
         return self.projection
 
     def call(self, input_ids, input_mask=None):
-        input_ids = helpers.as_ids(input_ids)
+        input_ids = sublayers.as_ids(input_ids)
         if input_mask is not None:
             input_mask = tf.convert_to_tensor(input_mask)
             is_used = tf.not_equal(input_mask, tf.zeros([], input_mask.dtype))
             input_ids = tf.where(is_used, input_ids, tf.zeros([], input_ids.dtype))
-        # A cast of the whole table would cost more than one of the rows found.
+        # Casting the rows found costs less than casting the whole table.
         if self.use_one_hot_lookup:
             output = tensor_utils.gather_by_one_hot(self.embedding_table, input_ids)
         else:

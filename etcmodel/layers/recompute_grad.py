@@ -1,7 +1,7 @@
-"""Functions that the backward pass computes again instead of keeping their activations.
+"""Gradient checkpointing: the backward pass recomputes activations instead of keeping them.
 
-`tf.recompute_grad`, in a context that tells what runs inside it whether it runs again, and that
-gives every dropout inside it the same masks both times.
+This is `tf.recompute_grad` with a context, which says inside the function whether this is the
+recomputation, and makes every dropout draw the same mask in both computations.
 """
 
 import collections
@@ -19,14 +19,14 @@ _state = threading.local()
 
 
 class RecomputeContext(NamedTuple):
-    """What a function inside `recompute_grad` may ask; entered by `with`.
+    """The context of a function inside `recompute_grad`; entered by `with`.
 
     Dropouts inside it draw their masks from the seed, in the order of their calls.
 
     Attributes:
-        is_recomputing: bool. Whether this is the second computation, for the gradient.
+        is_recomputing: bool. Whether this is the recomputation, for the gradient.
         seed: int scalar. The same in both computations.
-        children: deque of `RecomputeContext`, of the calls nested in the first computation.
+        children: deque of `RecomputeContext`: those of the nested calls in the first computation.
     """
 
     is_recomputing: bool
@@ -51,11 +51,11 @@ def get_recompute_context():
 
 
 def recompute_grad(f, seed=None):
-    """A function that returns what `f` does and computes it again for its gradient.
+    """Wraps a function so that its gradient recomputes its activations.
 
     Args:
         f: function of tensors to a tensor or a sequence of tensors. It may use variables.
-        seed: int scalar or None. Decides the masks of dropouts in `f`; None for others each time.
+        seed: int scalar or None. Seed of the dropouts in `f`; None for a new one in each call.
     Returns:
         function.
     """
@@ -64,7 +64,8 @@ def recompute_grad(f, seed=None):
     def wrapped(*args, **kwargs):
         outer = get_recompute_context()
         is_again = outer is not None and outer.is_recomputing
-        # Inside a recomputed function this is a function of that one's seed.
+        # Inside another recomputed function the seed is derived from that function's seed, so it is
+        # the same in both computations.
         own_seed = dropout_ops.new_seed()[0] if seed is None else seed
         context = RecomputeContext(is_again, own_seed, collections.deque())
         if outer is not None and not is_again:

@@ -1,16 +1,16 @@
-"""Dropout as a layer."""
+"""A dropout layer for recomputed activations."""
 
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, helpers, recompute_grad
+from etcmodel.layers import base, checks, recompute_grad
 from etcmodel.ops import dropout as dropout_ops
 
 __all__ = ["RecomputingDropout", "smart_cond"]
 
 
 def smart_cond(pred, true_fn=None, false_fn=None, name=None):
-    """Calls one of two functions: while tracing if `pred` is known then, else by `tf.cond`.
+    """Calls one of two functions: at once if the value of `pred` is known, else by `tf.cond`.
 
     Args:
         pred: bool, 0, 1, or a scalar tensor or variable.
@@ -46,22 +46,23 @@ class RecomputingDropout(base.Layer):
     Args:
         rate: float, at least 0 and below 1. Share of the elements that are set to 0.
         noise_shape: sequence of int or None, or None. Shape of the mask, which is broadcast over
-            the axes of size 1; None for the size of the inputs.
-        seed: int or None. A layer with another seed draws other masks.
-        force_recomputation: bool. Refuses to drop anything outside `recompute_grad`, where masks
-            would not be drawn again.
+            its axes of size 1; None for the sizes of the inputs.
+        seed: int or None. Layers with different seeds draw different masks.
+        force_recomputation: bool. Raises an error when something would be dropped outside
+            `recompute_grad`.
     Call args:
         inputs: float tensor.
-        training: bool, or a scalar tensor. Whether to drop anything.
+        training: bool, or a scalar tensor. Whether to apply dropout.
     Returns:
         As `inputs`.
     Raises:
-        ValueError: if `rate` is out of range, or as `force_recomputation` says.
+        ValueError: if `rate` is out of range; or, with `force_recomputation`, for a call with
+            `training` outside `recompute_grad`.
     """
 
     def __init__(self, rate, noise_shape=None, seed=None, force_recomputation=False, **kwargs):
         super().__init__(**kwargs)
-        helpers.check_rates(rate=rate)
+        checks.check_rates(rate=rate)
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed

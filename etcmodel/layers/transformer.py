@@ -1,18 +1,19 @@
-"""Stacks of transformer layers (paper, section 3)."""
+"""Transformer layers over a long and a global input (paper, section 3)."""
 
-import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, helpers, recompute_grad
-from etcmodel.layers.attention import FusedGlobalLocalAttention, RelativeAttention
-from etcmodel.layers.wrappers import ResidualBlock
+from etcmodel.layers import checks, initializers, stack
+from etcmodel.layers.attention import FusedGlobalLocalAttention
+from etcmodel.layers.attention.side_inputs import pairs_of
+from etcmodel.layers.relative_transformer import RelativeTransformerLayers
+from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["GlobalLocalTransformerLayers", "RelativeTransformerLayers"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class GlobalLocalTransformerLayers(base.Layer):
+class GlobalLocalTransformerLayers(stack.TransformerStack):
     """Transformer layers over a long and a global input.
 
     Args:
@@ -21,7 +22,7 @@ class GlobalLocalTransformerLayers(base.Layer):
         num_hidden_layers: int, at least 1.
         num_attention_heads: int.
         local_radius: int, at least 1. Long tokens visible on each side.
-        att_size_per_head: int. By default the hidden size divided by the heads.
+        att_size_per_head: int. By default the hidden size divided by the number of heads.
         long_intermediate_size: int. Feed-forward units; by default 4 times the hidden size.
         global_intermediate_size: int. Likewise.
         hidden_act: function or name. Feed-forward activation.
@@ -29,21 +30,22 @@ class GlobalLocalTransformerLayers(base.Layer):
         attention_probs_dropout_prob: float. Dropout of attention probabilities.
         initializer_range: float. Standard deviation of the initial weights.
         relative_vocab_size: int or None. Number of relative labels; None for no labels.
-        share_feed_forward_params: bool. One feed-forward layer for long and global.
-        share_kv_projections: bool. See `FusedGlobalLocalAttention`, as the next two.
-        share_qkv_projections: bool.
-        share_att_output_projection: bool.
+        share_feed_forward_params: bool. The long and the global input share feed-forward layers.
+        share_kv_projections: bool. See `FusedGlobalLocalAttention`.
+        share_qkv_projections: likewise.
+        share_att_output_projection: likewise.
         use_pre_activation_order: bool. See `ResidualBlock`.
         use_one_hot_lookup: bool. Looks labels up by matrix products.
         grad_checkpointing_period: int. 0 keeps all activations for the backward pass; n keeps
             those between every n layers and recomputes the others.
         name: name of the layer.
+        layer_norm_epsilon: float. What layer normalization adds to the variance.
     Call args:
         As `FusedGlobalLocalAttention`.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if sizes do not allow what is to be shared, or a number is out of range.
+        ValueError: if parameters are to be shared whose sizes differ, or a number is out of range.
     """
 
     def __init__(
@@ -69,78 +71,73 @@ class GlobalLocalTransformerLayers(base.Layer):
         use_one_hot_lookup=False,
         grad_checkpointing_period=0,
         name="global_local_transformer_layers",
+        layer_norm_epsilon=1e-12,
         **kwargs,
     ):
-        super().__init__(name=name, **kwargs)
-        helpers.check_at_least_1(
-            long_hidden_size=long_hidden_size,
-            global_hidden_size=global_hidden_size,
-            num_hidden_layers=num_hidden_layers,
-            num_attention_heads=num_attention_heads,
-        )
-        helpers.check_rates(
+        super().__init__(
+            num_hidden_layers,
+            num_attention_heads,
+            hidden_act=hidden_act,
             hidden_dropout_prob=hidden_dropout_prob,
             attention_probs_dropout_prob=attention_probs_dropout_prob,
+            initializer_range=initializer_range,
+            use_pre_activation_order=use_pre_activation_order,
+            grad_checkpointing_period=grad_checkpointing_period,
+            layer_norm_epsilon=layer_norm_epsilon,
+            name=name,
+            **kwargs,
+        )
+        checks.check_at_least_1(
+            long_hidden_size=long_hidden_size, global_hidden_size=global_hidden_size
         )
         if att_size_per_head is not None:
-            helpers.check_at_least_1(att_size_per_head=att_size_per_head)
-        if grad_checkpointing_period < 0:
-            raise ValueError(
-                "`grad_checkpointing_period` must not be negative. Received: "
-                f"{grad_checkpointing_period}"
-            )
+            checks.check_at_least_1(att_size_per_head=att_size_per_head)
         self.long_hidden_size = long_hidden_size
         self.global_hidden_size = global_hidden_size
-        self.num_hidden_layers = num_hidden_layers
-        self.num_attention_heads = num_attention_heads
         self.local_radius = local_radius
         self._given_att_size_per_head = att_size_per_head
-        self.initializer = helpers.default_initializer(initializer_range)
         self.long_intermediate_size = long_intermediate_size or 4 * long_hidden_size
         self.global_intermediate_size = global_intermediate_size or 4 * global_hidden_size
-        self.hidden_act = tf_keras.activations.get(hidden_act)
-        self.hidden_dropout_prob = hidden_dropout_prob
-        self.attention_probs_dropout_prob = attention_probs_dropout_prob
-        self.initializer_range = initializer_range
         self.relative_vocab_size = relative_vocab_size
         self.share_feed_forward_params = share_feed_forward_params
         self.share_kv_projections = share_kv_projections
         self.share_qkv_projections = share_qkv_projections
         self.share_att_output_projection = share_att_output_projection
-        self.use_pre_activation_order = use_pre_activation_order
         self.use_one_hot_lookup = use_one_hot_lookup
-        self.grad_checkpointing_period = grad_checkpointing_period
-        self._check_feed_forward_sizes()
-        layers = range(num_hidden_layers)
-        self.fused_att_layers = [self._attention_layer(i) for i in layers]
-        if share_feed_forward_params:
-            self.long_feed_forward_layers = [self._feed_forward_layer("", i) for i in layers]
+        self._make_layers()
+
+    def _make_layers(self):
+        if self.share_feed_forward_params:
+            self.check_shared_feed_forward()
+        self.fused_att_layers = self.attention_blocks("fused_att_layer", num_streams=2)
+        if self.share_feed_forward_params:
+            self.long_feed_forward_layers = self.feed_forward_blocks()
             self.global_feed_forward_layers = self.long_feed_forward_layers
         else:
-            self.long_feed_forward_layers = [self._feed_forward_layer("long_", i) for i in layers]
-            self.global_feed_forward_layers = [
-                self._feed_forward_layer("global_", i) for i in layers
-            ]
-
-    def _check_feed_forward_sizes(self):
-        long_sizes = (self.long_hidden_size, self.long_intermediate_size)
-        global_sizes = (self.global_hidden_size, self.global_intermediate_size)
-        if self.share_feed_forward_params and long_sizes != global_sizes:
-            raise ValueError(
-                "`share_feed_forward_params` needs equal long and global sizes. Received: (hidden, "
-                f"intermediate) long {long_sizes}, global {global_sizes}"
+            self.long_feed_forward_layers = self.feed_forward_blocks("long_feed_forward_layer", 0)
+            self.global_feed_forward_layers = self.feed_forward_blocks(
+                "global_feed_forward_layer", 1
             )
 
     @property
+    def streams(self):
+        return (
+            stack.Stream("long", self.long_hidden_size, self.long_intermediate_size),
+            stack.Stream("global", self.global_hidden_size, self.global_intermediate_size),
+        )
+
+    @property
     def att_size_per_head(self):
-        """int. Size of a head of the long input's attention, which is also the global input's
-        unless hidden sizes differ and no size was given."""
+        """int. Size of each head of the long input's attention.
+
+        The global input has the same, unless hidden sizes differ and no size was given.
+        """
         return self._given_att_size_per_head or self.long_hidden_size // self.num_attention_heads
 
-    def _attention_layer(self, index):
+    def make_attention(self, index):
         per_head = self._given_att_size_per_head
         total_size = None if per_head is None else per_head * self.num_attention_heads
-        inner = FusedGlobalLocalAttention(
+        return FusedGlobalLocalAttention(
             self.long_hidden_size,
             self.global_hidden_size,
             self.num_attention_heads,
@@ -149,59 +146,19 @@ class GlobalLocalTransformerLayers(base.Layer):
             global_total_att_size=total_size,
             relative_vocab_size=self.relative_vocab_size,
             att_dropout_prob=self.attention_probs_dropout_prob,
-            initializer=helpers.fresh(self.initializer),
+            initializer=initializers.fresh(self.initializer),
             share_kv_projections=self.share_kv_projections,
             share_qkv_projections=self.share_qkv_projections,
             share_att_output_projection=self.share_att_output_projection,
             use_one_hot_lookup=self.use_one_hot_lookup,
             dtype=self.dtype_policy,
         )
-        normalization = [
-            helpers.LayerNormalization(
-                axis=-1, epsilon=1e-12, name=f"layer_norm_{i}", dtype=self.dtype_policy
-            )
-            for i in range(2)
-        ]
-        return ResidualBlock(
-            inner_layer=inner,
-            normalization_layer=normalization,
-            dropout_probability=self.hidden_dropout_prob,
-            use_pre_activation_order=self.use_pre_activation_order,
-            name=f"fused_att_layer_{index}",
-            dtype=self.dtype_policy,
-        )
 
-    def _feed_forward_layer(self, prefix, index):
-        is_global = prefix == "global_"
-        return ResidualBlock(
-            dropout_probability=self.hidden_dropout_prob,
-            use_pre_activation_order=self.use_pre_activation_order,
-            inner_intermediate_size=(
-                self.global_intermediate_size if is_global else self.long_intermediate_size
-            ),
-            inner_activation=self.hidden_act,
-            inner_kernel_initializer=helpers.fresh(self.initializer),
-            name=f"{prefix}feed_forward_layer_{index}",
-            dtype=self.dtype_policy,
-        )
-
-    def build(self, input_shape):
-        long_shape = tf.TensorShape([None, None, self.long_hidden_size])
-        global_shape = tf.TensorShape([None, None, self.global_hidden_size])
-        for att, long_ff, global_ff in self._layers_in_order():
-            helpers.build_sublayer(att, [long_shape, global_shape])
-            helpers.build_sublayer(long_ff, long_shape)
-            helpers.build_sublayer(global_ff, global_shape)
-        super().build(input_shape)
-
-    def _layers_in_order(self):
-        return list(
-            zip(
-                self.fused_att_layers,
-                self.long_feed_forward_layers,
-                self.global_feed_forward_layers,
-                strict=True,
-            )
+    def steps(self, index):
+        return (
+            stack.Step(self.fused_att_layers[index], streams=(0, 1), options="attention"),
+            stack.Step(self.long_feed_forward_layers[index], streams=(0,)),
+            stack.Step(self.global_feed_forward_layers[index], streams=(1,)),
         )
 
     def call(
@@ -220,208 +177,37 @@ class GlobalLocalTransformerLayers(base.Layer):
         training=None,
         structure=None,
     ):
-        options = {
-            "l2l_att_mask": l2l_att_mask,
-            "g2g_att_mask": g2g_att_mask,
-            "l2g_att_mask": l2g_att_mask,
-            "g2l_att_mask": g2l_att_mask,
-            "l2l_relative_att_ids": l2l_relative_att_ids,
-            "g2g_relative_att_ids": g2g_relative_att_ids,
-            "l2g_relative_att_ids": l2g_relative_att_ids,
-            "g2l_relative_att_ids": g2l_relative_att_ids,
-            "structure": structure,
-            "att_implementation": att_implementation,
-            "training": training,
-        }
-        hidden = helpers.cast_all(self, long_input, global_input)
-        layers, period = self._layers_in_order(), self.grad_checkpointing_period
-        if period == 0:
-            return _run_layers(layers, *hidden, options)
-        for start in range(0, len(layers), period):
-            hidden = _run_recomputed(layers[start : start + period], *hidden, options)
-        return hidden
+        pairs = pairs_of(
+            structure,
+            l2l_att_mask,
+            g2g_att_mask,
+            l2g_att_mask,
+            g2l_att_mask,
+            l2l_relative_att_ids,
+            g2g_relative_att_ids,
+            l2g_relative_att_ids,
+            g2l_relative_att_ids,
+        )
+        if isinstance(pairs, GlobalLocalStructure):
+            pairs = pairs.with_pairs(
+                self.local_radius
+            )  # Here, so that it is not computed again in every layer.
+        options = {"structure": pairs, "att_implementation": att_implementation}
+        return self.run([long_input, global_input], training, attention=options)
 
     def get_config(self):
         return {
             **super().get_config(),
             "long_hidden_size": self.long_hidden_size,
             "global_hidden_size": self.global_hidden_size,
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
             "local_radius": self.local_radius,
             "att_size_per_head": self._given_att_size_per_head,
             "long_intermediate_size": self.long_intermediate_size,
             "global_intermediate_size": self.global_intermediate_size,
-            "hidden_act": tf_keras.activations.serialize(self.hidden_act),
-            "hidden_dropout_prob": self.hidden_dropout_prob,
-            "attention_probs_dropout_prob": self.attention_probs_dropout_prob,
-            "initializer_range": self.initializer_range,
             "relative_vocab_size": self.relative_vocab_size,
             "share_feed_forward_params": self.share_feed_forward_params,
             "share_kv_projections": self.share_kv_projections,
             "share_qkv_projections": self.share_qkv_projections,
             "share_att_output_projection": self.share_att_output_projection,
-            "use_pre_activation_order": self.use_pre_activation_order,
-            "use_one_hot_lookup": self.use_one_hot_lookup,
-            "grad_checkpointing_period": self.grad_checkpointing_period,
-        }
-
-
-@tf.autograph.experimental.do_not_convert  # Layers have no need of it; tracing is faster.
-def _run_layers(layers, long_hidden, global_hidden, options):
-    """Attention and feed-forward layers in turn: [long_output, global_output]."""
-    training = options["training"]
-    for attention, long_feed_forward, global_feed_forward in layers:
-        long_hidden, global_hidden = attention([long_hidden, global_hidden], **options)
-        long_hidden = long_feed_forward(long_hidden, training=training)
-        global_hidden = global_feed_forward(global_hidden, training=training)
-    return [long_hidden, global_hidden]
-
-
-def _run_recomputed(layers, long_hidden, global_hidden, options):
-    """As `_run_layers`; the backward pass computes the activations in between again."""
-
-    def run(long_hidden, global_hidden):
-        return _run_layers(layers, long_hidden, global_hidden, options)
-
-    return recompute_grad.recompute_grad(run)(long_hidden, global_hidden)
-
-
-@tf_keras.utils.register_keras_serializable(package="etcmodel")
-class RelativeTransformerLayers(base.Layer):
-    """Transformer layers with full relative attention over one input.
-
-    Args:
-        hidden_size: int. Size of the input and output.
-        num_hidden_layers: int, at least 1.
-        num_attention_heads: int.
-        intermediate_size: int. Feed-forward units; by default 4 times the hidden size.
-        hidden_act: function or name. Feed-forward activation.
-        hidden_dropout_prob: float. Dropout of the output of attention and feed-forward layers.
-        attention_probs_dropout_prob: float. Dropout of attention probabilities.
-        initializer_range: float. Standard deviation of the initial weights.
-        relative_vocab_size: int or None. Number of relative labels; None for no labels.
-        use_pre_activation_order: bool. See `ResidualBlock`.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
-        name: name of the layer.
-    Call args:
-        inputs: float [batch, seq_len, hidden_size].
-        att_mask: 0/1 int or bool [batch, seq_len, seq_len], or None.
-        relative_att_ids: int [batch, seq_len, seq_len], or None.
-        training: bool.
-    Returns:
-        float [batch, seq_len, hidden_size].
-    Raises:
-        ValueError: if a number is out of range.
-    """
-
-    def __init__(
-        self,
-        hidden_size,
-        num_hidden_layers,
-        num_attention_heads,
-        intermediate_size=None,
-        hidden_act=tensor_utils.gelu,
-        hidden_dropout_prob=0.1,
-        attention_probs_dropout_prob=0.1,
-        initializer_range=0.02,
-        relative_vocab_size=None,
-        use_pre_activation_order=False,
-        use_one_hot_lookup=False,
-        name="relative_transformer_layers",
-        **kwargs,
-    ):
-        super().__init__(name=name, **kwargs)
-        helpers.check_at_least_1(
-            hidden_size=hidden_size,
-            num_hidden_layers=num_hidden_layers,
-            num_attention_heads=num_attention_heads,
-        )
-        helpers.check_rates(
-            hidden_dropout_prob=hidden_dropout_prob,
-            attention_probs_dropout_prob=attention_probs_dropout_prob,
-        )
-        self.hidden_size = hidden_size
-        self.num_hidden_layers = num_hidden_layers
-        self.num_attention_heads = num_attention_heads
-        self.intermediate_size = intermediate_size or 4 * hidden_size
-        self.hidden_act = tf_keras.activations.get(hidden_act)
-        self.hidden_dropout_prob = hidden_dropout_prob
-        self.attention_probs_dropout_prob = attention_probs_dropout_prob
-        self.initializer_range = initializer_range
-        self.relative_vocab_size = relative_vocab_size
-        self.use_pre_activation_order = use_pre_activation_order
-        self.use_one_hot_lookup = use_one_hot_lookup
-        self.initializer = helpers.default_initializer(initializer_range)
-        self.attention_layers = [self._attention_layer(i) for i in range(num_hidden_layers)]
-        self.feed_forward_layers = [self._feed_forward_layer(i) for i in range(num_hidden_layers)]
-
-    @property
-    def att_size_per_head(self):
-        """int. Size of a head."""
-        return self.hidden_size // self.num_attention_heads
-
-    def _attention_layer(self, index):
-        inner = RelativeAttention(
-            self.hidden_size,
-            self.num_attention_heads,
-            relative_vocab_size=self.relative_vocab_size,
-            att_dropout_prob=self.attention_probs_dropout_prob,
-            initializer=helpers.fresh(self.initializer),
-            use_one_hot_lookup=self.use_one_hot_lookup,
-            dtype=self.dtype_policy,
-        )
-        return self._residual(f"attention_layer_{index}", inner_layer=inner)
-
-    def _feed_forward_layer(self, index):
-        return self._residual(
-            f"feed_forward_layer_{index}",
-            inner_intermediate_size=self.intermediate_size,
-            inner_activation=self.hidden_act,
-            inner_kernel_initializer=helpers.fresh(self.initializer),
-        )
-
-    def _residual(self, name, **options):
-        return ResidualBlock(
-            dropout_probability=self.hidden_dropout_prob,
-            use_pre_activation_order=self.use_pre_activation_order,
-            name=name,
-            dtype=self.dtype_policy,
-            **options,
-        )
-
-    def build(self, input_shape):
-        shape = tf.TensorShape([None, None, self.hidden_size])
-        for attention, feed_forward in zip(
-            self.attention_layers, self.feed_forward_layers, strict=True
-        ):
-            helpers.build_sublayer(attention, shape)
-            helpers.build_sublayer(feed_forward, shape)
-        super().build(input_shape)
-
-    def call(self, inputs, att_mask=None, relative_att_ids=None, training=None):
-        hidden = inputs
-        for attention, feed_forward in zip(
-            self.attention_layers, self.feed_forward_layers, strict=True
-        ):
-            hidden = attention(
-                hidden, att_mask=att_mask, relative_att_ids=relative_att_ids, training=training
-            )
-            hidden = feed_forward(hidden, training=training)
-        return hidden
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
-            "intermediate_size": self.intermediate_size,
-            "hidden_act": tf_keras.activations.serialize(self.hidden_act),
-            "hidden_dropout_prob": self.hidden_dropout_prob,
-            "attention_probs_dropout_prob": self.attention_probs_dropout_prob,
-            "initializer_range": self.initializer_range,
-            "relative_vocab_size": self.relative_vocab_size,
-            "use_pre_activation_order": self.use_pre_activation_order,
             "use_one_hot_lookup": self.use_one_hot_lookup,
         }

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import base, helpers
+from etcmodel.layers import base, checks, dense, initializers, normalization, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 
 __all__ = ["ResidualBlock"]
@@ -14,8 +14,8 @@ class ResidualBlock(base.Layer):
     """An inner layer with dropout, residual connection and layer normalization.
 
     Post-activation order: `normalize(x + dropout(inner(x)))`; pre-activation order:
-    `x + dropout(inner(normalize(x)))`. With a list of tensors, the inner layer gets them as its
-    first arguments and returns as many.
+    `x + dropout(inner(normalize(x)))`. With a list of tensors, the inner layer is called with them
+    as its first arguments and returns as many.
 
     Args:
         inner_layer: layer; by default two dense layers (feed-forward), which return to the size
@@ -32,11 +32,12 @@ class ResidualBlock(base.Layer):
     Call args:
         inputs: float [..., size], or a list of them.
         training: bool.
-        **kwargs: go to the inner layer.
+        **kwargs: arguments of the inner layer.
     Returns:
         As `inputs`.
     Raises:
-        ValueError: if a given layer is no Keras 2 layer, or `dropout_probability` out of range.
+        ValueError: if a given layer is not a Keras 2 layer, or `dropout_probability` is out of
+            range.
     """
 
     def __init__(
@@ -52,14 +53,14 @@ class ResidualBlock(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        helpers.check_rates(dropout_probability=dropout_probability)
+        checks.check_rates(dropout_probability=dropout_probability)
         if inner_intermediate_size is not None:
-            helpers.check_at_least_1(inner_intermediate_size=inner_intermediate_size)
+            checks.check_at_least_1(inner_intermediate_size=inner_intermediate_size)
         self.dropout_probability = dropout_probability
         self.use_pre_activation_order = use_pre_activation_order
         self.inner_intermediate_size = inner_intermediate_size
         self.inner_activation = tf_keras.activations.get(inner_activation)
-        self.inner_kernel_initializer = helpers.as_initializer(inner_kernel_initializer)
+        self.inner_kernel_initializer = initializers.as_initializer(inner_kernel_initializer)
         self.normalization_layers = self._normalization_layers(normalization_layer)
         self.has_default_inner_layer = inner_layer is None
         if inner_layer is not None:
@@ -72,7 +73,7 @@ class ResidualBlock(base.Layer):
 
     def _normalization_layers(self, given):
         if given is None:
-            given = helpers.LayerNormalization(
+            given = normalization.LayerNormalization(
                 axis=-1, epsilon=1e-12, name="layer_norm", dtype=self.dtype_policy
             )
         layers = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -89,15 +90,15 @@ class ResidualBlock(base.Layer):
             )
         size = shapes[0][-1]
         for layer, shape in zip(self.normalization_layers, shapes, strict=True):
-            helpers.build_sublayer(layer, tf.TensorShape(shape))
+            sublayers.build_sublayer(layer, tf.TensorShape(shape))
         if self.inner_layer is None:
-            self.inner_layer = helpers.DenseLayers(
+            self.inner_layer = dense.DenseLayers(
                 [self.inner_intermediate_size or size, size],
                 activation=self.inner_activation,
                 kernel_initializer=self.inner_kernel_initializer,
                 dtype=self.dtype_policy,
             )
-        helpers.build_sublayer(self.inner_layer, tf.TensorShape(shapes[0]))
+        sublayers.build_sublayer(self.inner_layer, tf.TensorShape(shapes[0]))
         super().build(input_shape)
 
     def call(self, inputs, training=None, **kwargs):
@@ -123,13 +124,13 @@ class ResidualBlock(base.Layer):
         return [layer(x) for layer, x in zip(self.normalization_layers, xs, strict=True)]
 
     def _inner_kwargs(self, kwargs, training):
-        """Layers such as `Dense` do not know `training`."""
+        """Adds `training` if the inner layer takes it; layers such as `Dense` do not."""
         if self.inner_layer._expects_training_arg:
             return {**kwargs, "training": training}
         return kwargs
 
     def get_config(self):
-        serialize = helpers.serialize_layer
+        serialize = sublayers.serialize_layer
         inner = None if self.has_default_inner_layer else serialize(self.inner_layer)
         return {
             **super().get_config(),

@@ -1,1 +1,37 @@
-"""The ETC model, its inputs and its tokenizers."""
+"""The ETC model, its inputs, and models with heads.
+
+Each name is imported at its first use.
+"""
+
+from etcmodel import lazy_imports
+
+_HEADS = (
+    "EtcForKeyphraseExtraction",
+    "EtcForMaskedLM",
+    "EtcForMultipleChoice",
+    "EtcForQuestionAnswering",
+    "EtcForSentenceSelection",
+    "EtcForSequenceClassification",
+    "EtcForTokenClassification",
+    "HeadModel",
+    "best_phrases",
+    "best_spans",
+)
+_LONGFORMER = (
+    "LongformerConfig",
+    "LongformerForMaskedLM",
+    "LongformerForMultipleChoice",
+    "LongformerForQuestionAnswering",
+    "LongformerForSequenceClassification",
+    "LongformerForTokenClassification",
+    "LongformerModel",
+)
+_HOMES = {
+    **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
+    **dict.fromkeys(("EtcConfig", "EtcModel"), "etcmodel.models.modeling"),
+    **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
+    **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""Which variable of a checkpoint belongs to which variable of a model, by name."""
+"""Pairs the variables of a model with those of a checkpoint, by name."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ __all__ = ["get_assignment_map_from_checkpoint"]
 def get_assignment_map_from_checkpoint(
     variables, ckpt_path, variable_scope="", ckpt_variable_scope=""
 ):
-    """Pairs variables with those of a checkpoint of the same name, relative to two scopes.
+    """Pairs variables with those of the same name in a checkpoint, relative to two scopes.
 
     `tf.train.load_variable(ckpt_path, name)` reads the value to assign. To load whole encoders,
     with a report of what was found, see `etcmodel.checkpoints`.
@@ -16,10 +16,10 @@ def get_assignment_map_from_checkpoint(
     Args:
         variables: sequence of tf.Variable.
         ckpt_path: str. Prefix of a checkpoint whose variables have names (TF1's format).
-        variable_scope: str, empty or ending with "/". Variables outside of it are left out.
-        ckpt_variable_scope: str. Likewise, for the checkpoint.
+        variable_scope: str, empty or ending with "/". Variables outside this scope are left out.
+        ckpt_variable_scope: str. The same for the variables of the checkpoint.
     Returns:
-        dict of name in the checkpoint to variable, for what is in both.
+        dict of name in the checkpoint to variable, for variables that are in both.
     Raises:
         ValueError: if a scope does not end with "/", or there is no such checkpoint.
     """

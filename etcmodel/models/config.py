@@ -1,20 +1,24 @@
 """The configuration of an `EtcModel`."""
 
 import dataclasses
-import json
 import math
-import numbers
 import typing
 
-import tensorflow as tf
 from absl import logging
 
-from etcmodel import tensor_utils
-from etcmodel.models import downloads
+from etcmodel.models import json_config
+from etcmodel.ops.relation_labels import RelationLabels
 
-__all__ = ["EtcConfig"]
+__all__ = ["LIFTING_ADVICE", "EtcConfig"]
 
-# The least value of each number; those that may be None are checked where they are not.
+LIFTING_ADVICE = (
+    "To lift the weights of BERT or RoBERTa into ETC, build "
+    "`EtcModel(presets.preset('etc_base'))` or one of your own config and call "
+    "`etcmodel.checkpoints.lift_bert(model, checkpoint)`, or run `python -m "
+    "etcmodel.tools.convert_checkpoint --preset=etc_base --input=…`."
+)
+
+# The least value of each number; an entry that is None is not checked.
 _LEAST = {
     "vocab_size": 1,
     "segment_vocab_size": 1,
@@ -30,52 +34,73 @@ _LEAST = {
     "intermediate_size": 1,
     "initializer_range": 0,
     "grad_checkpointing_period": 0,
+    "layer_norm_epsilon": 0,
+    "pad_token_id": 0,
+    "global_token_id": 0,
+    "default_segment_id": 0,
+    "global_block_length": 0,
 }
+_NOT_OF_THE_RELEASE = (
+    "layer_norm_epsilon",
+    "pad_token_id",
+    "global_token_id",
+    "default_segment_id",
+    "global_block_length",
+)
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-# Labels beside positions: between long and global tokens, of links, of other segments.
-_NUM_OTHER_LABELS = 3
 
-# Entries that every config of BERT's family has, and names of ETC's own that none of them has.
+# Entries of all configs of BERT's family, and entries of ETC that none of them has.
 _BERT_ENTRIES = ("type_vocab_size", "max_position_embeddings")
 _ETC_ENTRIES = ("segment_vocab_size", "local_radius", "relative_pos_max_distance")
 
 
 @dataclasses.dataclass
-class EtcConfig:
+class EtcConfig(json_config.JsonConfig):
     """Sizes and options of an `EtcModel`, as in the `etc_config.json` of a checkpoint.
 
-    Entries may be assigned; a model takes a copy, and checks it (`check`), when it is made.
+    Entries may be assigned. A model copies its config and checks it (`check`) when it is created.
 
     Attributes:
         vocab_size: int. Token ids are below it.
         segment_vocab_size: int. Segment (token type) ids are below it.
-        embedding_size: int or None. Size of token embeddings, projected to `hidden_size` if it is
-            another one; None for `hidden_size`.
+        embedding_size: int or None. Size of token embeddings, which are projected to `hidden_size`
+            if the sizes differ; None for `hidden_size`.
         hidden_size: int.
         num_hidden_layers: int.
         num_attention_heads: int.
         local_radius: int. Long tokens visible on each side.
         att_size_per_head: int or None. None for `hidden_size / num_attention_heads`.
-        relative_pos_max_distance: int. Relative positions are clipped here; 0 for none.
+        relative_pos_max_distance: int. Relative positions are clipped to it; 0 for none.
         relative_vocab_size: int or None. Number of relative labels, at least
-            `2 * relative_pos_max_distance + 4`; None for none, which needs distance 0. With
-            distance 0 and a number, the model has tables for a caller's own labels; structures and
-            side inputs made with distance 0 have no labels.
+            `2 * relative_pos_max_distance + 4`. None for no labels, which needs a
+            `relative_pos_max_distance` of 0. With a number and distance 0, the label tables are for
+            the labels of dense inputs and of relations only.
         max_absolute_position_embeddings: int. Rows of the absolute position tables; 0 for none.
         intermediate_size: int. Feed-forward units.
         hidden_act: str. Feed-forward activation; "gelu" is its tanh approximation.
         hidden_dropout_prob: float.
         attention_probs_dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights.
-        share_feed_forward_params: bool. See `GlobalLocalTransformerLayers`, as the next four.
-        share_kv_projections: bool.
-        share_qkv_projections: bool.
-        share_att_output_projection: bool.
-        use_pre_activation_order: bool.
+        share_feed_forward_params: bool. See `GlobalLocalTransformerLayers`.
+        share_kv_projections: likewise.
+        share_qkv_projections: likewise.
+        share_att_output_projection: likewise.
+        use_pre_activation_order: likewise.
         use_hard_g2l_mask: bool. See `make_global_local_transformer_side_inputs`.
-        use_hard_l2g_mask: bool.
+        use_hard_l2g_mask: likewise.
         grad_checkpointing_period: int. See `GlobalLocalTransformerLayers`.
+        layer_norm_epsilon: float. What layer normalization adds to the variance.
+        pad_token_id: int. The token that default structures (`models.features`) mask.
+        global_token_id: int. The token of default global inputs.
+        default_segment_id: int. Segment of long tokens whose segment is not given.
+        global_block_length: int. Number of long tokens for each token of a default global input
+            (the paper's "fixed blocks"); 0 for an empty global input.
+
+    The last five entries are not in the authors' release. `to_dict` has them only where they differ
+    from what is fixed there.
     """
+
+    model_type: typing.ClassVar[str] = "etc"
 
     vocab_size: int
     segment_vocab_size: int = 16
@@ -101,75 +126,51 @@ class EtcConfig:
     use_hard_g2l_mask: bool = False
     use_hard_l2g_mask: bool = False
     grad_checkpointing_period: int = 0
+    layer_norm_epsilon: float = 1e-12
+    pad_token_id: int = 0
+    global_token_id: int = 1
+    default_segment_id: int = 1
+    global_block_length: int = 16
 
     @classmethod
     def from_dict(cls, json_object):
         """A config from a dict; unknown entries are logged and ignored.
 
         Raises:
-            ValueError: if `vocab_size` is missing, an entry is of a wrong type, or the dict is the
-                config of a BERT or another model of Hugging Face's.
+            ValueError: if `vocab_size` is missing, an entry has a wrong type, or the dict is the
+                config of BERT or of another Hugging Face model.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         _check_family(json_object)
         if "vocab_size" not in json_object:
             raise ValueError(f"The config has no `vocab_size`. It has: {sorted(json_object)}")
-        unknown = sorted(set(json_object) - known)
+        unknown = sorted(set(json_object) - known - {"model_type"})
         if unknown:
             logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
         for field in dataclasses.fields(cls):
-            _check_type(field, json_object.get(field.name, field.default))
+            json_config.check_type(field, json_object.get(field.name, field.default))
         return cls(**{name: value for name, value in json_object.items() if name in known})
 
-    @classmethod
-    def from_json_file(cls, json_file):
-        """Reads a JSON file.
-
-        Raises:
-            ValueError: naming the file, if there is none, and the position, if it is not a JSON
-                object with a `vocab_size`.
-        """
-        if not tf.io.gfile.exists(json_file):
-            hint = downloads.download_hint(json_file)
-            raise ValueError(f"There is no config file {str(json_file)!r}. {hint}")
-        if tf.io.gfile.isdir(json_file):
-            raise ValueError(f"{str(json_file)!r} is a directory: give the path of a config file.")
-        with tf.io.gfile.GFile(json_file, "rb") as file:
-            return cls.from_json_string(file.read(), source=json_file)
-
-    @classmethod
-    def from_json_string(cls, text, source="config"):
-        """As `from_json_file`, from the text (str, or UTF-8); `source` names it in errors."""
-        try:
-            json_object = json.loads(text)
-        except ValueError as error:  # No JSON, or no UTF-8.
-            raise ValueError(f"{source} is not valid JSON: {error}") from None
-        if not isinstance(json_object, dict):
-            raise ValueError(f"{source} must hold a JSON object of the config's entries.")
-        try:
-            return cls.from_dict(json_object)
-        except ValueError as error:
-            raise ValueError(f"{source}: {error}") from None
-
     def to_dict(self):
-        """The entries by name."""
-        return dataclasses.asdict(self)
-
-    def to_json_string(self):
-        """JSON text, sorted and indented, with a newline at the end."""
-        return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
+        """dict of the entries, without the model's type, as in the release's files."""
+        entries = dataclasses.asdict(self)
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for name in _NOT_OF_THE_RELEASE:
+            if entries[name] == defaults[name]:
+                del entries[name]
+        return entries
 
     def check(self):
         """Checks that a model can be built.
 
         Raises:
-            ValueError: naming the entries and their values, if an entry is of a wrong type or out
-                of range, or entries do not fit each other.
+            ValueError: naming the entries and their values, if an entry has a wrong type or is out
+                of range, or entries contradict each other.
         """
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name != "hidden_act" or not callable(value):
-                _check_type(field, value)
+                json_config.check_type(field, value)
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and not least <= value < math.inf:
@@ -179,6 +180,13 @@ class EtcConfig:
                 raise ValueError(
                     f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
                 )
+        if self.pad_token_id >= self.vocab_size:
+            raise ValueError(
+                f"`pad_token_id` must be below `vocab_size`={self.vocab_size}. "
+                f"Received: {self.pad_token_id}"
+            )
+        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+
         tensor_utils.get_activation(self.hidden_act)  # Refuses unknown names.
         if self.hidden_size % self.num_attention_heads and self.att_size_per_head is None:
             raise ValueError(
@@ -187,6 +195,19 @@ class EtcConfig:
                 f"num_attention_heads={self.num_attention_heads}"
             )
         self._check_labels()
+
+    def relation_labels(self, *names):
+        """The meaning of the rows of the label tables.
+
+        Args:
+            *names: str. Names of relations, which get the free labels in this order.
+        Returns:
+            `ops.relation_labels.RelationLabels`, used as in
+            `config.relation_labels("cites")["cites"]`.
+        Raises:
+            ValueError: if there are not enough free labels.
+        """
+        return RelationLabels(self.relative_pos_max_distance, self.relative_vocab_size or 0, names)
 
     def _check_labels(self):
         distance, size = self.relative_pos_max_distance, self.relative_vocab_size
@@ -197,40 +218,27 @@ class EtcConfig:
                     f"positions need labels. Received: relative_pos_max_distance={distance}"
                 )
             return
-        least = 2 * distance + 1 + _NUM_OTHER_LABELS
-        if size < least:
+        labels = RelationLabels(distance)
+        if size < labels.num_reserved:
             raise ValueError(
                 "`relative_vocab_size` must be at least 2 * `relative_pos_max_distance` + 1 "
-                f"positions + {_NUM_OTHER_LABELS} other labels = {least}. Received: "
+                f"positions + {labels.num_reserved - labels.num_positions} other labels = "
+                f"{labels.num_reserved}. Received: "
                 f"relative_vocab_size={size}, relative_pos_max_distance={distance}"
                 + ("" if distance else "; null is for no labels")
             )
 
 
 def _check_family(json_object):
-    """Raises ValueError, saying what to call, for the config of another kind of model."""
+    """Raises ValueError, which says what to call, for the config of another kind of model."""
     kind = json_object.get("model_type")
+    if kind == EtcConfig.model_type:
+        return
     is_of_bert = any(name in json_object for name in _BERT_ENTRIES)
     if "model_type" not in json_object:
         if not is_of_bert or any(name in json_object for name in _ETC_ENTRIES):
             return
         kind = "bert"
     raise ValueError(
-        f"This is the config of a model of type {kind!r}, not of ETC. To lift the weights of BERT "
-        "or RoBERTa into ETC, build `EtcModel(presets.preset('etc_base'))` or one of your own "
-        "config and call `etcmodel.checkpoints.lift_bert(model, checkpoint)`, or run `python -m "
-        "etcmodel.tools.convert_checkpoint --preset=etc_base --input=…`."
+        f"This is the config of a model of type {kind!r}, not of ETC. {LIFTING_ADVICE}"
     )
-
-
-def _check_type(field, value):
-    """Raises ValueError, naming the entry of a config, if `value` is not of the field's type."""
-    types = typing.get_args(field.type) or (field.type,)
-    accepted = [_ACCEPTED.get(kind, kind) for kind in types]
-    if not isinstance(value, tuple(accepted)) or (isinstance(value, bool) and bool not in types):
-        wanted = " or ".join("null" if t is type(None) else t.__name__ for t in types)
-        raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
-
-
-# Numbers of NumPy's are as good as Python's.
-_ACCEPTED = {int: numbers.Integral, float: numbers.Real}

@@ -1,4 +1,4 @@
-"""The authors' released checkpoints, and what to say where one is missing."""
+"""The authors' released checkpoints, and what messages say when one is missing."""
 
 import pathlib
 
@@ -15,7 +15,7 @@ _URL = "https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{}.zip"
 
 
 def download_url(name):
-    """Where the zip file of a released checkpoint is.
+    """The URL of the zip file of a released checkpoint.
 
     Args:
         name: str, one of `RELEASED_CHECKPOINTS`.
@@ -24,10 +24,10 @@ def download_url(name):
 
 
 def download_hint(path):
-    """What to say where there is nothing at `path`: a sentence with the names and the URL.
+    """A sentence with names and URL, for the message that there is nothing at `path`.
 
     Args:
-        path: path that was given. If it names a released checkpoint, the URL is that one's.
+        path: path that was given. If it names a released checkpoint, the URL is that of this one.
     """
     named = [part for part in pathlib.PurePath(path).parts if part in RELEASED_CHECKPOINTS]
     return (

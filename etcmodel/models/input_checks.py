@@ -1,12 +1,14 @@
-"""What `EtcModel` checks of its inputs, once a call."""
+"""The checks of `EtcModel`'s inputs, once per call."""
+
+import itertools
 
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.layers.attention import fused
+from etcmodel.layers.attention import side_inputs
 from etcmodel.ops import argument_checks
 
-__all__ = ["checked", "warn_of_bag_of_words"]
+__all__ = ["check_structure", "checked", "warn_of_bag_of_words"]
 
 _AXES = {
     "token_ids": "batch long_len",
@@ -15,7 +17,7 @@ _AXES = {
     "global_segment_ids": "batch global_len",
     "position_ids": "batch? long_len",
     "global_position_ids": "batch? global_len",
-    **fused.SIDE_INPUT_AXES,
+    **side_inputs.SIDE_INPUT_AXES,
     "long_embedding_adder": "batch long_len hidden_size",
     "global_embedding_adder": "batch global_len hidden_size",
 }
@@ -23,32 +25,33 @@ _AXES = {
 
 @tf.autograph.experimental.do_not_convert
 def checked(config, inputs, structure):
-    """The inputs, once shapes, positions and links are checked.
+    """Returns the inputs after checking shapes, positions and links.
 
     Args:
         config: `EtcConfig`.
-        inputs: dict of the tensors that `EtcModel` was called with, by name; None where not given.
+        inputs: dict of name to tensor: the arguments of `EtcModel`; None if not given.
         structure: `ops.structure.GlobalLocalStructure` or None.
     Returns:
-        (inputs, structure), the same; in a graph they are there only after the checks.
+        (inputs, structure). In a graph these depend on the checks.
     Raises:
-        ValueError: in one line that names the argument, what is wanted and what is found. For what
-            only a running graph knows, it raises `tf.errors.InvalidArgumentError` with that line.
-            Compiled by XLA a graph cannot raise: links to global tokens that do not exist then link
-            nothing. (Nor do they where there is no global token at all; that is no error.)
+        ValueError: in one line that names the argument, what is expected and what was received.
+            What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
+            Code compiled by XLA cannot raise: there, links to global tokens that do not exist have
+            no effect. Links of inputs without any global token have no effect either, and are not
+            an error.
     """
     for name in ("token_ids", "global_token_ids"):
         if inputs[name] is None:
             wanted = ", ".join(_AXES[name].split())
             argument_checks.fail(f"`{name}` must have shape [{wanted}]. Received: None")
     asserts = []
-    sizes = {fused.WINDOW: 2 * config.local_radius + 1, "hidden_size": config.hidden_size}
+    sizes = {side_inputs.WINDOW: 2 * config.local_radius + 1, "hidden_size": config.hidden_size}
     sizes = argument_checks.check_shapes(inputs, _AXES, sizes, asserts)
     _check_positions(config.max_absolute_position_embeddings, inputs, sizes, asserts)
     if structure is not None:
         _check_max_distance(structure.max_distance, config.relative_pos_max_distance)
-        argument_checks.check_shapes(*structure.tensors_and_axes(), sizes, asserts)
-        _check_links(structure, sizes["global_len"], asserts)
+        vocab_size = config.relative_vocab_size
+        check_structure(structure, config.local_radius, vocab_size, sizes, asserts)
     if not asserts:
         return inputs, structure
     with tf.control_dependencies(asserts):
@@ -56,7 +59,7 @@ def checked(config, inputs, structure):
 
 
 def warn_of_bag_of_words(name):
-    """Says what it means to call a model without masks, labels and structure."""
+    """Warns that a call without masks, labels and structure ignores the order of tokens."""
     logging.warning(
         "%s is called without structure, masks and relative labels. All tokens then see all that "
         "is within reach, padding too, and none knows its place: a bag of words. Pass `structure=` "
@@ -71,7 +74,7 @@ def _after(x):
 
 
 def _check_positions(table_size, inputs, sizes, asserts):
-    """Every token has a row in the table of positions, if there is one."""
+    """Checks that the table of positions, if there is one, has a row for each token."""
     if not table_size:
         for name in ("position_ids", "global_position_ids"):
             if inputs[name] is not None:
@@ -84,14 +87,8 @@ def _check_positions(table_size, inputs, sizes, asserts):
     for side, axis in (("", "long_len"), ("global_", "global_len")):
         position_ids, length = inputs[f"{side}position_ids"], sizes.get(axis)
         if position_ids is not None:
-            low, high = _extremes(position_ids)
-            argument_checks.check(
-                (low >= 0) & (high < table_size),
-                f"`{side}position_ids` must be at least 0 and below {limit}. Received values from",
-                low,
-                "to",
-                high,
-                asserts=asserts,
+            argument_checks.check_range(
+                f"{side}position_ids", position_ids, 0, table_size, limit, asserts=asserts
             )
         elif length is not None:
             argument_checks.check(
@@ -111,28 +108,56 @@ def _check_max_distance(received, wanted):
         )
 
 
-def _check_links(structure, num_global, asserts):
-    """Each link is -1, or the index of a global token."""
-    if num_global is None or (isinstance(num_global, int) and num_global == 0):
-        return
-    num_global = tf.cast(num_global, tf.int64)
-    for field in ("links", "label_links"):
-        for number, ids in enumerate(getattr(structure, field)):
-            low, high = _extremes(ids)
-            argument_checks.check(
-                ((low >= -1) & (high < num_global)) | tf.equal(num_global, 0),
-                f"`structure.{field}[{number}]` must hold indices of global tokens, or -1 for no "
-                "link. Received: values from",
-                low,
-                "to",
-                high,
-                "for",
-                num_global,
-                "global tokens",
-                asserts=asserts,
-            )
+def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=None):
+    """Checks a structure's lengths, indices of tokens and labels.
+
+    Args:
+        structure: `ops.structure.GlobalLocalStructure`.
+        local_radius: int. Long tokens visible on each side.
+        vocab_size: int or None. Number of the model's labels.
+        sizes: dict of known sizes of axes, or None; see `argument_checks.check_shapes`.
+        asserts: list to which a graph's checks are appended; None in eager mode.
+    Raises:
+        ValueError: as of `checked`.
+    """
+    sizes = {side_inputs.WINDOW: 2 * local_radius + 1, **(sizes or {})}
+    if vocab_size is None and structure.has_labels:
+        argument_checks.fail(
+            "`structure.relations` must have no labels, since the model has none: its "
+            "`relative_vocab_size` is None"
+        )
+    structure.check_labels(vocab_size)
+    argument_checks.check_shapes(*structure.tensors_and_axes(), sizes, asserts)
+    sizes = structure.sizes(local_radius)
+    for field, relation in structure.named_relations().items():
+        is_wrong = relation.wrong(sizes, vocab_size)
+        is_right = ~tf.reduce_any(is_wrong)
+        if tf.executing_eagerly() and is_right:
+            continue
+        argument_checks.check(
+            is_right,
+            f"`{field}` must hold {relation.wish}. Received:",
+            *_first(is_wrong, relation),
+            *relation.limits(sizes, vocab_size),
+            asserts=asserts,
+        )
 
 
-def _extremes(ids):
-    """The least and the largest id, int64 scalars; without any id they are above and below all."""
-    return tuple(tf.cast(reduce(ids), tf.int64) for reduce in (tf.reduce_min, tf.reduce_max))
+def _first(is_wrong, relation):
+    """The first wrong entry and its indices, such as [5, "in example", 1, "at token", 7]."""
+    words = ("in example", *relation.entry)
+    lengths = tf.unstack(tf.shape(is_wrong), len(words))
+    # With one more entry, since a graph gathers it even if no entry is wrong, or there is none.
+    number = tf.argmax(_one_more(tf.cast(is_wrong, tf.int32), len(words)), output_type=tf.int32)
+    entry = _one_more(tf.convert_to_tensor(relation.ids), len(words))[number]
+    places = []
+    for length in reversed(lengths):
+        places.insert(0, number % tf.maximum(length, 1))
+        number //= tf.maximum(length, 1)
+    return [entry, *itertools.chain(*zip(words, places, strict=True))]
+
+
+def _one_more(x, rank):
+    """Flattens the first `rank` axes and appends an entry of zeros: [entries + 1, …]."""
+    flat = tf.reshape(x, tf.concat([[tf.reduce_prod(tf.shape(x)[:rank])], tf.shape(x)[rank:]], 0))
+    return tf.pad(flat, [[0, 1]] + [[0, 0]] * (len(x.shape) - rank))

@@ -1,4 +1,4 @@
-"""Structure of a batch from compact features, and other helpers around `tf.train.Example`s."""
+"""Structures from compact features, and helpers for `tf.train.Example`s and configs."""
 
 import base64
 import os
@@ -9,6 +9,13 @@ from absl import logging
 from etcmodel import atomic_files, feature_utils, tensor_utils
 from etcmodel.models.assignment_map import get_assignment_map_from_checkpoint
 from etcmodel.models.config import EtcConfig
+from etcmodel.models.example_features import (
+    create_bytes_feature,
+    create_float_feature,
+    create_int_feature,
+    get_feature,
+    get_repeated_values,
+)
 from etcmodel.models.side_inputs import GlobalLocalTransformerSideInputs, side_inputs_of
 from etcmodel.ops.structure import GlobalLocalStructure
 
@@ -73,16 +80,16 @@ def make_structure_from_example_ids(
     use_hard_g2l_mask=False,
     use_hard_l2g_mask=False,
 ):
-    """As `make_structure`, from the number of each token's example.
+    """As `make_structure`, from the id of each token's example.
 
     Args:
-        long_example_ids: int [batch, long_len]. Tokens with different numbers do not see each
-            other; padding is an example of its own (0, say).
+        long_example_ids: int [batch, long_len]. Tokens with different ids do not see each other;
+            padding has another id than the examples, such as 0.
         global_example_ids: int [batch, global_len].
-        sentence_ids: see `make_structure`, as the other arguments.
-        relative_pos_max_distance: int.
-        use_hard_g2l_mask: bool.
-        use_hard_l2g_mask: bool.
+        sentence_ids: see `make_structure`.
+        relative_pos_max_distance: likewise.
+        use_hard_g2l_mask: likewise.
+        use_hard_l2g_mask: likewise.
     Returns:
         `GlobalLocalStructure`.
     """
@@ -112,12 +119,12 @@ def make_fixed_block_structure(
         input_mask: int [batch, long_len]. 1 for real tokens, 0 for padding.
         num_tokens_per_block: int, at least 1.
         relative_pos_max_distance: int, the model's; 0 for no labels.
-        use_hard_g2l_mask: bool.
-        use_hard_l2g_mask: bool.
+        use_hard_g2l_mask: bool. See `make_structure`.
+        use_hard_l2g_mask: likewise.
         global_token_id: int. Id of the global tokens.
     Returns:
-        (`GlobalLocalStructure`, global_token_ids): the latter is int32 [batch, global_len], 0 where
-        a block has only padding; global_len is long_len / num_tokens_per_block, rounded up.
+        (`GlobalLocalStructure`, global_token_ids). The ids are int32 [batch, global_len], 0 for a
+        block of padding alone; global_len is long_len / num_tokens_per_block, rounded up.
     Raises:
         ValueError: if `num_tokens_per_block` is below 1.
     """
@@ -127,7 +134,9 @@ def make_fixed_block_structure(
         )
     input_mask = tf.cast(input_mask, tf.int32)
     blocked_mask = tensor_utils.split_into_blocks(input_mask, num_tokens_per_block, axis=1)
-    global_example_ids = tf.reduce_max(blocked_mask, axis=-1)  # A block of one real token is real.
+    global_example_ids = tf.reduce_max(
+        blocked_mask, axis=-1
+    )  # A block with any real token is real.
     blocks = tf.range(tf.shape(input_mask)[1]) // num_tokens_per_block
     structure = make_structure_from_example_ids(
         input_mask,
@@ -173,7 +182,7 @@ def make_global_local_transformer_side_inputs_from_example_ids(
     use_hard_l2g_mask=False,
     name=None,
 ):
-    """The dense form of `make_structure_from_example_ids`, as above."""
+    """The dense form of `make_structure_from_example_ids`, likewise."""
     with tf.name_scope(name or "make_global_local_transformer_side_inputs_from_example_ids"):
         structure = make_structure_from_example_ids(
             long_example_ids,
@@ -221,7 +230,7 @@ def add_side_input_features(model_config, features):
         features: dict with int [batch, ...] `long_breakpoints`, `global_breakpoints` and
             `sentence_ids`.
     Returns:
-        A new dict: the features, and the side inputs by name.
+        A new dict of the features and the side inputs.
     """
     side_inputs = make_global_local_transformer_side_inputs(
         long_breakpoints=features["long_breakpoints"],
@@ -236,19 +245,19 @@ def add_side_input_features(model_config, features):
 
 
 def get_model_config(model_dir, source_file=None, source_base64=None, write_from_source=True):
-    """Reads the `EtcConfig` of a model; a new model gets it from a source, and keeps a copy.
+    """Reads the `EtcConfig` of a model, which for a new model is copied from a source.
 
     Args:
-        model_dir: directory of the model. If it has an `etc_config.json`, that is the config, and
-            no source is looked at.
+        model_dir: directory of the model. If it has an `etc_config.json`, the config is read from
+            that file, and sources are ignored.
         source_file: path of a JSON file.
         source_base64: the JSON text, base64-encoded.
         write_from_source: whether to write the source's config to `model_dir/etc_config.json`.
     Returns:
         `EtcConfig`.
     Raises:
-        ValueError: if both sources are given, there is no config anywhere, or no model can be built
-            of a source's (`EtcConfig.check`).
+        ValueError: if both sources are given, there is no config, or that of a source is invalid
+            (`EtcConfig.check`).
     """
     if source_file and source_base64:
         raise ValueError("Give `source_file` or `source_base64`, not both.")
@@ -263,41 +272,7 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
         config = EtcConfig.from_json_file(source_file)
     else:
         raise ValueError(f"There is no {path!r}: give `source_file` or `source_base64`.")
-    config.check()  # Once the model has it, no source is looked at any more.
+    config.check()  # Before it is written: afterwards, sources are ignored.
     if write_from_source:
         atomic_files.write_text(path, [config.to_json_string()])
     return config
-
-
-def create_int_feature(values):
-    """A `tf.train.Feature` of integers."""
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=list(values)))
-
-
-def create_float_feature(values):
-    """A `tf.train.Feature` of floats."""
-    return tf.train.Feature(float_list=tf.train.FloatList(value=list(values)))
-
-
-def create_bytes_feature(values):
-    """A `tf.train.Feature` of byte strings; text is encoded as UTF-8."""
-    encoded = [value.encode("utf-8") if isinstance(value, str) else value for value in values]
-    return tf.train.Feature(bytes_list=tf.train.BytesList(value=encoded))
-
-
-def get_repeated_values(feature_name, example):
-    """All values of a feature of a `tf.train.Example`.
-
-    Raises:
-        ValueError: if the example lacks the feature.
-    """
-    if feature_name not in example.features.feature:
-        raise ValueError(f"The tf.train.Example has no feature {feature_name!r}.")
-    feature = example.features.feature[feature_name]
-    kind = feature.WhichOneof("kind")
-    return getattr(feature, kind).value if kind else []
-
-
-def get_feature(feature_name, example):
-    """The first value of a feature of a `tf.train.Example`."""
-    return get_repeated_values(feature_name, example)[0]

@@ -11,36 +11,37 @@ from etcmodel.layers import (
     GlobalLocalTransformerLayers,
     RecomputingDropout,
     base,
-    helpers,
+    normalization,
+    sublayers,
 )
-from etcmodel.models import input_checks
+from etcmodel.layers.attention.side_inputs import DenseSideInputs, pairs_of
+from etcmodel.models import conveniences, input_checks
 from etcmodel.models.config import EtcConfig
-from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = ["EtcConfig", "EtcModel"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class EtcModel(base.Layer):
+class EtcModel(conveniences.EncoderConveniences, base.Layer):
     """The ETC encoder: token ids of a long and a global input to hidden states.
 
     Args:
         config: `EtcConfig` (or its dict). The model has a copy of it in `config`.
-        is_training: bool or None. False turns dropout off for good, None leaves it to the
-            `training` argument of the call, True makes that argument's default True.
+        is_training: bool or None. None: the `training` argument of the call decides about dropout.
+            False: there is never dropout. True: `training` is True by default.
         use_one_hot_embeddings: bool. Looks embeddings up by matrix products.
         use_one_hot_relative_embeddings: bool. The same for relative labels.
         name: name of the layer; variables of released checkpoints begin with the default.
     Call args:
         token_ids: int [batch, long_len].
         global_token_ids: int [batch, global_len].
-        segment_ids: int [batch, long_len]; by default 1.
+        segment_ids: int [batch, long_len]; by default the config's `default_segment_id`, 1.
         global_segment_ids: int [batch, global_len]; by default 0.
         position_ids: int [batch or 1, long_len]; by default 0, 1, 2 … Only with
             `max_absolute_position_embeddings`.
         global_position_ids: int [batch or 1, global_len]; likewise.
-        l2l_att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None. For this
-            and the next seven see `input_utils.make_global_local_transformer_side_inputs`.
+        l2l_att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None. This and the
+            next seven are made by `input_utils.make_global_local_transformer_side_inputs`.
         g2g_att_mask: 0/1 int or bool [batch, global_len, global_len], or None.
         l2g_att_mask: 0/1 int or bool [batch, long_len, global_len], or None.
         g2l_att_mask: 0/1 int or bool [batch, global_len, long_len], or None.
@@ -52,19 +53,20 @@ class EtcModel(base.Layer):
         global_embedding_adder: float [batch, global_len, hidden_size], or None.
         training: bool.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
-        structure: `ops.structure.GlobalLocalStructure` in place of masks and labels, or None.
-            `input_utils` and `multihop_utils` make it; it is the fast way in.
+        structure: `ops.structure.GlobalLocalStructure` in place of masks and labels, which is
+            faster; or None. `input_utils` and `multihop_utils` make it.
     Returns:
         (long_output, global_output): float [batch, long_len, hidden_size] and
         [batch, global_len, hidden_size].
     Raises:
-        ValueError: if the config cannot be (`EtcConfig.check`); if positions are given without
+        ValueError: if the config is invalid (`EtcConfig.check`); if positions are given without
             tables for them, or inputs do not fit each other or the model (see
-            `input_checks.checked`, also for what graphs raise).
+            `input_checks.checked`, also for errors of graphs).
 
     Without masks, labels and structure the input is a bag of words, as in the authors' release: all
-    may attend to all within reach, padding too, and no token knows its place. The first such call
-    of a model without position tables logs a warning.
+    tokens within reach attend to each other, including padding, without positions. The first such
+    call of a model without position tables logs a warning. The method `structure` makes the
+    arguments of a call from token ids: `model(**model.structure(ids))`.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class EtcModel(base.Layer):
             config = EtcConfig.from_dict(config)
         if not isinstance(config, EtcConfig):
             raise ValueError(f"`config` must be an `EtcConfig` or its dict. Received: {config!r}")
-        # A copy: the caller may go on to change theirs, and make other models of it.
+        # A copy, since the caller may change the config for other models.
         self.config = copy.copy(config)
         self.config.check()
         self.is_training = is_training
@@ -125,8 +127,8 @@ class EtcModel(base.Layer):
         )
 
     def _layer_norm(self, name):
-        return helpers.LayerNormalization(
-            axis=-1, epsilon=1e-12, name=name, dtype=self.dtype_policy
+        return normalization.LayerNormalization(
+            axis=-1, epsilon=self.config.layer_norm_epsilon, name=name, dtype=self.dtype_policy
         )
 
     def _make_transformer(self):
@@ -152,6 +154,7 @@ class EtcModel(base.Layer):
             use_pre_activation_order=config.use_pre_activation_order,
             use_one_hot_lookup=self.use_one_hot_relative_embeddings,
             grad_checkpointing_period=config.grad_checkpointing_period,
+            layer_norm_epsilon=config.layer_norm_epsilon,
             dtype=self.dtype_policy,
         )
 
@@ -169,7 +172,7 @@ class EtcModel(base.Layer):
             (self.global_local_transformer_layers, hidden),
         ):
             if layer is not None:
-                helpers.build_sublayer(layer, shape)
+                sublayers.build_sublayer(layer, shape)
         super().build(input_shape)
 
     def call(
@@ -194,19 +197,8 @@ class EtcModel(base.Layer):
         att_implementation="auto",
         structure=None,
     ):
-        structure = GlobalLocalStructure.of(structure)
         if self.is_training is not None:
             training = self.is_training and (training is None or training)
-        side_inputs = {
-            "l2l_att_mask": l2l_att_mask,
-            "g2g_att_mask": g2g_att_mask,
-            "l2g_att_mask": l2g_att_mask,
-            "g2l_att_mask": g2l_att_mask,
-            "l2l_relative_att_ids": l2l_relative_att_ids,
-            "g2g_relative_att_ids": g2g_relative_att_ids,
-            "l2g_relative_att_ids": l2g_relative_att_ids,
-            "g2l_relative_att_ids": g2l_relative_att_ids,
-        }
         inputs = {
             "token_ids": token_ids,
             "global_token_ids": global_token_ids,
@@ -216,65 +208,64 @@ class EtcModel(base.Layer):
             "global_position_ids": global_position_ids,
             "long_embedding_adder": long_embedding_adder,
             "global_embedding_adder": global_embedding_adder,
-            **side_inputs,
         }
-        inputs, structure = input_checks.checked(self.config, inputs, structure)
-        side_inputs = {name: inputs[name] for name in side_inputs}
-        if structure is None and all(x is None for x in side_inputs.values()):
-            self._warn_of_bag_of_words()
-        long_embeddings = self._embed(
-            inputs["token_ids"],
-            inputs["segment_ids"],
-            inputs["position_ids"],
-            inputs["long_embedding_adder"],
-            self.position_emb_lookup_long,
-            default_segment=1,
+        pairs = pairs_of(
+            structure,
+            l2l_att_mask,
+            g2g_att_mask,
+            l2g_att_mask,
+            g2l_att_mask,
+            l2l_relative_att_ids,
+            g2g_relative_att_ids,
+            l2g_relative_att_ids,
+            g2l_relative_att_ids,
         )
-        global_embeddings = self._embed(
-            inputs["global_token_ids"],
-            inputs["global_segment_ids"],
-            inputs["global_position_ids"],
-            inputs["global_embedding_adder"],
-            self.position_emb_lookup_global,
-            default_segment=0,
-        )
-        long_embeddings = self.embedding_dropout(
-            self.long_emb_layer_norm(long_embeddings), training=training
-        )
-        global_embeddings = self.embedding_dropout(
-            self.global_emb_layer_norm(global_embeddings), training=training
-        )
+        inputs, pairs = self._checked(inputs, pairs)
         long_output, global_output = self.global_local_transformer_layers(
-            long_embeddings,
-            global_embeddings,
-            **side_inputs,
-            structure=structure,
+            self._embed(inputs, "long", self.config.default_segment_id, training),
+            self._embed(inputs, "global", 0, training),
+            structure=pairs,
             att_implementation=att_implementation,
             training=training,
         )
         return long_output, global_output
 
+    def _checked(self, inputs, pairs):
+        """Returns inputs and `pairs` after `input_checks`."""
+        if not isinstance(pairs, DenseSideInputs):
+            return input_checks.checked(self.config, inputs, pairs)
+        inputs, _ = input_checks.checked(self.config, {**inputs, **pairs._asdict()}, None)
+        if pairs.is_empty:
+            self._warn_of_bag_of_words()
+        return inputs, DenseSideInputs(**{name: inputs[name] for name in pairs._fields})
+
     def _warn_of_bag_of_words(self):
-        """Once, if the model has no absolute positions, which make it more than that."""
+        """Warns once, unless the model has absolute positions."""
         if not self._has_warned and not self.config.max_absolute_position_embeddings:
             self._has_warned = True
             input_checks.warn_of_bag_of_words(self.name)
 
-    def _embed(self, token_ids, segment_ids, position_ids, adder, position_lookup, default_segment):
-        """Sum of the embeddings: float [batch, len, hidden_size]."""
+    def _embed(self, inputs, side, default_segment, training):
+        """Embeddings of the "long" or "global" input: float [batch, len, hidden_size]."""
+        prefix = "" if side == "long" else "global_"
+        token_ids, segment_ids = inputs[f"{prefix}token_ids"], inputs[f"{prefix}segment_ids"]
         if segment_ids is None:
             segment_ids = tf.fill(tf.shape(token_ids), default_segment)
         embeddings = self.token_emb_lookup(token_ids) + self.segment_emb_lookup(segment_ids)
+        position_lookup = getattr(self, f"position_emb_lookup_{side}")
         if position_lookup is not None:
+            position_ids = inputs[f"{prefix}position_ids"]
             if position_ids is None:
                 position_ids = tf.range(tf.shape(token_ids)[1])[tf.newaxis]
             embeddings += position_lookup(position_ids)
+        adder = inputs[f"{side}_embedding_adder"]
         if adder is not None:
             embeddings += tf.cast(adder, embeddings.dtype)
-        return embeddings
+        layer_norm = getattr(self, f"{side}_emb_layer_norm")
+        return self.embedding_dropout(layer_norm(embeddings), training=training)
 
-    # The names by which users of the authors' release know the parts. As properties they stay out
-    # of the checkpoints, which know each part once.
+    # The names of the parts in the authors' release. As properties they are not tracked, so that
+    # checkpoints contain each part once.
     token_embedding = global_token_embedding = property(lambda self: self.token_emb_lookup)
     segment_embedding = property(lambda self: self.segment_emb_lookup)
     position_embedding = property(lambda self: self.position_emb_lookup_long)
@@ -288,7 +279,7 @@ class EtcModel(base.Layer):
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, embedding_size]."""
         if not self.built:
-            helpers.build_sublayer(self, None)
+            sublayers.build_sublayer(self, None)
         return self.token_emb_lookup.embedding_table
 
     def get_config(self):

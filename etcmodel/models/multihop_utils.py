@@ -32,7 +32,7 @@ CANDIDATE_TOKEN_TYPE_ID = 4
 class InputConfig:
     """Lengths (in tokens) and special ids of a multi-paragraph input.
 
-    `None` as a length means no limit.
+    A length of `None` means no limit.
     """
 
     global_seq_length: int | None
@@ -54,7 +54,7 @@ class InputConfig:
 
 @dataclasses.dataclass
 class InputFeatures:
-    """The features of one example, one entry a token."""
+    """The features of one example, with one entry per token."""
 
     long_token_ids: list[int] = dataclasses.field(default_factory=list)
     long_sentence_ids: list[int] = dataclasses.field(default_factory=list)
@@ -80,35 +80,32 @@ def make_structure(
     flat_sequence=False,
     l2g_linked_ids=None,
 ):
-    """The structure of one example of several paragraphs a row, padded on the right.
+    """The structure of rows with one example of several paragraphs, padded on the right.
 
-    Long tokens see, within the radius, their own paragraph; a long token is linked to the global
-    tokens of its sentence and of its paragraph. Global tokens of different paragraphs get a label
-    of their own.
+    Within the radius, long tokens see their own paragraph. A long token is linked to the global
+    tokens of its sentence and of its paragraph. Pairs of global tokens of different paragraphs have
+    the label `other_segment`.
 
     Args:
         long_paragraph_breakpoints: int [batch, long_len]. 1 at the last token of each paragraph.
         long_paragraph_ids: int [batch, long_len]. Index of the paragraph's global token, or -1.
         long_sentence_ids: int [batch, long_len]. Index of the sentence's global token, or -1.
-        global_paragraph_breakpoints: int [batch, global_len]. 1 at the last global token of each
-            paragraph.
+        global_paragraph_breakpoints: int [batch, global_len]. As for the long tokens.
         relative_pos_max_distance: int, the model's; 0 for no labels.
-        use_hard_g2l_mask: bool. Global tokens see only the long tokens of their sentence or
-            paragraph.
-        ignore_hard_g2l_mask: int [batch, global_len] or None. 1 for global tokens that see all
-            long tokens even so.
+        use_hard_g2l_mask: bool. Global tokens see only the long tokens that are linked to them.
+        ignore_hard_g2l_mask: int [batch, global_len] or None. 1 for tokens exempt from that mask.
         use_hard_l2g_mask: bool. Long tokens see only the global tokens they are linked to.
-        ignore_hard_l2g_mask: int [batch, long_len] or None. 1 for exceptions, as above.
-        flat_sequence: bool. Ignores paragraphs (paper, table 3, "flat structure"): sentences alone
-            link, and both `ignore_hard_` masks and `l2g_linked_ids` have no effect.
-        l2g_linked_ids: int [batch, long_len] or None. A further global token to label as linked
-            (a candidate's, at its mentions), or -1. The hard masks do not follow these links.
+        ignore_hard_l2g_mask: int [batch, long_len] or None. Likewise.
+        flat_sequence: bool. Ignores paragraphs (paper, table 3, "flat structure"), and with them
+            both `ignore_hard_` masks and `l2g_linked_ids`: only sentences link tokens.
+        l2g_linked_ids: int [batch, long_len] or None. A further linked global token, such as a
+            candidate's for its mentions, or -1. The hard masks do not follow these links.
     Returns:
         `ops.structure.GlobalLocalStructure`.
     """
     long_paragraphs = feature_utils.segment_ids_from_breakpoints(long_paragraph_breakpoints)
     global_paragraphs = feature_utils.segment_ids_from_breakpoints(global_paragraph_breakpoints)
-    # What lies after the last breakpoint is padding, which sees only padding.
+    # Tokens after the last breakpoint are padding, which sees only padding.
     long_is_real = tf.cast(long_paragraphs > 0, tf.int32)
     flat = GlobalLocalStructure(
         long_segment_ids=long_is_real,

@@ -8,8 +8,8 @@ from etcmodel.models.config import EtcConfig
 
 __all__ = ["PRESETS", "preset"]
 
-# The base models use BERT's uncased vocabulary, the large ones RoBERTa's. "Shared" is one set of
-# query, key, value and output projections for all four attention pieces.
+# The base models use BERT's uncased vocabulary, the large ones RoBERTa's. In "shared" models all
+# four attention pieces have the same query, key, value and output projections.
 _BASE = EtcConfig(vocab_size=30522, share_qkv_projections=False)
 _LARGE = EtcConfig(
     vocab_size=50265,
@@ -26,7 +26,7 @@ _SHARED = {"share_qkv_projections": True, "share_att_output_projection": True}
 
 
 class _Copies(collections.UserDict):
-    """A dict that hands out copies, so that no one changes what it holds."""
+    """A dict that returns copies of its values, so that callers cannot change them."""
 
     def __getitem__(self, key):
         return copy.copy(super().__getitem__(key))
@@ -51,9 +51,9 @@ def preset(name, **changes):
 
     Args:
         name: str. A key of `PRESETS`.
-        **changes: entries of `EtcConfig` that are to be others.
+        **changes: entries of `EtcConfig` to change.
     Returns:
-        `EtcConfig`, the caller's own.
+        A new `EtcConfig`.
     Raises:
         ValueError: if there is no such preset.
     """

@@ -1,14 +1,15 @@
-"""The dense side inputs of `GlobalLocalTransformerLayers`: masks and labels over all pairs.
+"""The dense side inputs of `GlobalLocalTransformerLayers`: masks and labels of all pairs.
 
-They are the form in which the authors' release describes structure, and what `EtcModel` takes from
-callers who have masks or labels of their own. Labels are as in `ops.structure`.
+The authors' release describes structure in this form. `EtcModel` accepts it for callers with masks
+or labels that are not those of a structure. Labels are numbered as in `ops.relation_labels`.
 """
 
 import dataclasses
 
 import tensorflow as tf
 
-from etcmodel import feature_utils, tensor_utils
+from etcmodel import feature_utils
+from etcmodel.ops import structure_pairs
 
 __all__ = ["GlobalLocalTransformerSideInputs", "side_inputs_of"]
 
@@ -31,7 +32,7 @@ class GlobalLocalTransformerSideInputs:
     g2l_relative_att_ids: tf.Tensor | None
 
     def to_dict(self, exclude_none_values=False):
-        """The side inputs by name, without those that are None if asked."""
+        """dict of the side inputs, optionally without those that are None."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if exclude_none_values:
             fields = {name: value for name, value in fields.items() if value is not None}
@@ -39,7 +40,7 @@ class GlobalLocalTransformerSideInputs:
 
 
 def side_inputs_of(structure, local_radius):
-    """The pairs that a structure stands for.
+    """The masks and labels of all pairs that follow from a structure.
 
     Args:
         structure: `ops.structure.GlobalLocalStructure`.
@@ -47,53 +48,44 @@ def side_inputs_of(structure, local_radius):
     Returns:
         `GlobalLocalTransformerSideInputs`.
     """
-    linked = _linked_pairs(structure, structure.links)
-    labelled = _linked_pairs(structure, (*structure.links, *structure.label_links))
+    l2l_att_mask = feature_utils.make_local_segmented_att_mask(
+        structure.long_segment_ids, local_radius
+    )
+    l2l_att_mask = _harden(l2l_att_mask, structure_pairs.hard_l2l(structure, local_radius))
+    g2g_att_mask = feature_utils.make_segmented_att_mask(structure.global_example_ids)
+    g2g_att_mask = _harden(g2g_att_mask, structure_pairs.hard_g2g(structure))
     l2g_att_mask = _same(structure.long_example_ids, structure.global_example_ids)
     g2l_att_mask = _transpose(l2g_att_mask)
+    linked = structure_pairs.hard_l2g(structure)
+    if linked is None:
+        linked = tf.zeros_like(l2g_att_mask, tf.bool)
     if structure.use_hard_l2g_mask:
         l2g_att_mask = _harden(l2g_att_mask, linked, structure.ignore_hard_l2g_mask)
     if structure.use_hard_g2l_mask:
         g2l_linked = _transpose(linked)
         g2l_att_mask = _harden(g2l_att_mask, g2l_linked, structure.ignore_hard_g2l_mask)
-    l2l_labels = l2g_labels = g2l_labels = None
-    if structure.max_distance:
-        batch, long_len = tensor_utils.get_shape_list(structure.long_segment_ids)
-        generator = feature_utils.RelativePositionGenerator(structure.max_distance)
-        l2l_labels = generator.make_local_relative_att_ids(long_len, local_radius, batch)
-        l2g_labels = 2 * structure.max_distance + 1 + tf.cast(labelled, tf.int32)
-        g2l_labels = _transpose(l2g_labels)
+    l2g_labels = structure_pairs.l2g_labels(structure)
     return GlobalLocalTransformerSideInputs(
-        l2l_att_mask=feature_utils.make_local_segmented_att_mask(
-            structure.long_segment_ids, local_radius
-        ),
-        g2g_att_mask=feature_utils.make_segmented_att_mask(structure.global_example_ids),
+        l2l_att_mask=l2l_att_mask,
+        g2g_att_mask=g2g_att_mask,
         l2g_att_mask=l2g_att_mask,
         g2l_att_mask=g2l_att_mask,
-        l2l_relative_att_ids=l2l_labels,
-        g2g_relative_att_ids=structure.g2g_labels(),
+        l2l_relative_att_ids=structure_pairs.l2l_labels(structure, local_radius),
+        g2g_relative_att_ids=structure_pairs.g2g_labels(structure),
         l2g_relative_att_ids=l2g_labels,
-        g2l_relative_att_ids=g2l_labels,
+        g2l_relative_att_ids=None if l2g_labels is None else _transpose(l2g_labels),
     )
 
 
-def _linked_pairs(structure, links):
-    """bool [batch, long_len, global_len]: which long token is linked to which global token."""
-    long_len = tensor_utils.get_shape_list(structure.long_example_ids)[1]
-    batch, global_len = tensor_utils.get_shape_list(structure.global_example_ids)
-    linked = tf.zeros([batch, long_len, global_len], tf.bool)
-    for ids in links:
-        linked |= tf.equal(tf.saturate_cast(ids, tf.int32)[:, :, tf.newaxis], tf.range(global_len))
-    return linked
-
-
 def _same(query_ids, key_ids):
-    """int32 [batch, query_len, key_len]: 1 where both have the same id."""
+    """Which pairs have the same id: 0/1 int32 [batch, query_len, key_len]."""
     return tf.cast(tf.equal(query_ids[:, :, tf.newaxis], key_ids[:, tf.newaxis]), tf.int32)
 
 
-def _harden(att_mask, linked, ignored_rows):
-    """Keeps of each row only the linked pairs, but leaves the ignored rows as they are."""
+def _harden(att_mask, linked, ignored_rows=None):
+    """Masks pairs that are not linked, if the mask is hard, except in ignored rows."""
+    if linked is None:
+        return att_mask
     hard = att_mask * tf.cast(linked, tf.int32)
     if ignored_rows is None:
         return hard
@@ -101,5 +93,5 @@ def _harden(att_mask, linked, ignored_rows):
 
 
 def _transpose(pairs):
-    """[batch, a, b] to [batch, b, a]."""
+    """Transposes [batch, a, b] to [batch, b, a]."""
     return tf.transpose(pairs, [0, 2, 1])

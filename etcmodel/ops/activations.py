@@ -1,4 +1,4 @@
-"""GELU with a gradient that keeps nothing but its argument."""
+"""GELU whose gradient needs no tensor but the argument."""
 
 import math
 
@@ -12,7 +12,7 @@ _SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
 def gelu(x):
-    """GELU, the tanh approximation with which the released checkpoints were trained.
+    """GELU in its tanh approximation, which the released checkpoints were trained with.
 
     Args:
         x: float tensor.
@@ -27,16 +27,16 @@ def _gelu(x):
     def grad(gradient):
         return gelu_gradient(x, gradient)
 
-    # Without a gradient to take, TensorFlow computes this inside the matrix product that `x` comes
-    # from, on a CPU. It knows the formula in this order of factors under any names of operations;
-    # `tf.nn.gelu`, which has a power, under some names only.
+    # If no gradient is taken, TensorFlow on a CPU fuses this into the matrix product that computes
+    # `x`. Its pattern matcher recognizes this order of factors under any operation names, but
+    # `tf.nn.gelu`, which uses a power, only under some.
     cube = x * (x * x)
     return 0.5 * x * (1 + tf.tanh(_SCALE * (x + _CUBIC * cube))), grad
 
 
 @compiled_elementwise
 def gelu_gradient(x, gradient):
-    """The gradient of the argument of `gelu` from that of its value."""
+    """The gradient with respect to the argument of `gelu`, from that of its output."""
     dtype, x = x.dtype, tf.cast(x, tf.float32)
     tanh = tf.tanh(_SCALE * (x + _CUBIC * x * x * x))
     inner = _SCALE * (1 + 3 * _CUBIC * x * x)
@@ -45,5 +45,5 @@ def gelu_gradient(x, gradient):
 
 
 def gelu_exact(x):
-    """GELU by the error function, as in Hugging Face's BERT."""
+    """GELU in its exact form with the error function, as in Hugging Face's BERT."""
     return tf.nn.gelu(x, approximate=False)

@@ -1,30 +1,21 @@
-"""Checks of arguments: one readable line in place of the error of some operation inside."""
+"""Checks of arguments: one readable line instead of an error of some operation deep inside."""
 
 import tensorflow as tf
 
-__all__ = ["check", "check_shapes", "fail"]
+from etcmodel.ops.errors import fail
 
-
-def fail(message):
-    """Raises ValueError with this line alone.
-
-    The attributes tell Keras not to add all arguments of the call, and AutoGraph not to add how the
-    call came about.
-    """
-    error = ValueError(message)
-    error._keras_call_info_injected = error.ag_pass_through = True
-    raise error
+__all__ = ["check", "check_range", "check_shapes", "extremes", "fail", "in_range"]
 
 
 def check(condition, message, *found, asserts):
-    """Checks at once what is known, and the rest when the graph runs.
+    """Checks a condition now if its value is known, else when the graph runs.
 
     Args:
         condition: bool, or bool scalar tensor.
-        message: str. Names the argument and what is wanted.
-        *found: str, int or int tensor: what the message is followed by.
-        asserts: list. In a graph the operation that checks is added to it. It raises
-            `tf.errors.InvalidArgumentError`; code compiled by XLA leaves it out.
+        message: str. Names the argument and what is expected.
+        *found: str, int or int tensor. Appended to the message.
+        asserts: list. In a graph, the operation that checks is appended to it. That operation
+            raises `tf.errors.InvalidArgumentError`; code compiled by XLA omits it.
     Raises:
         ValueError: if the condition is known to be false.
     """
@@ -37,21 +28,22 @@ def check(condition, message, *found, asserts):
 
 @tf.autograph.experimental.do_not_convert
 def check_shapes(tensors, axes, sizes=None, asserts=None):
-    """Checks that tensors have the axes they should have, and each axis one size everywhere.
+    """Checks that tensors have the expected axes, and that each axis has one size in all of them.
 
-    The size of an axis is what `sizes` or else the first tensor with that axis says. Sizes that are
-    known when tracing are always compared, at no cost; the others only with `asserts`.
+    The size of an axis is that in `sizes`, or else that of the first tensor with the axis. Sizes
+    that are known when tracing are always compared, at no cost; the others only with `asserts`.
 
     Args:
-        tensors: dict of argument name to tensor, in the order of the checks; None is skipped.
-        axes: dict of argument name to the names of its axes, such as "batch long_len"; "batch?" is
-            an axis of the size of `batch` or 1.
+        tensors: dict of argument name to tensor, checked in this order; None is skipped.
+        axes: dict of argument name to the names of its axes, such as "batch long_len". "batch?" is
+            an axis of the size of `batch` or 1, "edges*" an axis of any size, and a number an axis
+            of that size.
         sizes: dict of axis name to int, or None.
-        asserts: see `check`; None if what only a running graph knows shall not be checked.
+        asserts: see `check`. None: sizes that are known only when a graph runs are not checked.
     Returns:
         dict of axis name to size: int, or with `asserts` a scalar tensor; None if unknown.
     Raises:
-        ValueError: naming the argument, the shape wanted and the shape found.
+        ValueError: naming the argument, the expected shape and the shape received.
     """
     sizes = dict(sizes or {})
     for name, tensor in tensors.items():
@@ -60,8 +52,43 @@ def check_shapes(tensors, axes, sizes=None, asserts=None):
     return sizes
 
 
+def check_range(name, ids, least, limit, words, *, asserts):
+    """Checks that ids are at least `least` and, unless it is None, below `limit`.
+
+    Args:
+        name: str. Name of the argument.
+        ids: int tensor.
+        least: int.
+        limit: int, int scalar tensor or None.
+        words: str. What the limit is, for the message.
+        asserts: see `check`.
+    Raises:
+        ValueError: naming the argument, the limit, and the least and largest id.
+    """
+    low, high = extremes(ids)
+    is_right, wish = low >= least, f"`{name}` must be at least {least}"
+    if limit is not None:
+        is_right &= high < tf.cast(limit, tf.int64)
+        wish += f" and below {words}"
+    check(is_right, f"{wish}. Received values from", low, "to", high, asserts=asserts)
+
+
+@tf.autograph.experimental.do_not_convert
+def in_range(name, ids, least, limit, words):
+    """Returns the ids, an int tensor, after `check_range`; in a graph, checks when it runs."""
+    asserts = []
+    check_range(name, ids, least, limit, words, asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(ids)
+
+
+def extremes(ids):
+    """The least and the largest id, int64 scalars; without ids, the least exceeds the largest."""
+    return tuple(tf.cast(reduce(ids), tf.int64) for reduce in (tf.reduce_min, tf.reduce_max))
+
+
 def _check_shape(name, tensor, axes, sizes, asserts):
-    wanted = [sizes.get(axis.rstrip("?")) for axis in axes]
+    wanted = [_wanted(axis, sizes) for axis in axes]
     if isinstance(tensor, (tf.RaggedTensor, tf.SparseTensor)):
         kind, shape = type(tensor).__name__, _listed(tensor.shape)
         fail(f"{_wish(name, axes, wanted)}, padded. Received: a {kind} of shape {shape}")
@@ -82,8 +109,14 @@ def _check_shape(name, tensor, axes, sizes, asserts):
             sizes[axis] = size
 
 
+def _wanted(axis, sizes):
+    if axis.isdigit():
+        return int(axis)
+    return None if axis.endswith("*") else sizes.get(axis.rstrip("?"))
+
+
 def _shape_of(tensor):
-    """What is known of the shape of a tensor, or of what can be made one."""
+    """The static shape of a tensor, or of a value that can be converted to one."""
     if not hasattr(tensor, "shape"):
         tensor = tf.convert_to_tensor(tensor)
     return tf.TensorShape(tensor.shape)
@@ -96,7 +129,7 @@ def _may_fit(axis, wanted, found):
 
 
 def _completed(tensor, found):
-    """Sizes as scalar tensors where they are not known when tracing."""
+    """Replaces sizes that are not known when tracing by scalar tensors."""
     if None not in found:
         return found
     shape = tf.shape(tensor)
@@ -104,7 +137,7 @@ def _completed(tensor, found):
 
 
 def _assert_shape(name, axes, wanted, found, asserts):
-    """Compares the sizes that were not compared when tracing."""
+    """Compares the sizes that could not be compared when tracing."""
     fits = [
         tf.equal(one, other) | (axis.endswith("?") & tf.equal(other, 1))
         for axis, one, other in zip(axes, wanted, found, strict=True)
@@ -117,7 +150,7 @@ def _assert_shape(name, axes, wanted, found, asserts):
 
 def _wish(name, axes, sizes):
     """Such as "`token_ids` must have shape [batch, long_len], here [2, long_len]"."""
-    axes = [axis.replace("?", " or 1") for axis in axes]
+    axes = [axis.replace("?", " or 1").removesuffix("*") for axis in axes]
     wish = f"`{name}` must have shape [{', '.join(axes)}]"
     if not any(isinstance(size, int) for size in sizes):
         return wish

@@ -4,26 +4,28 @@ Logits are `(query . key + query . label_embedding + label_bias) / sqrt(size_per
 pair of tokens has a label; pairs that may not attend get -10000 added rather than -infinity, so
 that a row without any allowed key averages over its keys instead of giving NaN.
 
-What is float32 whatever the type of the inputs: the sum of the logits' parts, the softmax, its
-gradient, and the sums of gradients over blocks of queries. The matrix products (queries, keys,
-values and label embeddings, forward and backward) round to the type of the inputs, except for
-float16 inputs: float16 could hold neither the products' sums nor small probabilities, so all of the
-attention is float32 for them, and only its outputs and gradients round to float16.
+Precision: float32, whatever the dtype of the inputs, are the sum of the logits' parts, the softmax,
+its gradient, and the sums of gradients over blocks of queries. The matrix products (of queries,
+keys, values and label embeddings, forward and backward) have the dtype of the inputs. For float16
+inputs all of the attention is float32, since float16 can hold neither the sums of the products nor
+small probabilities; only outputs and gradients are rounded to float16.
 
-Masks and labels come in one of two ways, with the same results: dense, as tensors over all pairs,
-or as a `structure.GlobalLocalStructure`. AutoGraph is kept out: nothing here needs it, and its
-conversion would take most of the time of a trace.
+Masks and labels are given in one of two ways, with the same results: as dense tensors over all
+pairs, or as a `structure.GlobalLocalStructure`. AutoGraph is disabled: nothing here needs it, and
+its conversion would take most of the time of tracing.
 """
 
 import dataclasses
 
 import tensorflow as tf
 
-from etcmodel import tensor_utils
-from etcmodel.ops import argument_checks, blockwise, layout
+from etcmodel.ops import argument_checks, blockwise, pair_values, release_blocks
 from etcmodel.ops import labels as labels_ops
 from etcmodel.ops import masks as masks_ops
-from etcmodel.ops.structure import KeyRules
+from etcmodel.ops.key_sets import KeySet
+from etcmodel.ops.reach import ALL, Window
+from etcmodel.ops.shapes import get_shape_list
+from etcmodel.ops.tiles import DEFAULT_TILING, TILE_ROWS
 
 __all__ = [
     "RelativeLabels",
@@ -36,24 +38,35 @@ __all__ = [
 ]
 
 
+_RELEASE_REACHES = {
+    "sparse": release_blocks.ReleaseBlocks,
+    "full": release_blocks.ReleaseWhole,
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class RelativeLabels:
-    """What the labels of pairs of tokens stand for.
+    """The tables of relative labels.
 
     Attributes:
         emb_table: float [relative_vocab_size, num_heads, size_per_head].
         bias_table: float [relative_vocab_size, num_heads].
-        use_one_hot_lookup: bool. Spread label scores to pairs by matrix products, not gathers.
+        use_one_hot_lookup: bool. Look up the label logits of dense ids by matrix products.
     """
 
     emb_table: tf.Tensor
     bias_table: tf.Tensor
     use_one_hot_lookup: bool = False
 
+    @property
+    def tables(self):
+        """`labels.LabelTables`."""
+        return labels_ops.LabelTables(self.emb_table, self.bias_table)
+
 
 @dataclasses.dataclass(frozen=True)
 class SideKeys:
-    """Keys that every local query sees besides its window: the global input.
+    """Keys that every query of local attention sees beside its window: the global input.
 
     Attributes:
         keys: float [batch, side_len, num_heads, size_per_head].
@@ -69,8 +82,18 @@ class SideKeys:
 
 
 @tf.autograph.experimental.do_not_convert
-def attend(queries, keys, values, *, att_mask=None, att_ids=None, labels=None, dropout_rate=0.0):
-    """Every query over every key.
+def attend(
+    queries,
+    keys,
+    values,
+    *,
+    att_mask=None,
+    att_ids=None,
+    labels=None,
+    dropout_rate=0.0,
+    tiling=DEFAULT_TILING,
+):
+    """Full attention: each query attends to all keys.
 
     Args:
         queries: float [batch, query_len, num_heads, size_per_head].
@@ -80,12 +103,12 @@ def attend(queries, keys, values, *, att_mask=None, att_ids=None, labels=None, d
         att_ids: int [batch, query_len, key_len] or None. Labels of the pairs.
         labels: `RelativeLabels`, with `att_ids`.
         dropout_rate: float. Dropout of attention probabilities.
+        tiling: `tiles.Tiling`.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     """
-    rows = _full_layout(queries, tensor_utils.get_shape_list(keys)[1])
-    group = _dense_group(keys, values, att_mask, att_ids, labels, rows)
-    return blockwise.attend(queries, [group], rows, dropout_rate)
+    key_set = _dense_key_set(keys, values, att_mask, att_ids, labels)
+    return blockwise.attend(queries, [key_set], tiling=tiling, dropout_rate=dropout_rate)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -101,8 +124,11 @@ def local_attend(
     labels=None,
     dropout_rate=0.0,
     implementation="auto",
+    tiling=DEFAULT_TILING,
 ):
-    """Each query over the keys within `local_radius`, and over the side keys, in one softmax.
+    """Local attention: each query attends to keys within `local_radius` and to side keys.
+
+    Both kinds of keys share one softmax.
 
     Args:
         queries: float [batch, long_len, num_heads, size_per_head].
@@ -114,31 +140,31 @@ def local_attend(
         side: `SideKeys` or None.
         labels: `RelativeLabels`, with `att_ids`.
         dropout_rate: float. Dropout of attention probabilities.
-        implementation: 'auto' computes as few pairs as it can. 'sparse' (blocks of queries over
+        implementation: 'auto' computes as few pairs as possible. 'sparse' (blocks of queries over
             three blocks of keys) and 'full' (one block over all keys) are those of the authors'
-            release. They differ only for queries that may see nothing at all: such a query averages
-            over the keys within the radius and the side keys, over the three blocks, or over
-            all keys.
+            release. Their results differ only for a query that may not attend to any key: it
+            averages over the keys within the radius and the side keys ('auto'), over the three
+            blocks, or over all keys.
+        tiling: `tiles.Tiling`.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
         ValueError: if `implementation` is unknown.
     """
-    side_len = 0 if side is None else tensor_utils.get_shape_list(side.keys)[1]
-    rows = _local_layout(queries, side_len, local_radius, implementation, is_dense=True)
-    cut = local_radius - rows.radius  # Offsets beyond any key.
-    att_mask, att_ids = (
-        x[:, :, cut : 2 * local_radius + 1 - cut] if x is not None and cut else x
-        for x in (att_mask, att_ids)
-    )
-    if att_ids is not None and rows.averages_outside:
-        att_ids = _clip_to_sequence(tf.cast(att_ids, tf.int32), rows.radius)
-    groups = [_dense_group(keys, values, att_mask, att_ids, labels, rows, is_local=True)]
+    check_implementation(implementation)
+    long_len = get_shape_list(queries)[1]
+    if implementation == "auto":
+        reach = _window(local_radius, long_len)
+    else:
+        reach = _RELEASE_REACHES[implementation](local_radius, local_radius)
+        if att_ids is not None:
+            att_ids = release_blocks.clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
+    if implementation == "full":
+        tiling = dataclasses.replace(tiling, rows="all")
+    key_sets = [_dense_key_set(keys, values, att_mask, att_ids, labels, reach, local_radius)]
     if side is not None:
-        groups.append(
-            _dense_group(side.keys, side.values, side.att_mask, side.att_ids, labels, rows)
-        )
-    return blockwise.attend(queries, groups, rows, dropout_rate)
+        key_sets.append(_dense_key_set(side.keys, side.values, side.att_mask, side.att_ids, labels))
+    return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -152,8 +178,9 @@ def long_attend(
     labels=None,
     dropout_rate=0.0,
     implementation="auto",
+    tiling=DEFAULT_TILING,
 ):
-    """Long queries over the long keys within the radius and over the global keys.
+    """Attention of long queries to the long keys within the radius and to the global keys.
 
     Args:
         queries: float [batch, long_len, num_heads, size_per_head].
@@ -164,46 +191,55 @@ def long_attend(
         labels: `RelativeLabels`, or None to ignore the structure's labels.
         dropout_rate: float. Dropout of attention probabilities.
         implementation: 'sparse' (blocks of queries over windows of keys), 'full' (one block over
-            all keys) or 'auto' (what computes fewer pairs; sparse if the length is not known).
+            all keys) or 'auto' (whichever computes fewer pairs; sparse if the length is not known
+            when tracing).
+        tiling: `tiles.Tiling`.
     Returns:
         float [batch, long_len, num_heads, size_per_head].
     Raises:
         ValueError: if `implementation` is unknown.
     """
-    side_len = tensor_utils.get_shape_list(global_keys_values[0])[1]
-    rows = _local_layout(queries, side_len, local_radius, implementation)
-    groups = [
-        _group(long_keys_values, structure.l2l(rows), labels, is_local=True),
-        _group(global_keys_values, structure.l2g(rows), labels),
+    check_implementation(implementation)
+    if implementation == "full":
+        tiling = dataclasses.replace(tiling, rows="all")
+    elif implementation == "sparse" and tiling.rows is None:
+        tiling = dataclasses.replace(tiling, rows=TILE_ROWS)
+    long_len = get_shape_list(queries)[1]
+    key_sets = [
+        _key_set(
+            long_keys_values,
+            structure.l2l(local_radius),
+            labels,
+            _window(local_radius, long_len),
+        ),
+        _key_set(global_keys_values, structure.l2g(), labels),
     ]
-    return blockwise.attend(queries, groups, rows, dropout_rate)
+    return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
 @tf.autograph.experimental.do_not_convert
 def global_attend(
-    queries, global_keys_values, long_keys_values, structure, *, labels=None, dropout_rate=0.0
+    queries,
+    global_keys_values,
+    long_keys_values,
+    structure,
+    *,
+    labels=None,
+    dropout_rate=0.0,
+    tiling=DEFAULT_TILING,
 ):
-    """Global queries over all global and all long keys; the arguments of `long_attend`.
+    """Attention of global queries to all global and all long keys.
+
+    Args: as for `long_attend`.
 
     Returns:
         float [batch, global_len, num_heads, size_per_head].
     """
-    num_keys = [
-        tensor_utils.get_shape_list(keys)[1] for keys, _ in (global_keys_values, long_keys_values)
+    key_sets = [
+        _key_set(global_keys_values, structure.g2g(), labels),
+        _key_set(long_keys_values, structure.g2l(), labels),
     ]
-    rows = _full_layout(queries, sum(num_keys))
-    groups = [
-        _group(global_keys_values, structure.g2g(rows), labels),
-        _group(long_keys_values, structure.g2l(rows), labels),
-    ]
-    return blockwise.attend(queries, groups, rows, dropout_rate)
-
-
-def _clip_to_sequence(local, local_radius):
-    """Sets to 0 what a local tensor [batch, long_len, window] says of places beyond the ends."""
-    long_len = tensor_utils.get_shape_list(local)[1]
-    position = tf.range(long_len)[:, tf.newaxis] + tf.range(-local_radius, local_radius + 1)
-    return local * tf.cast((position >= 0) & (position < long_len), local.dtype)
+    return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
 def check_implementation(implementation):
@@ -214,49 +250,31 @@ def check_implementation(implementation):
         )
 
 
-def _local_layout(queries, side_len, local_radius, implementation, is_dense=False):
-    check_implementation(implementation)
-    batch, long_len, num_heads, _ = tensor_utils.get_shape_list(queries)
-    is_known = isinstance(long_len, int)
-    # No key is farther away than that.
-    reach = min(local_radius, max(long_len - 1, 1)) if is_known else local_radius
-    if implementation == "full" or (
-        implementation == "auto" and is_known and long_len <= layout.sparse_window(reach)
-    ):
-        is_release = is_dense and implementation == "full"
-        return layout.whole_layout(long_len, reach, averages_outside=is_release)
-    if is_dense and implementation == "sparse":
-        logits_per_row = batch * num_heads * (3 * (local_radius + 1) + side_len)
-        return layout.release_layout(long_len, logits_per_row, local_radius)
-    logits_per_row = batch * num_heads * (layout.sparse_window(reach) + side_len)
-    return layout.block_layout(long_len, logits_per_row, reach)
+def _window(local_radius, long_len):
+    """The window, cut to the length if that is known."""
+    radius = local_radius
+    if isinstance(long_len, int):
+        radius = min(local_radius, max(long_len - 1, 1))
+    return Window(radius, radius)
 
 
-def _full_layout(queries, num_keys):
-    batch, query_len, num_heads, _ = tensor_utils.get_shape_list(queries)
-    return layout.block_layout(query_len, batch * num_heads * num_keys)
-
-
-def _group(keys_values, rules, labels, is_local=False):
-    has_labels = labels is not None and rules.spread is not None
-    return blockwise.KeyGroup(
+def _key_set(keys_values, rules, labels, reach=ALL):
+    has_labels = labels is not None and rules.labels is not None
+    return KeySet(
         *keys_values,
+        reach=reach,
         masks=rules.masks,
-        spread=rules.spread if has_labels else None,
-        emb_table=labels.emb_table if has_labels else None,
-        bias_table=labels.bias_table if has_labels else None,
-        is_local=is_local,
+        labels=rules.labels(labels.tables) if has_labels else None,
     )
 
 
-def _dense_group(keys, values, att_mask, att_ids, labels, rows, is_local=False):
-    masks, spread = (), None
-    if att_mask is not None:
-        masks = (masks_ops.DenseMask(rows.pad(att_mask), by_offset=is_local),)
+def _dense_key_set(keys, values, att_mask, att_ids, labels, reach=ALL, radius=None):
+    def pairs(x):
+        return pair_values.Dense(x) if radius is None else pair_values.ByOffset(x, radius)
+
+    key_labels = None
     if att_ids is not None and labels is not None:
-        spread = labels_ops.IdSpread(
-            rows.pad(tf.cast(att_ids, tf.int32)),
-            by_offset=is_local,
-            use_one_hot_lookup=labels.use_one_hot_lookup,
-        )
-    return _group((keys, values), KeyRules(masks, spread), labels, is_local)
+        kind = labels_ops.OneHotIdLabels if labels.use_one_hot_lookup else labels_ops.IdLabels
+        key_labels = kind(labels.tables, pairs(tf.cast(att_ids, tf.int32)))
+    masks = () if att_mask is None else (masks_ops.ValueMask(pairs(att_mask)),)
+    return KeySet(keys, values, reach, masks, key_labels)

@@ -1,21 +1,24 @@
-"""Compiles the element-wise parts of the ops with XLA where that pays.
+"""How TensorFlow runs the ops: fewer passes over memory, and fewer operations in a graph.
 
-On a CPU TensorFlow's own kernels multiply matrices and reduce rows fastest, but run each
-element-wise operation as a pass of its own over memory; XLA makes one pass of all of them. So it is
-functions of large tensors between two matrix products that are compiled, where shapes are known
-when tracing (XLA would compile again for each new length).
+On a CPU, TensorFlow's own kernels are fastest at matrix products and reductions, but run each
+element-wise operation as a separate pass over memory, while XLA fuses them into one pass. So only
+the element-wise functions of large tensors between two matrix products are compiled, and only if
+shapes are known when tracing (XLA would compile again for each new length).
 """
 
 import contextlib
+import dataclasses
 import functools
 import math
 import threading
+import weakref
+from typing import NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["compiled_elementwise", "fusion_scope"]
+__all__ = ["compiled_elementwise", "fusion_scope", "traced_once"]
 
-# Below this number of elements the passes cost less than a call of the compiled function.
+# Below this number of elements the separate passes cost less than calling a compiled function.
 _LEAST_ELEMENTS = 1 << 17
 
 _state = threading.local()
@@ -23,7 +26,7 @@ _state = threading.local()
 
 @contextlib.contextmanager
 def fusion_scope(mode):
-    """Chooses what `compiled_elementwise` does inside.
+    """A context that decides what `compiled_elementwise` compiles inside it.
 
     Args:
         mode: 'auto' (compile large functions of known shapes in graphs), 'always' (compile
@@ -46,11 +49,11 @@ def _mode():
 
 
 def compiled_elementwise(function):
-    """Decorates a function of tensors; it is compiled where that pays.
+    """Decorator that compiles a function of tensors where that is faster.
 
-    The function takes tensors (or None) by position and everything else by keyword, hashable, and
-    returns a tensor or a tuple of them. It must not be differentiated through: it is for the inside
-    of custom gradients.
+    The function takes tensors (or None) by position and everything else, hashable, by keyword, and
+    returns a tensor or a tuple of tensors. It must not be differentiated through: it is for use
+    inside custom gradients.
     """
     compiled = {}
 
@@ -79,3 +82,102 @@ def _pays(tensors):
         return False
     sizes = [tensor.shape.num_elements() for tensor in tensors if tensor is not None]
     return None not in sizes and math.fsum(sizes) >= _LEAST_ELEMENTS
+
+
+def traced_once(function):
+    """Decorator for a pure function whose operations should be only once in a graph.
+
+    In a graph, the function becomes a graph function, which is traced at the first call and called
+    by one operation each time; so do its gradients. Layers that differ only in their tensors are
+    then traced, optimized and initialized once. A call with different non-tensor values, or with
+    tensors of different shapes, is traced separately. Eager calls do not change, and neither do
+    calls in code that XLA compiles as a whole, where this was measured to make compilation slower.
+
+    The function takes, by position, tensors, variables and hashable values, also in tuples, lists,
+    named tuples and dataclasses; with values that are not hashable it is called directly. It
+    returns tensors.
+    """
+    traced = weakref.WeakKeyDictionary()  # By graph, then by all values that are not tensors.
+
+    @functools.wraps(function)
+    def call(*args):
+        if tf.executing_eagerly() or tf.__internal__.get_enclosing_xla_context() is not None:
+            return function(*args)
+        tensors = []
+        form = _form(args, tensors)
+        tensors = [tf.convert_to_tensor(x) for x in tensors]
+        specs = tuple(tf.TensorSpec(x.shape, x.dtype) for x in tensors)
+        key = (form, specs, _mode(), tf.distribute.get_replica_context())
+        functions = traced.setdefault(tf.compat.v1.get_default_graph(), {})
+        try:
+            concrete = functions.get(key)
+        except TypeError:  # Not hashable.
+            return function(*args)
+        if concrete is None:
+            concrete = functions[key] = _trace(function, form, specs)
+        return concrete(*tensors)
+
+    return call
+
+
+def _trace(function, form, specs):
+    return tf.function(
+        lambda *tensors: function(*_filled(form, tensors)),
+        autograph=False,
+        # Inlining would copy its operations for each call.
+        experimental_attributes={"_noinline": True},
+    ).get_concrete_function(*specs)
+
+
+class _Place(NamedTuple):
+    """The place of a tensor in a form."""
+
+    number: int
+
+
+class _Value(NamedTuple):
+    """A value in a form, with its type, since 1, 1.0 and True are equal."""
+
+    kind: type
+    value: object
+
+
+class _Whole(NamedTuple):
+    """A sequence or dataclass in a form."""
+
+    kind: type
+    parts: tuple
+
+
+def _form(value, tensors):
+    """`value` with its tensors replaced by places; appends new tensors to `tensors`."""
+    if tf.is_tensor(value):
+        for number, tensor in enumerate(tensors):
+            if tensor is value:
+                return _Place(number)
+        tensors.append(value)
+        return _Place(len(tensors) - 1)
+    if isinstance(value, (tuple, list)):
+        return _Whole(type(value), tuple(_form(x, tensors) for x in value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = [getattr(value, name) for name in _init_fields(type(value))]
+        return _Whole(type(value), tuple(_form(x, tensors) for x in parts))
+    return _Value(type(value), value)
+
+
+def _filled(form, tensors):
+    """The inverse of `_form`, possibly with other tensors."""
+    if isinstance(form, _Place):
+        return tensors[form.number]
+    if isinstance(form, _Value):
+        return form.value
+    kind, parts = form.kind, [_filled(part, tensors) for part in form.parts]
+    if kind in (tuple, list):
+        return kind(parts)
+    if issubclass(kind, tuple):  # A named tuple.
+        return kind(*parts)
+    return kind(**dict(zip(_init_fields(kind), parts, strict=True)))
+
+
+def _init_fields(kind):
+    return [field.name for field in dataclasses.fields(kind) if field.init]

@@ -1,4 +1,4 @@
-"""Feed-forward layers that keep little for their gradient."""
+"""Feed-forward layers that keep few tensors for the backward pass."""
 
 import tensorflow as tf
 
@@ -9,17 +9,17 @@ __all__ = ["dense_of_gelu"]
 
 
 def dense_of_gelu(x, kernel, bias, training=False):
-    """A dense layer of the GELU of its input, `gelu(x) @ kernel + bias`.
+    """A dense layer applied to the GELU of its input: `gelu(x) @ kernel + bias`.
 
-    The gradient computes the GELU again from `x`: of the largest tensor of a transformer layer one
-    copy is kept instead of two.
+    The gradient recomputes the GELU from `x`, so that one copy of the largest tensor of a
+    transformer layer is kept instead of two.
 
     Args:
         x: float [rows, size], before the activation.
         kernel: float [size, units].
         bias: float [units].
-        training: bool. Whether a gradient will be taken: decides how the GELU is computed, not
-            what it is.
+        training: bool. Whether a gradient will be taken. It decides how the GELU is computed, not
+            its value.
     Returns:
         float [rows, units].
     """
@@ -27,7 +27,9 @@ def dense_of_gelu(x, kernel, bias, training=False):
     @tf.custom_gradient
     def run(x, kernel, bias):
         def grad(gradient):
-            with tf.control_dependencies([gradient]):  # Not before it is needed.
+            with tf.control_dependencies(
+                [gradient]
+            ):  # Delays the recomputation until the backward pass.
                 activated = _gelu(x)
             activated_gradient = tf.matmul(gradient, kernel, transpose_b=True)
             return (
@@ -36,7 +38,7 @@ def dense_of_gelu(x, kernel, bias, training=False):
                 tf.reduce_sum(gradient, axis=0),
             )
 
-        # Without a gradient, TensorFlow computes its own GELU inside the matrix product before.
+        # Without a gradient, TensorFlow fuses this GELU into the previous matrix product.
         activated = _gelu(x) if training else activations.gelu(x)
         return tf.nn.bias_add(tf.matmul(activated, kernel), bias), grad
 

@@ -1,8 +1,9 @@
-"""Dropout whose masks are a function of a seed, so that recomputed activations see the same ones.
+"""Dropout whose masks are a function of a seed, so that recomputed activations have the same ones.
 
 Inside `seed_scope(seed)` the n-th call of `dropout` always draws the same mask. A training step
-opens a scope from its step number (a resumed run then repeats the uninterrupted one), and gradient
-checkpointing opens one around each recomputed part. Outside any scope masks are fresh each time.
+opens a scope whose seed is its step number, so that a resumed run equals an uninterrupted one, and
+gradient checkpointing opens one around each recomputed part. Outside any scope each call draws a
+new mask.
 """
 
 import contextlib
@@ -11,16 +12,25 @@ import threading
 
 import tensorflow as tf
 
-from etcmodel import tensor_utils
+from etcmodel.ops.shapes import get_shape_list
 
-__all__ = ["dropout", "keep", "new_seed", "random_bits", "seed_scope", "stateless_dropout"]
+__all__ = [
+    "dropout",
+    "keep",
+    "new_seed",
+    "num_seeds",
+    "random_bits",
+    "seed_scope",
+    "set_num_seeds",
+    "stateless_dropout",
+]
 
 _state = threading.local()
 
 
 @contextlib.contextmanager
 def seed_scope(seed):
-    """Makes the dropouts inside deterministic.
+    """A context in which dropouts are deterministic.
 
     Args:
         seed: int [2]. Equal seeds give equal masks.
@@ -48,8 +58,27 @@ def new_seed(own=None):
     return seed if own is None else tf.random.experimental.stateless_fold_in(seed, own)
 
 
+def num_seeds():
+    """How many seeds `new_seed` has given in this scope: int or int32 scalar; 0 outside any."""
+    scopes = _state.__dict__.get("scopes")
+    return scopes[-1][1] if scopes else 0
+
+
+def set_num_seeds(number):
+    """Goes on as if `new_seed` had given so many in this scope; nothing outside any.
+
+    In a loop, which is traced once, the number must be a tensor to be another each time.
+
+    Args:
+        number: int or int32 scalar.
+    """
+    scopes = _state.__dict__.get("scopes")
+    if scopes:
+        scopes[-1][1] = number
+
+
 def dropout(x, rate, noise_shape=None, seed=None):
-    """As `stateless_dropout`, by a new seed.
+    """As `stateless_dropout`, with a new seed.
 
     Args:
         x: float tensor of any shape.
@@ -69,26 +98,26 @@ def stateless_dropout(x, rate, seed, noise_shape=None, name=None):
         x: float tensor of any shape.
         rate: float, at least 0 and below 1, or a scalar tensor.
         seed: int [2]. Equal seeds give equal masks.
-        noise_shape: sequence of int or None (the size of `x` there), int tensor, or None. Shape of
-            the mask, which is broadcast to `x`.
+        noise_shape: shape of the mask, which is broadcast to `x`: int tensor, or sequence of int or
+            None (for the size of `x` on that axis). None for the shape of `x`.
         name: name of the operation.
     Returns:
         As `x`.
     Raises:
-        ValueError: if `rate` is out of range or no scalar, `x` is not float, or `noise_shape` does
-            not fit it.
+        ValueError: if `rate` is out of range or not a scalar, `x` is not float, or `noise_shape`
+            does not fit `x`.
     """
     with tf.name_scope(name or "stateless_dropout"):
         x = tf.convert_to_tensor(x)
         if noise_shape is not None and not tf.is_tensor(noise_shape):
-            noise_shape = _mask_shape(tensor_utils.get_shape_list(x), list(noise_shape))
+            noise_shape = _mask_shape(get_shape_list(x), list(noise_shape))
         return tf.nn.experimental.stateless_dropout(
             x, rate=rate, seed=seed, noise_shape=noise_shape
         )
 
 
 def _mask_shape(shape, noise_shape):
-    """The noise shape with the sizes that it leaves open; axes are counted from the last."""
+    """The noise shape with its open sizes filled in; axes are counted from the last one."""
     aligned = shape[len(shape) - len(noise_shape) :]
     fits = len(noise_shape) <= len(shape) and all(
         wanted is None or tf.is_tensor(wanted) or tf.is_tensor(size) or wanted in (1, size)
@@ -103,16 +132,16 @@ def _mask_shape(shape, noise_shape):
 
 
 def random_bits(x, seed):
-    """Random bits for `keep`: uint16 of the shape of `x`, a function of the seed (int [2])."""
-    shape = tensor_utils.get_shape_list(x)
+    """Random bits for `keep`: uint16 in the shape of `x`, from the seed (int [2])."""
+    shape = get_shape_list(x)
     size = functools.reduce(lambda a, b: a * b, shape)
-    # Two of them from each random word: drawing the words is what takes the time.
+    # Two values from each 32-bit word, since drawing the words takes most of the time.
     words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.int32)
     return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
 
 
 def keep(x, bits, rate):
-    """Dropout of `x` by random bits of its shape; `x` itself without bits (None).
+    """Dropout of `x` by random bits of its shape; `x` itself if `bits` is None.
 
     The rate is rounded to a multiple of 2**-16.
     """

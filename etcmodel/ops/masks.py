@@ -1,39 +1,59 @@
-"""Which query may see which key: what is added to the logits of a chunk."""
+"""Masks: which pairs within reach may attend, and the attention bias that follows."""
 
 import dataclasses
+from typing import Protocol
 
 import tensorflow as tf
 
-from etcmodel import tensor_utils
-from etcmodel.ops import windows
+from etcmodel.ops import pair_values
 
-__all__ = ["DenseMask", "LinkMask", "Links", "SegmentMask", "full_adder", "local_adder"]
+__all__ = [
+    "MASKED_LOGIT",
+    "CausalMask",
+    "KeyMask",
+    "LinkMask",
+    "Mask",
+    "SegmentMask",
+    "ValueMask",
+    "attention_bias",
+]
 
 # Added to the logits of pairs that may not attend. Not -infinity: a query without any allowed key
 # then averages over its keys instead of giving NaN (as in the paper).
 MASKED_LOGIT = -10000.0
-# Of pairs that are no pairs at all (beyond the window or the input): never seen, even then.
-_OUTSIDE_LOGIT = -1e9
+
+
+class Mask(Protocol):
+    """Allows pairs to attend. A pair must be allowed by all masks of its key set."""
+
+    def prepare(self, view):
+        """The same mask for a `views.View`: its tensors arranged as the view's rows and keys."""
+
+    def allowed(self, pairs):
+        """Which pairs of a step may attend.
+
+        Args:
+            pairs: `views.Pairs`.
+        Returns:
+            bool, broadcasts to [batch, tiles, rows, window].
+        """
 
 
 @dataclasses.dataclass(frozen=True)
-class DenseMask:
-    """An explicit mask.
+class ValueMask:
+    """A mask given as values.
 
     Attributes:
-        mask: bool or 0/1 int [batch, rows, keys], or [batch, rows, 2 * radius + 1] with
-            `by_offset`.
-        by_offset: bool.
+        values: `pair_values.PairValues` of bool or 0/1 int.
     """
 
-    mask: tf.Tensor
-    by_offset: bool = False
+    values: pair_values.PairValues
 
-    def allowed(self, chunk, num_keys):
-        mask = tf.cast(chunk.rows_of(self.mask), tf.int32)
-        if self.by_offset:
-            mask = windows.shear(mask, num_keys, chunk.first_column)
-        return tf.not_equal(mask, 0)
+    def prepare(self, view):
+        return ValueMask(self.values.prepare(view))
+
+    def allowed(self, pairs):
+        return tf.not_equal(tf.cast(self.values.of(pairs), tf.int32), 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,94 +61,95 @@ class SegmentMask:
     """Queries see the keys of their own segment.
 
     Attributes:
-        query_ids: int [batch, rows].
-        key_ids: int [batch, keys], padded by the margin on both sides where keys are `windowed`.
-        windowed: bool.
+        query_ids: int [batch, num_rows].
+        key_ids: int [batch, num_keys].
     """
 
     query_ids: tf.Tensor
     key_ids: tf.Tensor
-    windowed: bool = False
 
-    def allowed(self, chunk, num_keys):
-        queries = chunk.rows_of(self.query_ids)[..., tf.newaxis]
-        keys = chunk.windows_of(self.key_ids, 1) if self.windowed else self.key_ids[:, tf.newaxis]
-        return tf.equal(queries, keys[:, :, tf.newaxis])
+    def prepare(self, view):
+        return SegmentMask(view.tiles.arrange(self.query_ids), view.arrange(self.key_ids))
+
+    def allowed(self, pairs):
+        queries, keys = pairs.queries(self.query_ids), pairs.keys(self.key_ids)
+        return tf.equal(queries[..., tf.newaxis], keys[:, :, tf.newaxis])
 
 
 @dataclasses.dataclass(frozen=True)
-class Links:
-    """Long tokens linked to global tokens.
+class KeyMask:
+    """All queries see the same keys.
 
     Attributes:
-        ids: tuple of int [batch, long_len]. Indices of global tokens; others link nothing.
-        num_global: int or scalar tensor.
-        by_global: bool. Whether the queries are the global tokens, not the long ones.
+        mask: bool or 0/1 int [batch, num_keys].
     """
 
-    ids: tuple
-    num_global: object
-    by_global: bool = False
+    mask: tf.Tensor
 
-    def linked(self, chunk):
-        """bool [batch, blocks, block_len, keys]."""
-        if self.by_global:
-            rows = chunk.row_positions()[tf.newaxis, :, :, tf.newaxis]
-            pairs = [tf.equal(ids[:, tf.newaxis, tf.newaxis], rows) for ids in self.ids]
-        else:
-            keys = tf.range(self.num_global)
-            pairs = [tf.equal(chunk.rows_of(ids)[..., tf.newaxis], keys) for ids in self.ids]
-        return _any(pairs)
+    def prepare(self, view):
+        return KeyMask(view.arrange(tf.cast(self.mask, tf.int32)))
+
+    def allowed(self, pairs):
+        return tf.not_equal(pairs.keys(self.mask), 0)[:, :, tf.newaxis]
+
+
+@dataclasses.dataclass(frozen=True)
+class CausalMask:
+    """Queries see the keys at their own position and before."""
+
+    def prepare(self, view):
+        return self
+
+    def allowed(self, pairs):
+        return (pairs.key_positions() <= pairs.query_positions())[tf.newaxis]
 
 
 @dataclasses.dataclass(frozen=True)
 class LinkMask:
-    """Queries see only what they are linked to.
+    """Queries see only the keys that they are linked to.
 
     Attributes:
-        links: `Links`.
-        ignored_rows: bool or 0/1 int [batch, rows] or None. Queries that see all keys even so.
+        links: tuple of `links.Links`. A pair is linked if any of them links it.
+        ignored_rows: bool or 0/1 int [batch or 1, num_rows] or None. Exceptions: queries that see
+            all keys.
     """
 
-    links: Links
+    links: tuple
     ignored_rows: tf.Tensor | None = None
 
-    def allowed(self, chunk, num_keys):
-        linked = self.links.linked(chunk)
-        if self.ignored_rows is None:
-            return linked
-        ignored = tf.not_equal(tf.cast(chunk.rows_of(self.ignored_rows), tf.int32), 0)
-        return linked | ignored[..., tf.newaxis]
+    def prepare(self, view):
+        ignored = self.ignored_rows
+        if ignored is not None:
+            ignored = view.tiles.arrange(tf.cast(ignored, tf.int32))
+        return LinkMask(tuple(x.prepare(view) for x in self.links), ignored)
+
+    def allowed(self, pairs):
+        allowed = [x.linked(pairs) for x in self.links]
+        if self.ignored_rows is not None:
+            ignored = tf.not_equal(pairs.queries(self.ignored_rows), 0)
+            allowed.append(ignored[..., tf.newaxis])
+        if not allowed:
+            return tf.zeros([1, 1, 1, 1], tf.bool)
+        return _joined(tf.logical_or, allowed)
 
 
-def full_adder(masks, chunk, num_keys):
-    """For keys that all queries share: float32, broadcast to [batch, blocks, block_len, keys]."""
-    if not masks:
-        return tf.zeros([1, 1, 1, 1])
-    return tf.where(_all(masks, chunk, num_keys), 0.0, MASKED_LOGIT)
+def attention_bias(masks, pairs):
+    """The attention bias of masks and reach: float32, broadcasts to [batch, tiles, rows, window].
+
+    Args:
+        masks: tuple of prepared `Mask`.
+        pairs: `views.Pairs`.
+    """
+    bias = tf.zeros([1, 1, 1, 1])
+    if masks:
+        allowed = _joined(tf.logical_and, [mask.allowed(pairs) for mask in masks])
+        bias = tf.where(allowed, 0.0, MASKED_LOGIT)
+    exists = pairs.view.exists(pairs.step)
+    return bias if exists is None else tf.where(exists, bias, pairs.view.reach.outside)
 
 
-def local_adder(masks, chunk):
-    """Likewise for windows of keys."""
-    rows = chunk.row_positions()[:, :, tf.newaxis]
-    keys = chunk.window_positions()[:, tf.newaxis]
-    is_pair = (keys >= 0) & (keys < chunk.layout.num_rows)
-    is_pair &= tf.abs(rows - keys) <= chunk.layout.radius
-    window = tensor_utils.get_shape_list(keys)[-1]
-    inside = tf.where(_all(masks, chunk, window), 0.0, MASKED_LOGIT) if masks else 0.0
-    outside = MASKED_LOGIT if chunk.layout.averages_outside else _OUTSIDE_LOGIT
-    return tf.where(is_pair[tf.newaxis], inside, outside)
-
-
-def _all(masks, chunk, num_keys):
-    allowed = masks[0].allowed(chunk, num_keys)
-    for mask in masks[1:]:
-        allowed &= mask.allowed(chunk, num_keys)
-    return allowed
-
-
-def _any(pairs):
-    linked = pairs[0]
-    for more in pairs[1:]:
-        linked |= more
-    return linked
+def _joined(operation, tensors):
+    result = tensors[0]
+    for x in tensors[1:]:
+        result = operation(result, x)
+    return result

@@ -1,20 +1,24 @@
-"""What may attend to what in a global-local input, and as what: told by structure, not by pair.
+"""The structure of a global-local input, from which masks and labels of pairs follow.
 
-From a `GlobalLocalStructure` the attention derives masks and relative labels for the pairs that it
-is computing (paper, sections 3.2 and 3.4), so that no tensor over all pairs ever exists. With
-k = `max_distance`, labels are 0 to 2k for relative positions within the long and within the global
-input, 2k + 1 between a long and a global token, 2k + 2 where these two are linked, and 2k + 3
-between global tokens of different segments.
+The attention derives masks and relative labels from a `GlobalLocalStructure` for the pairs that it
+is computing (paper, sections 3.2 and 3.4), so that no tensor over all pairs ever exists.
+`relation_labels` numbers the labels; `relations` has the relations that can be added to a
+structure.
 """
 
+import itertools
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel import feature_utils, tensor_utils
-from etcmodel.ops import argument_checks, windows
+from etcmodel.ops import argument_checks, pair_values, structure_pairs
 from etcmodel.ops import labels as labels_ops
+from etcmodel.ops import links as links_ops
 from etcmodel.ops import masks as masks_ops
+from etcmodel.ops import relations as relations_ops
+from etcmodel.ops.offsets import ClippedOffsets
+from etcmodel.ops.relation_labels import RelationLabels
+from etcmodel.ops.shapes import get_shape_list
 
 __all__ = ["GlobalLocalStructure", "KeyRules"]
 
@@ -30,14 +34,19 @@ _AXES = {
 
 
 class KeyRules(NamedTuple):
-    """Masks and the label spread (or None) of one kind of keys."""
+    """The masks and labels between queries and one set of keys.
+
+    Attributes:
+        masks: tuple of `masks.Mask`.
+        labels: function of `labels.LabelTables` to `labels.Labels`, or None.
+    """
 
     masks: tuple
-    spread: object
+    labels: object
 
 
 class GlobalLocalStructure(NamedTuple):
-    """The structure of a batch. Ids are int; padding is a segment and an example of its own.
+    """The structure of a batch. Ids are int; padding has separate segment and example ids.
 
     Attributes:
         long_segment_ids: [batch, long_len]. Long tokens see long tokens of their segment.
@@ -46,18 +55,23 @@ class GlobalLocalStructure(NamedTuple):
         global_example_ids: [batch, global_len].
         links: tuple of [batch, long_len]. Indices of global tokens that each long token is linked
             to, such as that of its sentence; -1 for none. `EtcModel` refuses any other index that
-            is none of a global token (see `input_checks`), which the functions here and code
-            compiled by XLA do not: there it links nothing.
+            is not one of a global token (see `input_checks`). The functions here, and code
+            compiled by XLA, do not check: there such an index links nothing.
         label_links: tuple of [batch, long_len]. Further links, which hard masks do not follow.
-        global_segment_ids: [batch, global_len] or None. Global tokens of different segments get one
-            label instead of a position.
+        global_segment_ids: [batch, global_len] or None. Pairs of global tokens of different
+            segments have the label `other_segment` instead of that of their relative position.
         ignore_hard_g2l_mask: bool or 0/1 int [batch or 1, global_len] or None. Global tokens that
-            see long tokens not linked to them even so.
-        ignore_hard_l2g_mask: bool or 0/1 int [batch or 1, long_len] or None. Likewise.
-        max_distance: int, the model's `relative_pos_max_distance`. Positions are clipped here;
-            0 for no labels.
+            are exempt from the hard mask.
+        ignore_hard_l2g_mask: bool or 0/1 int [batch or 1, long_len] or None. Long tokens likewise.
+        max_distance: int, the model's `relative_pos_max_distance`, to which relative positions are
+            clipped. With 0, only `relations` give labels.
         use_hard_g2l_mask: bool. Global tokens see only the long tokens that are linked to them.
         use_hard_l2g_mask: bool. Long tokens see only the global tokens that they are linked to.
+        relations: tuple of `relations.Relation`; see `with_relations`.
+        pairs: `structure_pairs.PairTensors` or None; see `with_pairs`.
+
+    Each pair of tokens has one label, that of the last relation that holds for it, else the one
+    that follows from the other fields. If any pair has a label, all have one; see `RelationLabels`.
     """
 
     long_segment_ids: tf.Tensor
@@ -71,115 +85,208 @@ class GlobalLocalStructure(NamedTuple):
     max_distance: int = 0
     use_hard_g2l_mask: bool = False
     use_hard_l2g_mask: bool = False
+    relations: tuple = ()
+    pairs: structure_pairs.PairTensors | None = None
+
+    def with_pairs(self, local_radius):
+        """The same structure with `pairs`, the tensors over pairs that the attention needs.
+
+        They are computed here once for all layers; otherwise each layer computes them.
+
+        Args:
+            local_radius: int. The local radius of the layers.
+        Raises:
+            ValueError: naming the tensor whose shape does not fit the others.
+        """
+        argument_checks.check_shapes(*self.tensors_and_axes())
+        return self._replace(pairs=structure_pairs.pair_tensors(self, local_radius))
+
+    def with_relations(self, *relations):
+        """The structure with further relations, which take precedence over earlier ones.
+
+        Raises:
+            ValueError: if two names have the same label, or two labels the same name.
+        """
+        structure = self._replace(relations=(*self.relations, *relations), pairs=None)
+        structure.check_labels()
+        return structure
+
+    @property
+    def labels(self):
+        """The `RelationLabels` for `max_distance`, without names of free labels."""
+        return RelationLabels(self.max_distance)
+
+    @property
+    def has_labels(self):
+        """Whether pairs have labels."""
+        return self.max_distance > 0 or any(x.has_labels for x in self.relations)
+
+    def named_relations(self):
+        """dict of a field's name to its relation; `links` and `label_links` are relations, too."""
+        named = {}
+        for field, is_hard in (("links", True), ("label_links", False)):
+            for number, ids in enumerate(getattr(self, field)):
+                relation = relations_ops.LinkIds(ids, "linked", self.labels.linked, is_hard)
+                named[f"structure.{field}[{number}]"] = relation
+        for number, relation in enumerate(self.relations):
+            named[f"structure.relations[{number}] ({relation.name})"] = relation
+        return named
+
+    def check_labels(self, vocab_size=None):
+        """Checks that names and labels are one to one, and that the label tables are large enough.
+
+        Args:
+            vocab_size: int or None. Number of rows of the tables; None if it is not known.
+        Raises:
+            ValueError: naming the relation and the label.
+        """
+        self.labels.check_names(self.relations)
+        if vocab_size is None or not self.has_labels:
+            return
+        num_labels = self.labels.num_reserved
+        if vocab_size < num_labels:
+            argument_checks.fail(
+                f"`structure.max_distance` {self.max_distance} needs a `relative_vocab_size` "
+                f"of at least {num_labels}. Received: {vocab_size}"
+            )
+        for field, relation in self.named_relations().items():
+            if relation.label is not None and relation.label >= vocab_size:
+                argument_checks.fail(
+                    f"`{field}` must have a label below `relative_vocab_size`, {vocab_size}. "
+                    f"Received: {relation.label}"
+                )
 
     def tensors_and_axes(self):
-        """Tensors and their axes by name, as `argument_checks.check_shapes` takes them."""
-        tensors = {name: getattr(self, name) for name in _AXES}
-        axes = dict(_AXES)
-        for field in ("links", "label_links"):
-            for number, ids in enumerate(getattr(self, field)):
-                tensors[f"{field}[{number}]"], axes[f"{field}[{number}]"] = ids, "batch long_len"
-        return tuple(
-            {f"structure.{name}": x for name, x in named.items()} for named in (tensors, axes)
-        )
+        """(tensors, axes), two dicts by name, for `argument_checks.check_shapes`."""
+        tensors = {f"structure.{name}": getattr(self, name) for name in _AXES}
+        axes = {f"structure.{name}": names for name, names in _AXES.items()}
+        for field, relation in self.named_relations().items():
+            tensors[field], axes[field] = relation.ids, relation.axes
+        return tensors, axes
 
     @classmethod
     def of(cls, structure):
-        """`structure` as it is, or from a list of its fields in their order.
+        """Returns a structure, also from a list of its fields; None stays None.
 
-        Keras writes the arguments of a functional model's layers as JSON, which makes a list of a
-        structure, nested lists of its constant tensors, and lists of its tuples.
+        Keras writes the arguments of a functional model's layers as JSON. A structure becomes a
+        list there, its constant tensors become nested lists, and its tuples lists.
 
         Raises:
-            ValueError: if it is neither, nor None.
+            ValueError: if `structure` is anything else.
         """
         if structure is None or isinstance(structure, cls):
             return structure
-        if not isinstance(structure, (list, tuple)) or len(structure) > len(cls._fields):
+        fields = structure if isinstance(structure, (list, tuple)) else ()
+        named = dict(zip(cls._fields, fields, strict=False))
+        are_tuples = all(isinstance(named.get(name, ()), (list, tuple)) for name in _TUPLES)
+        if not 3 <= len(fields) <= len(cls._fields) or not are_tuples:
             argument_checks.fail(
                 f"`structure` must be a GlobalLocalStructure. Received: {type(structure).__name__}"
             )
-        fields = dict(zip(cls._fields, structure, strict=False))
-        for name, value in fields.items():
-            if name in ("links", "label_links"):
-                fields[name] = tuple(map(_tensor_of, value))
-            else:
-                fields[name] = _tensor_of(value)
-        return cls(**fields)
+        for name, value in named.items():
+            maker = _TUPLES.get(name)
+            named[name] = tuple(map(maker, value)) if maker else _tensor_of(value)
+        return cls(**named)
 
-    def l2l(self, layout):
-        """`KeyRules` of long queries in a layout with windows, and long keys."""
-        query_ids, key_ids = layout.pad(self.long_segment_ids), self.long_segment_ids
-        if not layout.is_whole:
-            key_ids = windows.pad_axis(query_ids, 1, before=layout.margin, after=layout.margin)
-        mask = masks_ops.SegmentMask(query_ids, key_ids, windowed=True)
-        spread = None
-        if self.max_distance:
-            spread = labels_ops.OffsetSpread(layout, self.max_distance)
-        return KeyRules((mask,), spread)
+    def l2l(self, local_radius):
+        """`KeyRules` of long queries and long keys within the radius."""
+        masks = [masks_ops.SegmentMask(self.long_segment_ids, self.long_segment_ids)]
+        known = self.pairs
+        hard = known.hard_l2l if known else structure_pairs.hard_l2l(self, local_radius)
+        if hard is not None:
+            masks.append(masks_ops.ValueMask(pair_values.ByOffset(hard, local_radius)))
+        return KeyRules(tuple(masks), self._l2l_labels(local_radius))
 
-    def l2g(self, layout):
+    def _l2l_labels(self, local_radius):
+        if not self.has_labels:
+            return None
+        if not self.has_l2l_ids:
+            function = ClippedOffsets(self.max_distance)
+            return lambda tables: labels_ops.OffsetLabels(tables, function)
+        known = self.pairs
+        ids = known.l2l_labels if known else structure_pairs.l2l_labels(self, local_radius)
+        values = pair_values.ByOffset(ids, local_radius)
+        return lambda tables: labels_ops.IdLabels(tables, values)
+
+    def l2g(self):
         """`KeyRules` of long queries and global keys."""
-        links, labelled = self._links(layout=layout)
-        masks = [masks_ops.SegmentMask(layout.pad(self.long_example_ids), self.global_example_ids)]
+        masks = [masks_ops.SegmentMask(self.long_example_ids, self.global_example_ids)]
         if self.use_hard_l2g_mask:
-            masks.append(masks_ops.LinkMask(links, layout.pad(self.ignore_hard_l2g_mask)))
-        return KeyRules(tuple(masks), self._link_spread(labelled))
+            hard = self._hard_links(links_ops.of_long_queries)
+            masks.append(masks_ops.LinkMask(hard, self.ignore_hard_l2g_mask))
+        return KeyRules(tuple(masks), self._link_labels(links_ops.of_long_queries))
 
-    def g2g(self, layout):
+    def g2g(self):
         """`KeyRules` of global queries and global keys."""
-        rows = layout.pad(self.global_example_ids)
-        mask = masks_ops.SegmentMask(rows, self.global_example_ids)
-        ids = self.g2g_labels()
+        masks = [masks_ops.SegmentMask(self.global_example_ids, self.global_example_ids)]
+        known = self.pairs
+        hard = known.hard_g2g if known else structure_pairs.hard_g2g(self)
+        if hard is not None:
+            masks.append(masks_ops.ValueMask(pair_values.Dense(hard)))
+        ids = known.g2g_labels if known else structure_pairs.g2g_labels(self)
         if ids is None:
-            return KeyRules((mask,), None)
-        return KeyRules((mask,), labels_ops.IdSpread(layout.pad(ids)))
+            return KeyRules(tuple(masks), None)
+        values = pair_values.Dense(ids)
+        return KeyRules(tuple(masks), lambda tables: labels_ops.IdLabels(tables, values))
 
-    def g2l(self, layout):
+    def g2l(self):
         """`KeyRules` of global queries and long keys."""
-        links, labelled = self._links()
-        masks = [masks_ops.SegmentMask(layout.pad(self.global_example_ids), self.long_example_ids)]
+        masks = [masks_ops.SegmentMask(self.global_example_ids, self.long_example_ids)]
         if self.use_hard_g2l_mask:
-            masks.append(masks_ops.LinkMask(links, layout.pad(self.ignore_hard_g2l_mask)))
-        return KeyRules(tuple(masks), self._link_spread(labelled))
+            hard = self._hard_links(links_ops.of_long_keys)
+            masks.append(masks_ops.LinkMask(hard, self.ignore_hard_g2l_mask))
+        return KeyRules(tuple(masks), self._link_labels(links_ops.of_long_keys))
 
-    def g2g_labels(self):
-        """int32 [batch, global_len, global_len], or None without labels."""
-        if not self.max_distance:
+    @property
+    def has_l2l_ids(self):
+        """Whether labels of pairs of long tokens depend on more than their offset."""
+        is_related = any(x.has_labels for x in self.relations_between("l2l"))
+        return self.has_labels and (is_related or not self.max_distance)
+
+    def relations_between(self, piece):
+        """The relations of a piece: 'l2l', 'g2g' or, for both directions, 'l2g'."""
+        return [x for x in self.named_relations().values() if x.piece == piece]
+
+    def sizes(self, local_radius=None):
+        """`relations.Sizes` of the inputs."""
+        long_len = get_shape_list(self.long_example_ids)[1]
+        batch, global_len = get_shape_list(self.global_example_ids)
+        return relations_ops.Sizes(batch, long_len, global_len, local_radius)
+
+    def _hard_links(self, links_of):
+        return tuple(links_of(x, pairs) for x, pairs in self._links() if x.is_hard)
+
+    def _links(self):
+        """(relation, pairs) of the relations between long and global tokens; see `link_pairs`."""
+        pairs = self.pairs.link_pairs if self.pairs else structure_pairs.link_pairs(self)
+        return list(zip(self.relations_between("l2g"), pairs, strict=True))
+
+    def _link_labels(self, links_of):
+        """Labels of linked pairs, with long tokens as queries or as keys."""
+        if not self.has_labels:
             return None
-        batch, global_len = tensor_utils.get_shape_list(self.global_example_ids)
-        if isinstance(global_len, int) and global_len == 0:
-            return tf.zeros([batch, 0, 0], tf.int32)
-        generator = feature_utils.RelativePositionGenerator(self.max_distance)
-        labels = generator.make_relative_att_ids(global_len, batch)
-        if self.global_segment_ids is None:
-            return labels
-        return feature_utils.overwrite_relative_att_ids_outside_segments(
-            labels, self.global_segment_ids, overwrite_value=2 * self.max_distance + 3
+        labeled = (link for link in self._links() if link[0].has_labels)
+        relations = tuple(
+            (tuple(itertools.starmap(links_of, group)), label)
+            for label, group in itertools.groupby(labeled, key=lambda link: link[0].label)
         )
+        unlinked = self.labels.cross
+        return lambda tables: labels_ops.LinkLabels(tables, unlinked, relations)
 
-    def _links(self, layout=None):
-        """Links that masks follow, links that labels follow; for global queries without layout."""
-        num_global = tensor_utils.get_shape_list(self.global_example_ids)[1]
 
-        def links(ids):
-            ids = [tf.saturate_cast(x, tf.int32) for x in ids]  # Not wrapped to another token's.
-            if layout is not None:
-                ids = [
-                    windows.pad_axis(x, 1, after=layout.padded_rows - layout.num_rows, value=-1)
-                    for x in ids
-                ]
-            return masks_ops.Links(tuple(ids), num_global, by_global=layout is None)
-
-        return links(self.links), links((*self.links, *self.label_links))
-
-    def _link_spread(self, labelled):
-        if not self.max_distance:
-            return None
-        first = 2 * self.max_distance + 1
-        return labels_ops.LinkSpread(labelled, (first, first + 1))
+def _relation_of(value):
+    relation = relations_ops.Relation.of(value)
+    if relation is None:
+        argument_checks.fail(
+            f"`structure.relations` must hold relations. Received: {type(value).__name__}"
+        )
+    return relation._replace(ids=_tensor_of(relation.ids))
 
 
 def _tensor_of(value):
-    """Nested lists as a tensor; anything else as it is."""
+    """Converts nested lists to a tensor; returns anything else unchanged."""
     return tf.constant(value, tf.int32) if isinstance(value, (list, tuple)) else value
+
+
+# Fields that are tuples, with functions that convert their elements from lists.
+_TUPLES = {"links": _tensor_of, "label_links": _tensor_of, "relations": _relation_of}

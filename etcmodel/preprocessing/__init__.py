@@ -4,7 +4,7 @@ The names are imported at first use, so that a program can refuse wrong flags wi
 TensorFlow.
 """
 
-import importlib
+from etcmodel import lazy_imports
 
 __all__ = [
     "BadExampleError",
@@ -16,18 +16,15 @@ __all__ = [
     "to_tf_example",
 ]
 
-_HOMES = {
-    "BadExampleError": "records",
-    "Converted": "records",
-    "ConverterFactory": "conversion",
-    "Job": "job",
-    "input_files": "job",
-    "run": "job",
-    "to_tf_example": "records",
-}
-
-
-def __getattr__(name):
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_imports.attributes(
+    __name__,
+    {
+        "BadExampleError": "records",
+        "Converted": "records",
+        "ConverterFactory": "conversion",
+        "Job": "job",
+        "input_files": "job",
+        "run": "job",
+        "to_tf_example": "records",
+    },
+)

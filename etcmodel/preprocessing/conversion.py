@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 
-from etcmodel.models import tokenization
+from etcmodel.text import tokenization
 
 __all__ = ["ConverterFactory"]
 

@@ -65,14 +65,15 @@ def run(job):
         dict. The statistics, as in the file.
 
     Raises:
-        OSError: if the output's folder cannot be written to, or is full.
+        OSError: in one line, if something cannot be read or written; found before the work where
+            that can be. An older set is then as it was.
         ValueError: for malformed flags, no input file, malformed input, or if nothing is left.
     """
     if job.num_shards < 1:
         raise ValueError(f"`num_shards` must be at least 1. Received: {job.num_shards}")
-    files = input_files(job.input_pattern)
-    run_examples = _beam_runner(job, files) if job.beam_args else local.run_local
     try:
+        files = input_files(job.input_pattern)
+        run_examples = _beam_runner(job, files) if job.beam_args else local.run_local
         return _run(job, functools.partial(run_examples, job, files))
     except tf.errors.OpError as error:
         raise OSError(error.message) from error
@@ -99,10 +100,11 @@ def input_files(patterns):
 def _run(job, run_examples):
     start = time.monotonic()
     with contextlib.ExitStack() as stack:
-        try:
+        with _naming(job.output_prefix):
             folder = stack.enter_context(atomic_files.scratch_folder(job.output_prefix))
-        except (OSError, tf.errors.OpError) as error:
-            raise OSError(f"Cannot write to {job.output_prefix!r}: {error}") from error
+        for path in (job.statistics_file, *job.line_files.values()):
+            with _naming(path):
+                atomic_files.check_writable(path)  # Better now than after hours.
         statistics, records_per_shard = run_examples(folder)
         bad_examples = statistics.pop("bad_examples")[:_MAX_BAD_EXAMPLES_LISTED]
         statistics["seconds"] = round(time.monotonic() - start, 1)
@@ -113,11 +115,24 @@ def _run(job, run_examples):
     return statistics
 
 
+@contextlib.contextmanager
+def _naming(path):
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        raise OSError(f"Cannot write to {path!r}: {getattr(error, 'message', error)}") from error
+
+
 def _beam_runner(job, files):
     """`pipeline.run_pipeline` with the job's flags, which are checked here."""
-    from etcmodel.preprocessing import pipeline  # Beam takes seconds to import.
+    from etcmodel.preprocessing import beam_flags, pipeline  # Beam takes seconds to import.
 
-    return functools.partial(pipeline.run_pipeline, options=pipeline.pipeline_options(job, files))
+    flags = beam_flags.parse(
+        job.beam_args,
+        job.direct_num_workers,
+        default_num_workers=local.num_workers(job, files),
+    )
+    return functools.partial(pipeline.run_pipeline, flags=flags)
 
 
 def _check_written(job, statistics):
@@ -142,11 +157,11 @@ def _why_none(statistics):
 
 
 def _move_into_place(job, folder, records_per_shard, statistics):
-    """Gives the shards their names and writes statistics and settings beside them.
+    """Gives the shards their names, and statistics and settings beside them.
 
     The settings go first and come last: they are those of all the shards that are there. The old
     shards go before the new ones come, so that what a killed process leaves is no mixture; lines
-    come before the shards that they belong to.
+    come before the shards that they belong to. All is written before anything is moved.
     """
     settings_file = f"{job.output_prefix}.config.json"
     names = record_files.shard_names(job.output_prefix, job.num_shards)
@@ -158,12 +173,12 @@ def _move_into_place(job, folder, records_per_shard, statistics):
         "records_per_shard": [records_per_shard.get(shard, 0) for shard in range(job.num_shards)],
         "bytes_per_shard": [tf.io.gfile.stat(source).length for source in sources],
     }
-    for old in (settings_file, *record_files.written_shards(job.output_prefix)):
-        if tf.io.gfile.exists(old):
-            tf.io.gfile.remove(old)
-    for name, path in job.line_files.items():
-        tf.io.gfile.rename(os.path.join(folder, f"lines-{name}"), path, overwrite=True)
-    for source, name in zip(sources, names, strict=True):
-        tf.io.gfile.rename(source, name, overwrite=True)
-    atomic_files.write_json(job.statistics_file, statistics)
-    atomic_files.write_json(settings_file, {**job.settings, **manifest})
+    lines = list(job.line_files.values())
+    olds = [settings_file, *record_files.written_shards(job.output_prefix), *lines]
+    moves = [(os.path.join(folder, f"lines-{name}"), path) for name, path in job.line_files.items()]
+    moves += zip(sources, names, strict=True)
+    with (
+        atomic_files.prepared_json(settings_file, {**job.settings, **manifest}),
+        atomic_files.prepared_json(job.statistics_file, statistics),
+    ):
+        atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)

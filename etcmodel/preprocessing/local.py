@@ -19,7 +19,11 @@ import time
 
 import tensorflow as tf
 
-from etcmodel.preprocessing.records import BadExampleError, to_tf_example
+from etcmodel import program_end
+from etcmodel.durations import format_duration
+from etcmodel.preprocessing import reading
+from etcmodel.preprocessing.records import BadExampleError, convert_example
+from etcmodel.preprocessing.totals import Totals
 
 __all__ = ["num_workers", "run_local"]
 
@@ -42,8 +46,12 @@ class _Result:
 
 def num_workers(job, files):
     """Local processes for a `Job`: as many as it asks for, or as its files are worth."""
-    size = sum(tf.io.gfile.stat(name).length for name in files)
+    size = _num_bytes(files)
     return job.direct_num_workers or min(os.cpu_count() or 1, 1 + size // _BYTES_PER_WORKER)
+
+
+def _num_bytes(files):
+    return sum(tf.io.gfile.stat(name).length for name in files)
 
 
 def run_local(job, files, folder):
@@ -63,11 +71,12 @@ def run_local(job, files, folder):
         OSError: if a worker process is killed.
         ValueError: for a malformed file.
     """
-    counts, lengths, bad = collections.Counter(), collections.defaultdict(_Mean), []
+    totals, bad = Totals(), []
     records_per_shard = collections.Counter()
-    num_read, start = 0, time.monotonic()
+    start = time.monotonic()
     next_report = start + _SECONDS_BETWEEN_REPORTS
     with contextlib.ExitStack() as stack:
+        meter = stack.enter_context(reading.ReadingMeter(_num_bytes(files)).active())
         paths = [os.path.join(folder, f"shard-{shard:05d}") for shard in range(job.num_shards)]
         writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
         line_files = {
@@ -77,48 +86,31 @@ def run_local(job, files, folder):
         for file in line_files.values():
             file.write("")  # Else a file without lines would not be there.
         for (file_number, number), result in _results(job, files):
-            num_read += 1
             if result.problem:
                 bad.append(f"{files[file_number]}: element {number}: {result.problem}")
                 if job.strict:
                     raise BadExampleError(bad[-1])
             for index, record in enumerate(result.records):
-                dealt = counts["examples_written"] + index
+                dealt = totals.num_written + index
                 turn = dealt if job.deals_records else file_number + number
                 writers[turn % job.num_shards].write(record)
                 records_per_shard[turn % job.num_shards] += 1
             for name, line in result.lines.items():
                 line_files[name].write(f"{line}\n")
-            counts.update(examples_written=len(result.records), **result.counts)
-            for name, length in result.lengths.items():
-                lengths[f"mean_{name}"].add(length)
+            totals.add(result, len(result.records))
             if time.monotonic() > next_report:
                 next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
-                rate = num_read / (time.monotonic() - start)
-                logging.info("%d examples done, %.1f a second", num_read, rate)
-    statistics = {
-        "examples_read": num_read,
-        "examples_written": counts.pop("examples_written", 0),
-        "examples_bad": len(bad),
-        **dict(sorted(counts.items())),
-        **{name: round(mean.value, 2) for name, mean in sorted(lengths.items())},
-        "bad_examples": bad,
-    }
-    return statistics, records_per_shard
+                logging.info("%s", _progress(totals.num_read, time.monotonic() - start, meter))
+    return {**totals.statistics(), "bad_examples": bad}, records_per_shard
 
 
-@dataclasses.dataclass
-class _Mean:
-    total: int = 0
-    num: int = 0
-
-    def add(self, value):
-        self.total += value
-        self.num += 1
-
-    @property
-    def value(self):
-        return self.total / self.num
+def _progress(num_read, seconds, meter):
+    """Where the work stands: str."""
+    line = f"{num_read} examples done, {num_read / seconds:.1f} a second"
+    seconds_left = meter.seconds_left(seconds)
+    if seconds_left is not None:
+        line += f", time left {format_duration(seconds_left)}"
+    return line
 
 
 def _results(job, files):
@@ -138,7 +130,8 @@ def _results(job, files):
         pending = collections.deque()
         try:
             for batch in batches:
-                pending.append(pool.submit(_convert_in_worker, batch))
+                with program_end.held_back():
+                    pending.append(pool.submit(_convert_in_worker, batch))
                 if len(pending) > workers * _BATCHES_PER_WORKER:
                     yield from pending.popleft().result()
             while pending:
@@ -189,12 +182,7 @@ def _convert_batch(convert, batch):
 
 
 def _convert(convert, raw):
-    try:
-        converted = convert(raw)
-    except ValueError as error:
-        return _Result(problem=str(error))
-    records = tuple(
-        to_tf_example(features).SerializeToString(deterministic=True)
-        for features in converted.features
+    converted, records = convert_example(convert, raw)
+    return _Result(
+        tuple(records), converted.counts, converted.lengths, converted.lines, converted.problem
     )
-    return _Result(records, converted.counts, converted.lengths, converted.lines, converted.problem)

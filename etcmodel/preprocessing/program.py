@@ -2,60 +2,40 @@
 
 import dataclasses
 import logging
-import sys
 
-from absl import app, flags
-from absl import logging as absl_logging
+from absl import flags
 
-from etcmodel.preprocessing import options as options_lib
-from etcmodel.preprocessing.options import option
+from etcmodel import options as options_lib
+from etcmodel import program_end, quiet
+from etcmodel.options import changed, option
 
-__all__ = ["PreprocessOptions", "make_job", "run", "run_program"]
+__all__ = ["PreprocessOptions", "TokenizerTypeOptions", "make_job", "run", "run_program"]
+
+# What fails in Beam and in Dask is told, and in one line; they log it with stacks.
+_TOLD_BY_US = ("apache_beam", "distributed")
 
 flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions:
+class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOptions):
     """Options of every preprocessing program; each field's help says what it means.
 
-    A task's subclass repeats fields for its own flag names, help and defaults, and adds fields.
-    Those of role "features" are the arguments of the task's input configuration.
+    A task's subclass adds fields, aliases, and its own defaults of inherited fields. Those of role
+    "features", but for the vocabulary's, are the arguments of the task's input configuration.
     """
 
     input_pattern: str = option("", "Raw file (a pattern for several).")
-    output_prefix: str = option(
-        "",
-        "Path and first part of the name of the TFRecord files.",
-        flag="output_tf_examples_file_path_prefix",
-    )
+    output_prefix: str = option("", "Path and first part of the name of the TFRecord files.")
     num_shards: int = option(256, "Number of TFRecord files.", lower_bound=1)
     statistics_file: str = option(
-        "",
-        "JSON file for the statistics; by default <prefix>.stats.json.",
-        flag="output_tf_examples_stat_filename",
+        "", "JSON file for the statistics; by default <prefix>.stats.json."
     )
-    spm_model_file: str = option(
-        "", "SentencePiece model. If it is given, --vocab_file is ignored.", is_file=True
-    )
-    vocab_file: str = option("", "WordPiece vocabulary, one token a line.", is_file=True)
     do_lower_case: bool = option(
         True, "Lower-case the text and strip accents; for word pieces only."
     )
-    split_punctuation: bool = option(
-        False,
-        "Split text at punctuation before the SentencePiece model, as etc_large_split_punctuation "
-        "needs it; word pieces are always split so.",
-    )
-    global_seq_length: int = option(
-        256, "Length of the global input in tokens.", role="features", lower_bound=2
-    )
-    long_seq_length: int = option(
-        2048, "Length of the long input in tokens.", role="features", lower_bound=2
-    )
-    release_compatible: bool = option(
-        False, "Repeat the faults of the authors' release (see the README).", role="features"
-    )
+    global_seq_length: int = changed(options_lib.FeatureOptions, "global_seq_length", default=256)
+    long_seq_length: int = changed(options_lib.FeatureOptions, "long_seq_length", default=2048)
     direct_num_workers: int = option(
         0, "Local processes; 0 for one a core, fewer for little input.", lower_bound=0
     )
@@ -64,25 +44,52 @@ class PreprocessOptions:
     )
 
     def __post_init__(self):
+        super().__post_init__()
+        self.check_inputs()
+        self.require_vocabulary()
+
+    def check_inputs(self):
+        """Checks that there is something to read, and a place to write to.
+
+        Raises:
+            ValueError: naming the flag that is missing.
+        """
         for name in ("input_pattern", "output_prefix"):
             if not getattr(self, name):
-                raise ValueError(f"--{self.flag_name(name)} must be given.")
-        if not (self.vocab_file or self.spm_model_file):
-            vocab, spm_model = map(self.flag_name, ("vocab_file", "spm_model_file"))
-            raise ValueError(f"Either --{vocab} or --{spm_model} must be given.")
-
-    @classmethod
-    def flag_name(cls, field_name):
-        """Name of the flag of a field."""
-        return options_lib.flag_name(cls, field_name)
+                raise ValueError(f"--{name} must be given.")
 
     def feature_fields(self):
         """dict: arguments of the task's input configuration."""
-        return options_lib.select(self, "features")
+        of_text = {field.name for field in dataclasses.fields(options_lib.VocabularyOptions)}
+        fields = options_lib.select(self, "features")
+        return {name: value for name, value in fields.items() if name not in of_text}
 
     def sets(self):
         """The options of each set of records to make: one set, if a subclass does nothing else."""
         return [self]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenizerTypeOptions(PreprocessOptions):
+    """With a choice between the two kinds of vocabulary, where files of both may be given."""
+
+    tokenizer_type: str | None = option(
+        None,
+        "Which vocabulary to use: that of --vocab_file (BERT) or --spm_model_file (ALBERT). None: "
+        "the one that is given.",
+        choices=("BERT", "ALBERT"),
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        needed = {"BERT": "vocab_file", "ALBERT": "spm_model_file"}.get(self.tokenizer_type)
+        if needed and not getattr(self, needed):
+            raise ValueError(f"--tokenizer_type={self.tokenizer_type} also needs --{needed}.")
+
+    @property
+    def chosen_spm_model_file(self):
+        """`spm_model_file`; None if the word pieces of `vocab_file` are chosen."""
+        return None if self.tokenizer_type == "BERT" else self.spm_model_file
 
 
 def make_job(options, factory_class, read, beam_args=()):
@@ -154,19 +161,35 @@ def run_program(options_class, load_parts, *, run_job=None):
         run_job: function of a `Job` that does it and returns the statistics. None:
             `preprocessing.run`.
     """
-    options_lib.define_flags(options_class)
+    program_flags = options_lib.ProgramFlags({"preprocess": options_class})
+    program_flags.define()
 
     def main(argv):
-        absl_logging.set_verbosity(absl_logging.INFO)
-        logging.getLogger("apache_beam").setLevel(logging.ERROR)
-        try:
-            options = options_class(**options_lib.values_from_flags(options_class))
+        quiet.show_own_messages()
+        with program_end.ends_in_one_line():
+            program_flags.resolve_aliases()
+            program_flags.read_config()
+            options = options_class(**program_flags.values("preprocess"))
+            _check_beam_flags(argv[1:], options.direct_num_workers)
             for prefix, statistics in run(options, load_parts, argv[1:], run_job):
                 _report(prefix, statistics)
-        except (ValueError, OSError) as error:
-            _fail(error)
 
-    app.run(main, flags_parser=_parse_known_flags)
+    options_lib.run_main(main, known_only=True)
+
+
+def _check_beam_flags(beam_args, direct_num_workers):
+    if not beam_args:
+        return
+    logging.disable(logging.WARNING)  # Beam tells which of its own parts are not installed.
+    try:
+        from etcmodel.preprocessing import beam_flags  # Beam takes seconds to import.
+
+        beam_flags.parse(beam_args, direct_num_workers, own_names=list(flags.FLAGS))
+    finally:
+        logging.disable(logging.NOTSET)
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in _TOLD_BY_US:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _report(prefix, statistics):
@@ -174,16 +197,3 @@ def _report(prefix, statistics):
         logging.warning("skipped %s", message)
     summary = {name: value for name, value in statistics.items() if name != "bad_examples"}
     print(f"{prefix}: " + ", ".join(f"{name}: {value}" for name, value in summary.items()))
-
-
-def _parse_known_flags(argv):
-    """Parses this program's flags and leaves Beam's."""
-    try:
-        return flags.FLAGS(argv, known_only=True)
-    except flags.Error as error:
-        _fail(error)
-
-
-def _fail(error):
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(1)

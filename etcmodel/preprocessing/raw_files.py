@@ -4,16 +4,16 @@ No TensorFlow is needed for local files.
 """
 
 import contextlib
-import gzip
 import json
 import logging
 import re
-import zlib
 
-import ijson
+from etcmodel import bounded_json, line_files
+from etcmodel.preprocessing import json_stream, reading
 
 __all__ = [
     "by_id",
+    "check_readable",
     "check_utf8",
     "example_reader",
     "load_json_line",
@@ -21,11 +21,12 @@ __all__ = [
     "read_json_elements",
     "read_json_values",
     "read_lines",
+    "unreadable",
 ]
 
-_WHITE_SPACE = re.compile(r"\s*")
+_INNER_BYTES = re.compile(rb"[\x80-\xbf]")  # Of a character of UTF-8.
+_UNREADABLE = "an example that cannot be read"
 _MAX_SKIPPED_NAMED = 20
-_BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def by_id(examples):
@@ -42,39 +43,19 @@ def by_id(examples):
 
 
 def open_bytes(path):
-    """The bytes of a file, unpacked where its name ends in `.gz`; the caller closes it."""
-    if "://" in str(path):
-        import tensorflow as tf  # Slow to import.
-
-        file = tf.io.gfile.GFile(path, "rb")
-    else:
-        file = open(path, "rb")  # noqa: SIM115
-    return gzip.open(file) if str(path).endswith(".gz") else file
+    """As `line_files.open_bytes`; what is read is counted for an estimate of the time left."""
+    return line_files.open_bytes(path, reading.metered)
 
 
 def read_lines(path, *, keep_blank=False):
-    """Streams the lines of a file, and holds no more than one of them.
-
-    Args:
-        path: str. Compressed where the name ends in `.gz`; local or remote (`gs://…`).
-        keep_blank: bool. Also yield lines of white space.
+    """As `line_files.read_lines`, counted likewise.
 
     Yields:
         (line number from 1, str). Bytes that are no UTF-8 are surrogate code points: see
         `check_utf8`.
-
-    Raises:
-        ValueError: if a compressed file is broken; names the file and the place.
     """
-    number = 0
-    try:
-        with contextlib.closing(open_bytes(path)) as file:
-            for line in file:
-                number += 1
-                if keep_blank or not line.isspace():
-                    yield number, line.decode("utf-8", "surrogateescape")
-    except _BROKEN_GZIP as error:
-        raise ValueError(f"{path}: broken gzip file after line {number}: {error}") from error
+    for number, line in line_files.read_lines(path, keep_blank=keep_blank, wrap=reading.metered):
+        yield number, line.decode("utf-8", "surrogateescape")
 
 
 def check_utf8(line):
@@ -91,11 +72,25 @@ def load_json_line(line):
     Raises:
         ValueError: if it is not UTF-8 or not JSON.
     """
+    num_bytes = len(line.encode("utf-8", "surrogateescape"))
+    if problem := bounded_json.problem_of_size(num_bytes):
+        raise ValueError(problem)  # First: it was cut off, perhaps within a character.
     check_utf8(line)
     try:
-        return json.loads(line)
+        return bounded_json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
+
+
+def unreadable(problem):
+    """What takes the place of an example that cannot be read: dict that JSON can hold."""
+    return {_UNREADABLE: problem}
+
+
+def check_readable(raw):
+    """Raises ValueError, saying what is wrong, for what `unreadable` made."""
+    if isinstance(raw, dict) and _UNREADABLE in raw:
+        raise ValueError(str(raw[_UNREADABLE]))
 
 
 def example_reader(read, parse, *, noun="examples"):
@@ -113,6 +108,7 @@ def example_reader(read, parse, *, noun="examples"):
 
     def parsed(place, raw, check):
         try:
+            check_readable(raw)
             example = parse(raw)
             if check is not None:
                 check(example)
@@ -167,61 +163,39 @@ def read_json_values(path):
             lines); compressed where the name ends in `.gz`; local or remote (`gs://…`).
 
     Yields:
-        The elements of the array, or the objects.
+        The elements of the array, or the objects. For one that is nested too deep or is too long
+        (`bounded_json`), what `check_readable` refuses.
 
     Raises:
         ValueError: if the file is not such JSON in UTF-8; names the file and the place.
+        OSError: naming the file, if it cannot be read.
     """
     count = 0
     try:
-        with contextlib.closing(open_bytes(path)) as file:
-            for value in _json_values(file, path):
-                yield value
+        with line_files.naming(path), contextlib.closing(open_bytes(path)) as file:
+            for value, problem in json_stream.read_values(file):
+                yield unreadable(problem) if problem else value
                 count += 1
-    except ijson.JSONError as error:
-        _check_all_utf8(path)
-        reason = " ".join(str(error).split())  # It draws a picture over several lines.
-        place = _locate_json_error(path) or f"after {count} examples: {reason}"
-        raise ValueError(f"{path}: malformed JSON {place}") from error
-    except UnicodeDecodeError as error:
-        _check_all_utf8(path)
-        raise ValueError(f"{path}: invalid UTF-8 after {count} examples: {error}") from error
-    except _BROKEN_GZIP as error:
+    except line_files.BROKEN_GZIP as error:
         raise ValueError(f"{path}: broken gzip file after {count} examples: {error}") from error
+    except json_stream.JsonPlaceError as error:
+        line, column = _place(path, error.offset)
+        if str(error) == json_stream.NO_UTF8:
+            message = f"line {line}: {error} at character {column}"
+        else:
+            message = f"malformed JSON at line {line}, column {column}: {error}"
+        raise ValueError(f"{path}: {message}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
-def _check_all_utf8(path):
-    """Raises ValueError with the line of the first bytes that are no UTF-8."""
-    for number, line in read_lines(path):
-        try:
-            check_utf8(line)
-        except ValueError as error:
-            raise ValueError(f"{path}: line {number}: {error}") from error
-
-
-def _json_values(file, path):
-    first = b" "
-    while first.isspace():
-        first = file.read(1)
-    if first not in (b"[", b"{"):
-        found = f"the character {first!r}" if first else "an empty file"
-        raise ValueError(f"{path}: expected a JSON array or JSON objects, found {found}")
-    file.seek(0)
-    if first == b"[":
-        return ijson.items(file, "item", use_float=True)
-    return ijson.items(file, "", multiple_values=True, use_float=True)
-
-
-def _locate_json_error(path):
-    """'at line …, column …' by reading the whole file again; '' if `json` finds no error."""
+def _place(path, offset):
+    """Line and column, both from 1, of a byte of a file."""
+    line, column = 1, 1
     with contextlib.closing(open_bytes(path)) as file:
-        text = file.read().decode("utf-8", "replace")
-    decoder = json.JSONDecoder()
-    position = len(text) - len(text.lstrip())
-    try:
-        while position < len(text):
-            _, position = decoder.raw_decode(text, position)
-            position = _WHITE_SPACE.match(text, position).end()
-    except json.JSONDecodeError as error:
-        return f"at line {error.lineno}, column {error.colno}: {error.msg}"
-    return ""
+        while offset and (block := file.read(min(line_files.BLOCK, offset))):
+            offset -= len(block)
+            if num_ends := block.count(b"\n"):
+                line, column = line + num_ends, 1
+            column += len(_INNER_BYTES.sub(b"", block[block.rfind(b"\n") + 1 :]))
+    return line, column

@@ -4,7 +4,9 @@ import dataclasses
 
 import tensorflow as tf
 
-__all__ = ["BadExampleError", "Converted", "to_tf_example"]
+from etcmodel.preprocessing import raw_files
+
+__all__ = ["BadExampleError", "Converted", "convert_example", "to_tf_example"]
 
 
 class BadExampleError(ValueError):
@@ -28,6 +30,52 @@ class Converted:
     lengths: dict = dataclasses.field(default_factory=dict)
     lines: dict = dataclasses.field(default_factory=dict)
     problem: str = ""
+
+    @classmethod
+    def of_one(cls, converted, *, drop_reasons, counts, lines=None):
+        """Of a raw example that becomes one TF example, or is dropped.
+
+        Args:
+            converted: what a task's `make_features` returns, with `features` (None if dropped),
+                `drop_reason` (str or None), `num_long_tokens` and `num_global_tokens`.
+            drop_reasons: iterable of str. All that there are: each is counted.
+            counts: dict of str to int. Further counts.
+            lines: see the attribute.
+        """
+        dropped = {
+            f"dropped_{reason}": int(reason == converted.drop_reason) for reason in drop_reasons
+        }
+        return cls(
+            features=[] if converted.features is None else [converted.features],
+            counts={**dropped, **counts},
+            lengths={
+                "long_tokens": converted.num_long_tokens,
+                "global_tokens": converted.num_global_tokens,
+            },
+            lines=lines or {},
+        )
+
+
+def convert_example(convert, raw):
+    """Converts a raw example.
+
+    Args:
+        convert: function of a raw example to a `Converted`; may raise a ValueError.
+        raw: the example, or what `raw_files.unreadable` made in its place.
+    Returns:
+        (`Converted`, list of bytes: its serialized TF examples). What is wrong with a malformed
+        example is in its `problem`.
+    """
+    try:
+        raw_files.check_readable(raw)
+        converted = convert(raw)
+        # Text may have halves of characters, which JSON can write and UTF-8 cannot.
+        return converted, [
+            to_tf_example(features).SerializeToString(deterministic=True)
+            for features in converted.features
+        ]
+    except ValueError as error:
+        return Converted(features=[], problem=str(error)), []
 
 
 def to_tf_example(features):

@@ -1,6 +1,13 @@
-"""Export to SavedModel, and prediction from one."""
+"""Export to SavedModel, of features or of strings, and prediction from one."""
 
-from etcmodel.serving.export import export_saved_model
-from etcmodel.serving.saved_model import SavedModelRunner
+from etcmodel import lazy_imports
 
-__all__ = ["SavedModelRunner", "export_saved_model"]
+# Those of strings need tensorflow-text.
+_HOMES = {
+    "SavedModelRunner": "saved_model",
+    "export_saved_model": "export",
+    "export_text_model": "etcmodel.serving.text.export",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)

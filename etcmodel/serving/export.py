@@ -1,12 +1,9 @@
 """Writing a model as a SavedModel that answers without this package."""
 
-import os
-import tempfile
-
 import tensorflow as tf
 
-from etcmodel import atomic_files, feature_checks
-from etcmodel.ops import compilation
+from etcmodel import feature_checks
+from etcmodel.serving import writing
 
 __all__ = ["export_saved_model"]
 
@@ -34,39 +31,20 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
     Returns:
         `directory`.
     Raises:
-        ValueError: if `directory` exists, or an asset is missing.
+        ValueError: if `directory` exists or has a name that TensorFlow takes for a pattern, or an
+            asset is missing.
     """
-    if tf.io.gfile.exists(directory):
-        raise ValueError(f"There is already something at {directory!r}; export elsewhere.")
-    missing = [path for path in assets.values() if not tf.io.gfile.exists(path)]
-    if missing:
-        raise ValueError(f"No such file to keep with the model: {', '.join(missing)}")
-    # A served model is not trained further: tracing the gradients of its attention would take long.
-    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        atomic_files.new_folder(directory) as unfinished,
-        compilation.fusion_scope("never"),  # A server may have no XLA.
-    ):
-        module = _ServingModule(
+    return writing.write_saved_model(
+        directory,
+        assets,
+        lambda: _ServingModule(
             model,
             features,
             padding or {},
             axes or {name: name for name in features},
             checks or feature_checks.FeatureChecks({}),
-        )
-        module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
-        tf.saved_model.save(module, unfinished, module.signatures(), options)
-    return directory
-
-
-def _named(assets, folder):
-    """Copies of the files under the names they shall have."""
-    paths = []
-    for name, path in assets.items():
-        paths.append(os.path.join(folder, name))
-        tf.io.gfile.copy(path, paths[-1])
-    return paths
+        ),
+    )
 
 
 class _ServingModule(tf.Module):

@@ -5,8 +5,13 @@ import os
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf import message
+from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
+from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 
-__all__ = ["SavedModelRunner"]
+from etcmodel.path_checks import check_no_pattern
+
+__all__ = ["SavedModelRunner", "load", "newest_version", "read_graphs"]
 
 
 class SavedModelRunner:
@@ -16,12 +21,14 @@ class SavedModelRunner:
         directory: of an export (`export_saved_model`), or a directory of exports named by numbers,
             of which the highest is taken.
     Raises:
-        ValueError: if there is no export.
+        ValueError: if there is no export, it is damaged, or TensorFlow would take its name for a
+            pattern.
     """
 
     def __init__(self, directory):
-        self.directory = _newest_version(directory)
-        self._model = tf.saved_model.load(self.directory)
+        check_no_pattern(directory, "The folder of an export")
+        self.directory = newest_version(directory)
+        self._model = load(self.directory)
         self._signature = self._model.signatures["dense_features"]
         _, self._specs = self._signature.structured_input_signature
 
@@ -59,7 +66,12 @@ def _stack(batch, name, spec):
     return np.stack(rows).astype(spec.dtype.as_numpy_dtype)
 
 
-def _newest_version(directory):
+def newest_version(directory):
+    """The directory of an export, or of that of the highest number in a directory of exports.
+
+    Raises:
+        ValueError: if there is no export.
+    """
     if tf.io.gfile.exists(os.path.join(directory, "saved_model.pb")):
         return directory
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
@@ -67,3 +79,56 @@ def _newest_version(directory):
     if not versions:
         raise ValueError(f"No exported model in {directory!r}.")
     return os.path.join(directory, max(versions, key=int))
+
+
+def load(directory):
+    """What TensorFlow makes of the export in a directory.
+
+    Raises:
+        ValueError: in one line, if it is damaged.
+    """
+    try:
+        _check_fingerprint(directory)
+        return tf.saved_model.load(directory)
+    # TensorFlow tells of a file that ends too early by an IndexError.
+    except (tf.errors.OpError, OSError, IndexError, KeyError, ValueError) as error:
+        problem = str(getattr(error, "message", error)).strip().split("\n")[0]
+        raise ValueError(
+            f"The export in {directory!r} cannot be read: {problem}. Export again."
+        ) from error
+
+
+def _check_fingerprint(directory):
+    """Compares the graph with the fingerprint that lies beside it: a changed byte may load."""
+    path, graph = (os.path.join(directory, name) for name in ("fingerprint.pb", "saved_model.pb"))
+    if not tf.io.gfile.exists(path):
+        return  # As of other writers.
+    try:
+        known = fingerprint_pb2.FingerprintDef.FromString(_read(path))
+        saved_model = saved_model_pb2.SavedModel.FromString(_read(graph))
+    except message.DecodeError as error:
+        raise ValueError("a file of it is damaged") from error
+    if not saved_model.meta_graphs:  # Of none, TensorFlow's function ends the process.
+        raise ValueError("saved_model.pb is empty")
+    try:
+        found = fingerprinting.CreateFingerprintDef(directory)
+    except fingerprinting.FingerprintException as error:
+        raise ValueError("saved_model.pb is damaged") from error
+    found = fingerprint_pb2.FingerprintDef.FromString(found)
+    for field, file in (
+        ("saved_model_checksum", "saved_model.pb"),
+        ("checkpoint_hash", "variables/variables.index"),
+    ):
+        if getattr(found, field) != getattr(known, field):
+            raise ValueError(f"{file} is not the one that was written with fingerprint.pb")
+
+
+def read_graphs(directory):
+    """The `SavedModel` message of the export in a directory."""
+    path = os.path.join(directory, tf.saved_model.SAVED_MODEL_FILENAME_PB)
+    return saved_model_pb2.SavedModel.FromString(_read(path))
+
+
+def _read(path):
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read()

@@ -1,25 +1,14 @@
-"""Training that every task shares: flags, strategy, optimizer, loop."""
+"""Training that every task shares: options, strategy, optimizer, loop.
 
-from etcmodel.record_files import matching_files
-from etcmodel.training.config import TrainingConfig
-from etcmodel.training.continuous import continuous_eval, wait_for_run
-from etcmodel.training.errors import error_line
-from etcmodel.training.flags import define_training_flags, training_config_from_flags
-from etcmodel.training.input_pipeline import count_examples, training_batches
-from etcmodel.training.loop import evaluate, load_model, predict, train
-from etcmodel.training.optimizer import build_learning_rate, build_optimizer
-from etcmodel.training.run_directory import (
-    UNKNOWN,
-    OtherRunError,
-    best_checkpoint,
-    read_run_config,
-)
-from etcmodel.training.strategy import build_strategy
-from etcmodel.training.task import Task, TrainDataRequest
-from etcmodel.training.trainer import NonFiniteLossError
+Names are imported at their first use, so that `--help` does not wait for TensorFlow.
+"""
+
+from etcmodel import lazy_imports
 
 __all__ = [
+    "RUN_CONFIG_FILE",
     "UNKNOWN",
+    "HeadTask",
     "NonFiniteLossError",
     "OtherRunError",
     "Task",
@@ -31,15 +20,44 @@ __all__ = [
     "build_strategy",
     "continuous_eval",
     "count_examples",
-    "define_training_flags",
     "error_line",
     "evaluate",
     "load_model",
     "matching_files",
     "predict",
     "read_run_config",
+    "show_metrics",
     "train",
     "training_batches",
-    "training_config_from_flags",
     "wait_for_run",
 ]
+
+__getattr__ = lazy_imports.attributes(
+    __name__,
+    {
+        "RUN_CONFIG_FILE": "run_directory",
+        "UNKNOWN": "run_directory",
+        "HeadTask": "head_task",
+        "NonFiniteLossError": "trainer",
+        "OtherRunError": "run_directory",
+        "Task": "task",
+        "TrainDataRequest": "task",
+        "TrainingConfig": "config",
+        "best_checkpoint": "run_directory",
+        "build_learning_rate": "schedules",
+        "build_optimizer": "optimizer",
+        "build_strategy": "strategy",
+        "continuous_eval": "continuous",
+        "count_examples": "input_pipeline",
+        "error_line": "etcmodel.program_end",
+        "evaluate": "loop",
+        "load_model": "loop",
+        "matching_files": "etcmodel.record_files",
+        "predict": "loop",
+        "read_run_config": "run_directory",
+        "show_metrics": "progress",
+        "train": "loop",
+        "training_batches": "input_pipeline",
+        "wait_for_run": "continuous",
+    },
+)

@@ -1,4 +1,4 @@
-"""The best checkpoint of a run, which several processes that evaluate may replace."""
+"""The best checkpoint of a run, which several evaluating processes may replace."""
 
 import contextlib
 import json
@@ -6,43 +6,46 @@ import os
 
 import tensorflow as tf
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, bounded_json
+from etcmodel.training import saving
 
 __all__ = ["BEST", "BestCheckpoint", "save_best"]
 
-BEST = "best"  # Its folder within the run's.
+BEST = "best"  # The folder of the best checkpoint, within that of the run.
 _METRIC_FILE = "best_metric.json"
+_MAX_METRIC_BYTES = 1000
+_ADVICE = "Restore the file; without it, the next evaluation is the best."
 
 
 def save_best(output_dir, model, step):
-    """Replaces the best checkpoint (weights alone) by the present weights.
+    """Replaces the best checkpoint (weights only) by the current weights.
 
     Args:
         output_dir: str. Directory of the run.
         model: tf_keras.Model.
-        step: int. Of the weights.
+        step: int. The step of the weights.
     """
-    # A new manager each time: it knows of what another process has put there.
+    # A new manager each time, since another process may have replaced the checkpoint.
     manager = tf.train.CheckpointManager(
         tf.train.Checkpoint(model=model),
         os.path.join(output_dir, BEST),
         max_to_keep=1,
         checkpoint_name="ckpt",
     )
-    manager.save(checkpoint_number=step)
+    saving.save(manager, step)
 
 
 class BestCheckpoint:
-    """Decides whether weights are the best so far, and has them saved if so.
+    """Decides whether weights are the best so far, and saves them if so.
 
     Args:
         output_dir: str. Directory of the run.
         metric: str. Name of the metric that decides.
         higher_is_better: bool.
-        save: function without arguments that saves the present weights as the best.
-        is_chief: bool. Whether this process writes the metric's file.
-        is_shared: bool. Whether other processes may replace the best meanwhile. Workers that must
-            save together decide each by themselves, from what there was at the start.
+        save: function without arguments that saves the current weights as the best.
+        is_chief: bool. Whether this process writes the file with the best metric.
+        is_shared: bool. Whether other processes may replace the best checkpoint meanwhile. Workers
+            that save together are not shared: each decides from the best metric at the start.
     """
 
     def __init__(
@@ -54,24 +57,38 @@ class BestCheckpoint:
         self._best = self._read()
 
     def update(self, metrics):
-        """Saves the weights if these are their metrics (dict of floats) and the best so far."""
+        """Saves the weights if they are the best so far.
+
+        Args:
+            metrics: dict of floats. Metrics of the current weights.
+        Returns:
+            Whether they are the best: bool.
+        """
         value = metrics[self._metric]
         with self._alone() if self._is_shared else contextlib.nullcontext():
             if self._is_shared:
                 self._best = self._read()
             if self._best is not None and self._sign * value <= self._sign * self._best:
-                return
+                return False
             self._save()
             self._best = value
             if self._is_chief:
                 self._write(value)
+        return True
 
     def _read(self):
         path = os.path.join(self._directory, _METRIC_FILE)
         if not tf.io.gfile.exists(path):
             return None
-        with tf.io.gfile.GFile(path) as file:
-            return json.loads(file.read() or "null")
+        with tf.io.gfile.GFile(path, "rb") as file:
+            text = file.read(_MAX_METRIC_BYTES) or b"null"  # Older versions left the file empty.
+        try:
+            best = bounded_json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"{path} is not valid JSON: {error}. {_ADVICE}") from error
+        if not (best is None or type(best) in (int, float)):
+            raise ValueError(f"{path} must hold a number. {_ADVICE}")
+        return best
 
     def _alone(self):
         tf.io.gfile.makedirs(self._directory)

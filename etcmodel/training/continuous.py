@@ -1,4 +1,4 @@
-"""Evaluating each new checkpoint of a run, beside the process that trains it."""
+"""Evaluates each new checkpoint of a run, in another process than the training."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ import time
 import tensorflow as tf
 from absl import logging
 
+from etcmodel.durations import format_duration
 from etcmodel.training import best as best_lib
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import loop, progress, run_directory
@@ -18,13 +19,13 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def wait_for_run(output_dir, timeout=None):
-    """Waits until a run has begun in a directory, or there is a checkpoint.
+    """Waits until a run has started in a directory, or there is a checkpoint.
 
     Args:
-        output_dir: str. May not exist yet.
-        timeout: float. Seconds to wait. None: for ever.
+        output_dir: str. Need not exist yet.
+        timeout: float. Seconds to wait. None: no limit.
     Raises:
-        ValueError: if there is neither at the end of that time.
+        ValueError: if there is neither after that time.
     """
     start = time.monotonic()
     is_first = True
@@ -40,22 +41,21 @@ def wait_for_run(output_dir, timeout=None):
 
 
 def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None):
-    """Evaluates each checkpoint of a run that has not been evaluated, and waits for new ones.
+    """Evaluates all checkpoints of a run that have not been evaluated, and waits for new ones.
 
-    Each gets a line in `eval_metrics.jsonl` and summaries for TensorBoard, and becomes the one in
-    `best/` if it is better, as during training. The process that trains may evaluate, too: what is
-    in `eval_metrics.jsonl` is not evaluated again. A checkpoint that is deleted before it could be
-    read is left out.
+    As during training, each gets a line in `eval_metrics.jsonl` and summaries for TensorBoard, and
+    replaces the one in `best/` if it is better. The training process may evaluate, too: steps in
+    `eval_metrics.jsonl` are not evaluated again. A checkpoint that is deleted before it can be read
+    is skipped.
 
     Args:
         task: Task with an `eval_dataset`.
         config: TrainingConfig with the output_dir of the run.
         strategy: tf.distribute.Strategy. None: the one that `config` names.
-        num_steps: int. The last step of the run; it ends the wait. None: it is not known.
-        timeout: float. Seconds without a new checkpoint that end the wait. None: wait on.
+        num_steps: int. The last step of the run, after which this ends. None: not known.
+        timeout: float. Ends after this many seconds without a new checkpoint. None: no limit.
     Returns:
-        Dict of floats: the metrics of the last step that was ever evaluated; empty if there is
-        none.
+        Dict of floats: the metrics of the highest evaluated step; empty if there is none.
     """
     strategy = strategy or strategy_lib.build_strategy(config)
     evaluation = _Evaluation(task, config, strategy, num_steps)
@@ -68,7 +68,7 @@ def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None
 
 
 class _Evaluation:
-    """A model that takes the weights of one checkpoint after the other."""
+    """Evaluates one checkpoint after the other with the same model."""
 
     def __init__(self, task, config, strategy, num_steps):
         self._output_dir, self._num_steps = config.output_dir, num_steps
@@ -101,7 +101,7 @@ class _Evaluation:
         return metrics
 
     def catch_up(self):
-        """Evaluates what there is and has not been evaluated, the earliest first."""
+        """Evaluates the checkpoints that have not been evaluated, the earliest first."""
         while (path := self._next()) is not None:
             start = time.monotonic()
             if self._restore(path):
@@ -118,7 +118,7 @@ class _Evaluation:
         return min(waiting, key=_step, default=None)
 
     def _restore(self, path):
-        """Whether the checkpoint was still there."""
+        """Restores the weights; returns False if the checkpoint has been deleted."""
         try:
             with self._strategy.scope():
                 run_directory.restore_weights(self._model, path)
@@ -131,16 +131,18 @@ class _Evaluation:
 
     def _evaluate(self, start):
         metrics = self._evaluator.evaluate(num_steps=-1)
-        if self._best is not None:
-            self._best.update(metrics)
+        is_best = self._best is not None and self._best.update(metrics)
         with self._summaries.as_default(self._step):
             for name, value in metrics.items():
                 tf.summary.scalar(name, value)
         self._summaries.flush()
-        self._log.append_new(self._step, metrics)  # Last: it says that all is done.
+        self._log.append_new(
+            self._step, metrics
+        )  # Last, since this line marks the step as evaluated.
         of_all = "" if self._num_steps is None else f"/{self._num_steps}"
         shown = f"  {self._metric} {metrics[self._metric]:.4g}" if self._metric else ""
-        seconds = progress.format_duration(time.monotonic() - start)
+        shown += ", the best so far: saved in best/" * is_best
+        seconds = format_duration(time.monotonic() - start)
         self._tell(f"step {self._step}{of_all}{shown}  evaluated in {seconds}")
 
     def _tell(self, line):

@@ -1,5 +1,6 @@
-"""Running a model over every example of a data set once, on all devices."""
+"""Runs a model on all examples of a data set, once each, on all devices."""
 
+import numpy as np
 import orbit
 import tensorflow as tf
 
@@ -7,16 +8,17 @@ from etcmodel.training import forward
 
 __all__ = ["Evaluator", "Predictor"]
 
-_IS_REAL = "etcmodel_is_real"  # Not a name that records use.
-
 
 class Predictor:
-    """Gives a model's outputs, example by example.
+    """Yields a model's outputs, example by example.
 
-    Each worker of a multi-worker strategy runs over the whole data set by itself.
+    Only the features that the model reads go to the devices. All features also stay on the host,
+    since XLA devices (TPUs) do not support strings, and are joined with the outputs by row.
+
+    Each worker of a multi-worker strategy processes the whole data set.
 
     Args:
-        model: tf_keras.Model, made in the strategy's scope.
+        model: tf_keras.Model, created in the strategy's scope.
         strategy: tf.distribute.Strategy.
     """
 
@@ -33,76 +35,91 @@ class Predictor:
         Args:
             make_dataset: function from a batch size to a tf.data.Dataset of dicts of dense
                 tensors; the last batch may be smaller.
-            batch_size: int. Examples of one step; must be a multiple of this worker's devices.
+            batch_size: int. Examples per step; a multiple of the number of this worker's devices.
         Yields:
             Dicts of NumPy arrays without the batch axis: features and outputs.
         Raises:
-            ValueError: if the devices do not divide the batch.
+            ValueError: if `batch_size` is not such a multiple.
         """
-        batches = orbit.utils.make_distributed_dataset(
-            self._strategy, _device_batches, make_dataset=make_dataset, batch_size=batch_size
-        )
-        for features in batches:
-            rows = self._on_all_devices(features)
-            for device_rows in self._strategy.experimental_local_results(rows):
-                yield from _real_examples(device_rows)
+        devices = _num_local_devices(self._strategy)
+        if batch_size % devices:
+            raise ValueError(
+                f"The batch must be a multiple of {devices} devices. Got: {batch_size}"
+            )
+
+        def split(features):
+            inputs = forward.model_features(self._model, features)
+            return features, _device_batches(inputs, batch_size, devices)
+
+        dataset = make_dataset(batch_size).map(split, num_parallel_calls=tf.data.AUTOTUNE)
+        for features, device_batches in dataset.prefetch(tf.data.AUTOTUNE):
+            outputs = self._on_all_devices(self._distributed(device_batches))
+            yield from _examples(features, self._strategy.experimental_local_results(outputs))
 
     def _on_one_device(self, features):
-        # The features go along, so that each row of outputs stays with its own.
-        outputs = forward.call_model(self._model, features, training=False)
-        return {**features, **outputs}
+        return forward.call_model(self._model, features, training=False)
+
+    def _distributed(self, device_batches):
+        """Distributes the batches to the devices of this worker."""
+
+        def batch_of(context):
+            # The devices of a worker have consecutive numbers, and all workers have equally many.
+            return device_batches[context.replica_id_in_sync_group % len(device_batches)]
+
+        return self._strategy.experimental_distribute_values_from_function(batch_of)
 
 
 class Evaluator(orbit.AbstractEvaluator):
-    """Measures a model on the task's evaluation data.
+    """Evaluates a model on the task's evaluation data.
 
     Args:
         task: Task with an `eval_dataset`.
         predictor: Predictor.
-        batch_size: int. Examples of one step.
+        batch_size: int. Examples per step.
     """
 
     def __init__(self, *, task, predictor, batch_size):
         self._task, self._predictor, self._batch_size = task, predictor, batch_size
 
     def evaluate(self, num_steps):
-        """Metrics of the whole data set, whatever `num_steps` (Orbit's) says: dict of floats."""
+        """Metrics of the whole data set: dict of floats. Orbit's `num_steps` is ignored."""
         del num_steps
         predictions = self._predictor(self._task.eval_dataset, self._batch_size)
         return {name: float(value) for name, value in self._task.evaluate(predictions).items()}
 
 
-def _device_batches(make_dataset, batch_size, input_context):
-    """Splits every batch into one equally large batch per device of this worker.
+def _num_local_devices(strategy):
+    """Number of devices of this worker: int."""
+    numbers = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(context.replica_id_in_sync_group)
+    )
+    return len(strategy.experimental_local_results(numbers))
 
-    All devices then always have a batch, and of the same shape, as TPUs need; the last batch is
-    filled up with copies of its last example that are marked as not real.
+
+def _device_batches(features, batch_size, devices):
+    """Splits a batch into batches of equal size, one per device.
+
+    A batch that is too small is filled with copies of its last example, so that all devices always
+    have a batch of the same shape, which TPUs require.
+
+    Args:
+        features: dict of tensors [at most batch_size, ...].
+        batch_size, devices: int.
+    Returns:
+        Tuple of `devices` dicts of tensors [batch_size / devices, ...].
     """
-    devices = input_context.num_replicas_in_sync // input_context.num_input_pipelines
-    if batch_size % devices:
-        raise ValueError(f"The batch must be a multiple of {devices} devices. Got: {batch_size}")
-
-    def split(features):
-        size = tf.shape(tf.nest.flatten(features)[0])[0]
-        rows = tf.range(batch_size)
-        features = {**features, _IS_REAL: rows < size}
-        rows = tf.minimum(rows, size - 1)
-        return {
-            name: _per_device(x if name == _IS_REAL else tf.gather(x, rows), batch_size, devices)
-            for name, x in features.items()
-        }
-
-    dataset = make_dataset(batch_size).map(split, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.flat_map(tf.data.Dataset.from_tensor_slices).prefetch(tf.data.AUTOTUNE)
+    rows = tf.minimum(tf.range(batch_size), tf.shape(tf.nest.flatten(features)[0])[0] - 1)
+    rows = tf.split(rows, devices)
+    return tuple({name: tf.gather(x, mine) for name, x in features.items()} for mine in rows)
 
 
-def _per_device(x, batch_size, devices):
-    """[batch_size, ...] -> [devices, batch_size / devices, ...]"""
-    return tf.reshape(x, tf.concat([[devices, batch_size // devices], tf.shape(x)[1:]], axis=0))
-
-
-def _real_examples(rows):
-    rows = {name: x.numpy() for name, x in rows.items()}
-    for i, is_real in enumerate(rows.pop(_IS_REAL)):
-        if is_real:
-            yield {name: x[i] for name, x in rows.items()}
+def _examples(features, device_outputs):
+    """Joins features, a dict of tensors [rows, ...], and the devices' outputs, row by row."""
+    features = {name: x.numpy() for name, x in features.items()}
+    outputs = {
+        name: np.concatenate([outputs[name].numpy() for outputs in device_outputs])
+        for name in device_outputs[0]
+    }
+    rows = {**features, **outputs}
+    for i in range(len(next(iter(features.values())))):
+        yield {name: x[i] for name, x in rows.items()}

@@ -1,20 +1,35 @@
-"""Calling a model with the features of a data set, of which some are not for the model."""
+"""Calls a model with those features of a data set that it reads."""
 
-__all__ = ["call_model"]
+import tensorflow as tf
+
+__all__ = ["call_model", "model_features"]
 
 
-def call_model(model, features, *, training):
-    """The model's outputs for the features it wants.
+def model_features(model, features):
+    """The features that a model reads, as far as is known.
 
     Args:
-        model: tf_keras.Model. A functional one gets the features it names as inputs (it would warn
-            of others, such as labels); any other gets them all.
+        model: tf_keras.Model. A functional model reads its named inputs (and would warn about
+            others, such as labels). Other models get all features except strings, which XLA does
+            not support.
         features: dict of tensors [batch, ...].
-        training: bool. Whether dropout is active.
     Returns:
         Dict of tensors [batch, ...].
     """
     inputs = getattr(model, "input", None)
     if isinstance(inputs, dict):
-        features = {name: features[name] for name in inputs}
-    return model(features, training=training)
+        return {name: features[name] for name in inputs}
+    return {name: x for name, x in features.items() if x.dtype != tf.string}
+
+
+def call_model(model, features, *, training):
+    """Calls the model with the features it reads.
+
+    Args:
+        model, features: as in `model_features`.
+        training: bool. Whether dropout is active.
+    Returns:
+        Dict of tensors [batch, ...]; a single output gets the name "logits".
+    """
+    outputs = model(model_features(model, features), training=training)
+    return outputs if isinstance(outputs, dict) else {"logits": outputs}

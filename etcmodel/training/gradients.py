@@ -1,4 +1,4 @@
-"""The mean gradient of one device's batch, computed in one go or part by part."""
+"""The mean gradient of one device's batch, computed at once or in parts."""
 
 import tensorflow as tf
 
@@ -15,13 +15,13 @@ def mean_gradients(loss_fn, variables, features, *, num_parts, seed, scale_loss=
             gradients are those of "loss".
         variables: list of trainable variables.
         features: dict of tensors [batch, ...].
-        num_parts: int. Must divide the batch. The parts run one after the other, so that the
-            activations of only one part are in memory.
-        seed: int32 [2]. Seed of the batch; each part draws its dropout masks from its own.
+        num_parts: int. Must divide the batch size. The parts run one after the other, so that only
+            the activations of one part are in memory.
+        seed: int32 [2]. Seed of the batch, from which each part derives its dropout seed.
         scale_loss: function applied to the loss before it is differentiated.
     Returns:
-        (list of dense tensors, one per variable, None for those the loss does not depend on;
-        dict of the mean scalars).
+        (list of dense tensors, one per variable, or None if the loss does not depend on it; dict of
+        the mean scalars).
     """
 
     def part_gradients(part):
@@ -31,7 +31,7 @@ def mean_gradients(loss_fn, variables, features, *, num_parts, seed, scale_loss=
             objective = scale_loss(losses["loss"])
         return [_dense(gradient) for gradient in tape.gradient(objective, variables)], losses
 
-    # The first part stands outside the loop because it tells which gradients exist.
+    # The first part is outside the loop, since it shows which gradients exist.
     gradients, losses = part_gradients(0)
     if num_parts == 1:
         return gradients, losses
@@ -69,7 +69,7 @@ def _part_of(features, part, num_parts):
 
 
 def _dense(gradient):
-    """Sums the rows that an embedding lookup met more than once, which the norm needs."""
+    """A dense gradient, in which rows looked up several times are summed, as the norm needs."""
     if isinstance(gradient, tf.IndexedSlices):
         return tf.convert_to_tensor(gradient)
     return gradient

@@ -1,4 +1,4 @@
-"""TFRecord files to training batches in an order that a resumed run can take up anywhere."""
+"""Training batches from TFRecord files, in an order that a resumed run can continue."""
 
 import tensorflow as tf
 
@@ -10,10 +10,10 @@ _FILES_AT_ONCE = 16
 
 
 def count_examples(file_pattern):
-    """Number of records in the files; reads them all, if what lies beside them does not tell.
+    """Number of records in the files; reads all records if no settings file has the number.
 
     Raises:
-        ValueError: if no file matches, or one is damaged; names it.
+        ValueError: if no file matches, or naming the file, if one is damaged.
     """
     files = record_files.matching_files(file_pattern)
     known = record_files.known_num_records(files)
@@ -22,7 +22,7 @@ def count_examples(file_pattern):
     try:
         return _count(files)
     except tf.errors.DataLossError:
-        for file in files:  # Which one it is, the error does not tell.
+        for file in files:  # One by one, since the error does not name the file.
             try:
                 _count([file])
             except tf.errors.DataLossError as error:
@@ -38,21 +38,21 @@ def _count(files):
 
 
 def _first_line(error):
-    """What went wrong, without the operation's name around it."""
+    """The first line of an error's message, without the operation's name."""
     return error.message.splitlines()[0].rpartition("}} ")[2].partition(" [Op:")[0]
 
 
 def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     """Endless batches, reshuffled every epoch; the order depends on `request.seed` only.
 
-    All workers see the same order of examples and take turns, so that one global batch has the
-    same examples for any number of devices.
+    All workers see the same order of examples and take turns, so that a global batch has the same
+    examples for any number of devices.
 
     Args:
         file_pattern: see `record_files.matching_files`.
         parse: function from a serialized record, string [], to a dict of tensors.
         request: TrainDataRequest. Examples to skip are read but not parsed.
-        shuffle_buffer: int. Records among which the next one is drawn.
+        shuffle_buffer: int. Number of records among which the next one is drawn.
     Returns:
         tf.data.Dataset of dicts of tensors [request.per_replica_batch_size, ...].
     Raises:
@@ -71,7 +71,7 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
 
 
 def _shuffled_records(files, seed, shuffle_buffer):
-    """Each iteration over it has an order of its own, given by the seed and its number."""
+    """Shuffled records; the order of each iteration follows from the seed and its number."""
     dataset = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files), seed=seed)
     records = dataset.interleave(
         tf.data.TFRecordDataset,

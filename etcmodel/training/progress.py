@@ -1,49 +1,89 @@
-"""What a run tells while it goes: a line for people, JSON lines for programs."""
+"""Reports of a running training: a progress line for people, JSON lines for programs."""
 
+import collections
 import json
 import math
+import statistics
 import sys
 import time
 
 import tensorflow as tf
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, bounded_json
+from etcmodel.durations import format_duration
 
-__all__ = ["MetricsLog", "ProgressLine", "format_duration", "format_progress"]
+__all__ = [
+    "MetricsLog",
+    "ProgressLine",
+    "format_metrics",
+    "format_progress",
+    "show_metrics",
+]
 
 _SECONDS_BETWEEN_LINES = 5.0
+_NUM_RECENT = (
+    15  # The median of these reports gives the remaining time, so one slow step does not matter.
+)
 
 
-def format_duration(seconds):
-    """A time for people in its two largest units, such as 42s, 1m32s, 3h07m or 2d05h."""
-    seconds = round(seconds)
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if days:
-        return f"{days}d{hours % 24:02}h"
-    if hours:
-        return f"{hours}h{minutes % 60:02}m"
-    if minutes:
-        return f"{minutes}m{seconds % 60:02}s"
-    return f"{seconds}s"
+def format_progress(
+    *, step, num_steps, loss, learning_rate, examples_per_second=None, seconds_left=None
+):
+    """The progress of a training run as a line without line end; None: not known yet."""
+    line = f"step {step}/{num_steps}  loss {loss:.4g}  lr {learning_rate:.2g}"
+    if examples_per_second is not None:
+        line += f"  {examples_per_second:.3g} examples/s"
+    if seconds_left is not None:
+        line += f"  time left {format_duration(seconds_left)}"
+    return line
 
 
-def format_progress(*, step, num_steps, loss, learning_rate, examples_per_second, seconds_left):
-    """One line on where a training run stands, without a line end."""
-    return (
-        f"step {step}/{num_steps}  loss {loss:.4g}  lr {learning_rate:.2g}  "
-        f"{examples_per_second:.3g} examples/s  time left {format_duration(seconds_left)}"
+def format_metrics(metrics):
+    """A table of metrics for people: lines of names and rounded values.
+
+    Args:
+        metrics: dict of floats.
+    """
+    values = {name: _rounded(value) for name, value in metrics.items()}
+    name_width = max(map(len, values), default=0)
+    value_width = max(map(len, values.values()), default=0)
+    return "\n".join(
+        f"{name:<{name_width}}  {value:>{value_width}}" for name, value in values.items()
     )
+
+
+def _rounded(value):
+    is_count = math.isfinite(value) and float(value).is_integer() and abs(value) > 1
+    return f"{value:.0f}" if is_count else f"{value:.4f}"
+
+
+def show_metrics(metrics):
+    """Prints metrics: for people a table, for programs one line of exact JSON.
+
+    The JSON goes to standard output and the table to standard error. If standard output is a
+    terminal, only the table is printed, there.
+
+    Args:
+        metrics: dict of floats.
+    """
+    if sys.stdout.isatty():
+        print(format_metrics(metrics))
+    else:
+        print(format_metrics(metrics), file=sys.stderr, flush=True)
+        print(json.dumps(metrics))
 
 
 class ProgressLine:
     """Shows the progress of training; an `orbit.Action`.
 
-    On a terminal one line is rewritten; elsewhere a line is written every few seconds.
+    On a terminal one line is rewritten; elsewhere a line is written every few seconds. The
+    remaining time is that of the remaining steps, by the median of recent ones. It does not include
+    evaluations, nor the tracing before the first step.
 
     Args:
         global_step: variable. Steps done.
         num_steps: int. Steps of the whole run.
-        batch_size: int. Examples of one step.
+        batch_size: int. Examples per step.
         stream: text file. None: standard error.
     """
 
@@ -51,24 +91,51 @@ class ProgressLine:
         self._global_step, self._num_steps = global_step, num_steps
         self._batch_size, self._stream = batch_size, stream or sys.stderr
         self._last_time = -_SECONDS_BETWEEN_LINES
+        self._recent_rates = collections.deque(maxlen=_NUM_RECENT)
+
+    def begin(self):
+        """Explains the time before the first step."""
+        self.tell("tracing the training step, once")
 
     def __call__(self, metrics):
-        step = int(self._global_step.numpy())
-        rate = metrics["examples_per_second"]
+        step, rate = self._step, metrics.get("examples_per_second")
+        if rate is not None:
+            self._recent_rates.append(rate)
+        seconds_left = None
+        if self._recent_rates:
+            examples_left = (self._num_steps - step) * self._batch_size
+            seconds_left = examples_left / statistics.median(self._recent_rates)
         line = format_progress(
             step=step,
             num_steps=self._num_steps,
-            loss=metrics.get("loss", math.nan),  # Left out where no step's was finite.
+            loss=metrics.get("loss", math.nan),  # Missing if no step had a finite loss.
             learning_rate=metrics["learning_rate"],
             examples_per_second=rate,
-            seconds_left=(self._num_steps - step) * self._batch_size / rate,
+            seconds_left=seconds_left,
         )
         self._write(line, is_last=step >= self._num_steps)
 
+    def tell(self, text):
+        """Writes a separate line, such as that a checkpoint was saved."""
+        line = f"step {self._step}/{self._num_steps}  {text}"
+        self._stream.write(f"{self._start_of_line()}{line}{self._end_of_line()}\n")
+        self._stream.flush()
+
+    @property
+    def _step(self):
+        return int(self._global_step.numpy())
+
+    def _start_of_line(self):
+        return "\r" if self._stream.isatty() else ""
+
+    def _end_of_line(self):
+        # Clears the rest of a longer previous line.
+        return "\x1b[K" if self._stream.isatty() else ""
+
     def _write(self, line, is_last):
         if self._stream.isatty():
-            # "\x1b[K" clears what a longer line before it has left.
-            self._stream.write(f"\r{line}\x1b[K" + ("\n" if is_last else ""))
+            line = f"{self._start_of_line()}{line}{self._end_of_line()}"
+            self._stream.write(line + ("\n" if is_last else ""))
         elif is_last or time.monotonic() - self._last_time >= _SECONDS_BETWEEN_LINES:
             self._stream.write(line + "\n")
             self._last_time = time.monotonic()
@@ -79,7 +146,7 @@ class MetricsLog:
     """A file of JSON lines, {"step": int, name: float, ...}, in the order of steps.
 
     Args:
-        path: str. The file; made when the first line is written.
+        path: str. The file, which is created with the first line.
     """
 
     def __init__(self, path):
@@ -90,37 +157,50 @@ class MetricsLog:
         line = json.dumps({"step": step, **metrics}) + "\n"
         text = self._text()
         with tf.io.gfile.GFile(self._path, "a") as file:
-            # What a killed process left half written must not swallow this line.
+            # A line that a killed process left incomplete must not be joined with this one.
             file.write(line if text.endswith("\n") or not text else "\n" + line)
 
     def append_new(self, step, metrics):
-        """Adds the metrics of a step, unless another process has done so."""
+        """Adds the metrics of a step, unless another process has added that step."""
         if all(line["step"] != step for line in self.read()):
             self.append(step, metrics)
 
     def read(self):
-        """All lines as dicts; one that a killed process left half written is not counted."""
-        return [line for line in map(_parsed, self._text().split("\n")) if line is not None]
+        """All lines as dicts, except lines that a killed process left incomplete.
+
+        Raises:
+            ValueError: naming file and line, if a complete line does not hold metrics of a step.
+        """
+        numbered = enumerate(map(_parsed, self._text().split("\n")), 1)
+        lines = {number: line for number, line in numbered if line is not None}
+        for number, line in lines.items():
+            if not (isinstance(line, dict) and type(line.get("step")) is int):
+                raise ValueError(
+                    f"{self._path}: line {number} is no JSON object with an integer `step`: the "
+                    "file is not of a run. Restore it, or move it away."
+                )
+        return list(lines.values())
 
     def forget_after(self, step):
-        """Drops the lines of later steps, which a resumed run is going to repeat."""
+        """Removes the lines of later steps, which a resumed run will repeat."""
         text = self._text()
         kept = [line for line in self.read() if line["step"] <= step]
         kept_text = "".join(json.dumps(line) + "\n" for line in kept)
-        if kept_text != text:  # Else the file is left to others that may be adding a line.
+        if (
+            kept_text != text
+        ):  # Otherwise the file is not written: other processes may be adding a line.
             atomic_files.write_text(self._path, [kept_text])
 
     def _text(self):
         if not tf.io.gfile.exists(self._path):
             return ""
-        with tf.io.gfile.GFile(self._path) as file:
-            return file.read()
+        with tf.io.gfile.GFile(self._path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
 
 
 def _parsed(line):
-    """The dict of a whole line, else None."""
+    """The value of a complete line, else None."""
     try:
-        parsed = json.loads(line)
+        return bounded_json.loads(line)
     except ValueError:
         return None
-    return parsed if isinstance(parsed, dict) else None

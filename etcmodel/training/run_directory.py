@@ -1,26 +1,33 @@
-"""The directory of a run: what it was started with, and its checkpoints."""
+"""The directory of a run: its options and its checkpoints."""
 
+import contextlib
 import json
 import os
 
 import tensorflow as tf
+from absl import logging
 
-from etcmodel import atomic_files, checkpoints
+from etcmodel import atomic_files, bounded_json, checkpoints
+from etcmodel.path_checks import check_no_pattern
 from etcmodel.training import best as best_lib
+from etcmodel.training import saving
 from etcmodel.training import strategy as strategy_lib
 
 __all__ = [
+    "RUN_CONFIG_FILE",
     "UNKNOWN",
     "CheckpointWriter",
     "OtherRunError",
+    "alone_training",
     "best_checkpoint",
     "claim_directory",
     "read_run_config",
     "restore_weights",
 ]
 
-_CONFIG_FILE = "run_config.json"
-_NOTES = "notes"  # Its entry that may differ.
+RUN_CONFIG_FILE = "run_config.json"
+_LOCK_FILE = "training.lock"
+_NOTES = "notes"  # The entry that is not compared.
 
 
 class _Unknown:
@@ -28,7 +35,7 @@ class _Unknown:
         return "(unknown)"
 
 
-# What an entry that an older version did not write means, where that cannot be told.
+# For an entry that an older version did not write and whose value is not known.
 UNKNOWN = _Unknown()
 
 
@@ -36,17 +43,38 @@ class OtherRunError(ValueError):
     """The output directory belongs to a run with other options."""
 
 
+@contextlib.contextmanager
+def alone_training(output_dir):
+    """A context in which other processes cannot train in the directory.
+
+    On file systems without locks, such as remote ones, it has no effect.
+
+    Raises:
+        ValueError: if another process trains there.
+    """
+    try:
+        with atomic_files.held(os.path.join(output_dir, _LOCK_FILE)):
+            yield
+    except BlockingIOError as error:
+        if os.path.basename(error.filename or "") != _LOCK_FILE:
+            raise
+        raise ValueError(
+            f"{output_dir}: {error.strerror} is training there. Wait for its end, or choose "
+            "another output_dir."
+        ) from error
+
+
 def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=True):
     """Marks `output_dir` as that of the run described by `run_config`.
 
     Args:
-        output_dir: str. Made if it does not exist.
-        run_config: dict that JSON can hold, nested dicts allowed. What decides the run's result.
-        defaults: dict of the same structure. What entries mean that one of two runs lacks, since
-            another version wrote it; `UNKNOWN` (which an empty list then means, too): they are not
+        output_dir: str. Created if it does not exist.
+        run_config: dict that JSON can hold, possibly nested. The options that decide the result.
+        defaults: dict of the same structure. The values of entries that one of two runs lacks,
+            since another version wrote it. With `UNKNOWN`, such an entry, or an empty list, is not
             compared.
-        notes: dict that JSON can hold. What else to keep; it is not compared.
-        write: bool. False: only compare, as workers other than the chief do.
+        notes: dict that JSON can hold. Further entries to store, which are not compared.
+        write: bool. False: only compare, for workers other than the chief.
     Raises:
         OtherRunError: if the directory holds a run with other options; the message names them.
     """
@@ -57,7 +85,7 @@ def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=
     elif write:
         new = {**run_config, _NOTES: notes or {}}
         text = json.dumps(new, indent=2, sort_keys=True) + "\n"
-        atomic_files.write_text(os.path.join(output_dir, _CONFIG_FILE), [text])
+        atomic_files.write_text(os.path.join(output_dir, RUN_CONFIG_FILE), [text])
 
 
 def read_run_config(output_dir):
@@ -66,48 +94,89 @@ def read_run_config(output_dir):
     Raises:
         ValueError: if the file is damaged.
     """
-    path = os.path.join(output_dir, _CONFIG_FILE)
+    path = os.path.join(output_dir, RUN_CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None
-    with tf.io.gfile.GFile(path) as file:
-        text = file.read()
-    try:
-        run_config = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{path}: malformed JSON: {error}. Restore the file.") from error
-    if not isinstance(run_config, dict):
-        raise ValueError(f"{path}: must be a JSON object. Restore the file.")
+    run_config = bounded_json.read_object(path, "Restore the file.")
+    for name in ("training", "task", _NOTES):
+        if not isinstance(run_config.get(name, {}), dict):
+            raise ValueError(f"{path}: `{name}` must be a JSON object. Restore the file.")
     return run_config
 
 
+def checkpoint_paths(directory):
+    """Paths of the checkpoints that a directory's `checkpoint` file names, the newest first.
+
+    Raises:
+        ValueError: naming that file, if it is damaged.
+    """
+    path = os.path.join(directory, "checkpoint")
+    if not tf.io.gfile.exists(path):
+        return []
+    try:
+        state = tf.train.get_checkpoint_state(directory)
+    except (ValueError, tf.errors.OpError):
+        state = None
+    if state is None or not state.model_checkpoint_path:
+        raise ValueError(
+            f"{path}: is no list of checkpoints, as TensorFlow writes it. Restore the file; to "
+            "begin anew, move the directory away."
+        )
+    paths = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
+    return list(dict.fromkeys(reversed(paths)))
+
+
+def _problem_of(checkpoint):
+    """Why a checkpoint cannot be read completely: str, '' if it can."""
+    try:
+        reader = tf.train.load_checkpoint(checkpoint)
+        for name in reader.get_variable_to_shape_map():
+            reader.get_tensor(name)
+    # TensorFlow raises an IndexError for a truncated file.
+    except (tf.errors.OpError, IndexError, ValueError, RuntimeError) as error:
+        return _first_line(error)
+    return ""
+
+
 def best_checkpoint(output_dir):
-    """Path of the best checkpoint by the task's metric, else of the latest one.
+    """Path of the best checkpoint by the task's metric, or else of the latest one.
 
     Raises:
         ValueError: if there is neither.
     """
     directories = (os.path.join(output_dir, best_lib.BEST), output_dir)
     for directory in directories:
-        if path := tf.train.latest_checkpoint(directory):
+        if checkpoint_paths(directory) and (path := tf.train.latest_checkpoint(directory)):
             return path
     raise ValueError(f"`output_dir` must hold a checkpoint. Received: {output_dir!r}")
 
 
 def restore_weights(model, path):
-    """Gives a model the weights of a checkpoint, which may hold more than them.
+    """Loads the weights of a checkpoint, which may contain more, into a model.
 
     Args:
-        model: built tf_keras.Model; call it in the scope of the model's strategy.
+        model: built tf_keras.Model. To be called in the scope of the model's strategy.
         path: str. Path prefix.
     Raises:
-        ValueError: naming the checkpoint, if it is not there, is damaged or lacks a weight.
+        ValueError: naming the checkpoint, if it does not exist, is damaged or lacks a weight.
     """
+    check_no_pattern(path, "The path of a checkpoint")
     try:
-        status = tf.train.Checkpoint(model=model).restore(path).expect_partial()
-    # TensorFlow tells of a file that ends too early by an IndexError.
+        # Not `restore`, which expects a save counter: `write` does not write one.
+        status = tf.train.Checkpoint(model=model).read(path).expect_partial()
+    # TensorFlow raises an IndexError for a truncated file.
     except (tf.errors.OpError, IndexError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read: {_first_line(error)}") from error
+    _check_kind(path)
     checkpoints.check_restored(status, model, path)
+
+
+def _check_kind(path):
+    if not tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
+        raise ValueError(
+            f"{path}: holds variables by their names, not by their objects: no training has saved "
+            "it. To begin with its weights, give it as --init_checkpoint."
+        )
 
 
 def _first_line(error):
@@ -117,8 +186,8 @@ def _first_line(error):
 class CheckpointWriter:
     """Saves and restores a run; a checkpoint counts only once it is complete on disk.
 
-    Workers other than the chief take part in saving, as their variables may have to be read
-    together, but write to a directory of their own that is then removed.
+    Workers other than the chief take part in saving, since variables may have to be read by all
+    workers together, but write to a temporary directory.
 
     Args:
         output_dir: str. Directory of the run.
@@ -131,6 +200,9 @@ class CheckpointWriter:
 
     def __init__(self, *, output_dir, strategy, model, optimizer, global_step, keep):
         self._output_dir, self._global_step = output_dir, global_step
+        checkpoint_paths(
+            output_dir
+        )  # Raises an error for a damaged list, which the manager would replace.
         self._strategy = strategy
         self._scratch_directory = None
         if not strategy_lib.is_chief(strategy):
@@ -146,24 +218,43 @@ class CheckpointWriter:
         )
 
     def restore(self):
-        """Continues from the last complete checkpoint; returns whether there was one."""
-        # Not from the manager's list: that of other workers is their own.
-        path = tf.train.latest_checkpoint(self._output_dir)
-        if path is None:
+        """Restores the last complete checkpoint; returns whether there was one.
+
+        Raises:
+            ValueError: naming the checkpoints, if there are some but none can be read.
+        """
+        # Not from the manager's list, since other workers' managers have separate lists.
+        paths = checkpoint_paths(self._output_dir)
+        if not paths:
             return False
+        path = self._last_whole(paths)
         with self._strategy.scope():
-            # The optimizer's moments come into being, with these values, at the first step.
+            # The optimizer creates its moments, with these values, at the first step.
             status = self._checkpoint.restore(path)
+        _check_kind(path)
         checkpoints.check_restored(status, self._checkpoint.model, path)
         return True
 
+    def _last_whole(self, paths):
+        problems = []
+        for path in paths:
+            problem = _problem_of(path)
+            if not problem:
+                return path
+            problems.append(f"{path} cannot be read: {problem}")
+            logging.warning("%s. Going back to the checkpoint before it.", problems[-1])
+        raise ValueError(
+            f"{problems[0]}. None of the older checkpoints is whole either. To begin anew, move "
+            "the directory away."
+        )
+
     def save(self):
-        """Saves everything under the number of the step."""
-        self._latest.save(checkpoint_number=self._step)
+        """Saves everything, under the number of the step."""
+        saving.save(self._latest, self._step)
         self._clean_up()
 
     def save_best(self):
-        """Replaces the best checkpoint (weights alone) by the present weights."""
+        """Replaces the best checkpoint (weights only) by the current weights."""
         best_lib.save_best(self._directory, self._model, self._step)
         self._clean_up()
 
@@ -177,7 +268,7 @@ class CheckpointWriter:
 
 
 def _flat(tree, prefix=""):
-    """{"a": {"b": (1, 2)}} -> {"a.b": [1, 2]}, as JSON holds it"""
+    """Flattens nested dicts, with values as in JSON: {"a": {"b": (1, 2)}} -> {"a.b": [1, 2]}."""
     flat = {}
     for key, value in tree.items():
         if isinstance(value, dict):

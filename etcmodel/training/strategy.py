@@ -1,4 +1,4 @@
-"""From the configuration to a `tf.distribute` strategy, by Model Garden's helper."""
+"""Creates a `tf.distribute` strategy, by Model Garden's helper."""
 
 import tensorflow as tf
 from official.common import distribute_utils
@@ -7,18 +7,18 @@ __all__ = ["build_strategy", "is_chief"]
 
 
 def build_strategy(config):
-    """Makes the strategy that `config.distribution_strategy` names.
+    """Creates the strategy that `config.distribution_strategy` names.
 
-    A program calls this before any other TensorFlow operation: multi_worker_mirrored opens its
-    connections (from the environment variable TF_CONFIG) at start-up only.
+    A program calls this before any other TensorFlow operation: multi_worker_mirrored can open its
+    connections (see the environment variable TF_CONFIG) only at start-up.
 
     Args:
         config: TrainingConfig.
     Returns:
-        tf.distribute.Strategy. `mirrored` without a GPU spans all logical CPU devices, of which
-        there is one unless the caller has set up more.
+        tf.distribute.Strategy. Without a GPU, `mirrored` uses all logical CPU devices: one, unless
+        the caller has configured more.
     Raises:
-        ValueError: if more GPUs are asked for than there are, or `tpu` has no tpu_name.
+        ValueError: if there are fewer GPUs than requested, or `tpu` has no `tpu_name`.
     """
     name = config.distribution_strategy
     if name == "tpu":

@@ -1,4 +1,4 @@
-"""What a task gives to be trained and evaluated."""
+"""The interface of tasks, for training and evaluation."""
 
 import abc
 import dataclasses
@@ -12,13 +12,13 @@ __all__ = ["Task", "TrainDataRequest"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainDataRequest:
-    """Which training batches the trainer wants; `input_pipeline.training_batches` serves it.
+    """The training batches that the trainer requests; see `input_pipeline.training_batches`.
 
     Attributes:
-        global_batch_size: int. Examples of one step over all devices and workers.
+        global_batch_size: int. Examples per step, over all devices and workers.
         seed: int. Decides the order of the examples.
-        skip_examples: int. Examples, over all workers, that earlier steps have used.
-        input_context: which of several workers asks. None: there is one device.
+        skip_examples: int. Number of examples, over all workers, that earlier steps have used.
+        input_context: `tf.distribute.InputContext` of the worker. None: there is one device.
     """
 
     global_batch_size: int
@@ -28,10 +28,10 @@ class TrainDataRequest:
 
     @property
     def per_replica_batch_size(self):
-        """Examples of one step on one device.
+        """Examples per step on one device.
 
         Raises:
-            ValueError: if the devices do not divide the global batch.
+            ValueError: if the global batch size is not a multiple of the number of devices.
         """
         if self.input_context is None:
             return self.global_batch_size
@@ -39,11 +39,11 @@ class TrainDataRequest:
 
 
 class Task(abc.ABC):
-    """A data set, a model and a measure. Subclasses are thin: they call their folder's modules.
+    """A data set, a model and metrics. Subclasses are thin: they call their folder's modules.
 
     Attributes:
         best_metric: str. The metric of `evaluate` by which the best checkpoint is chosen. None: no
-            checkpoint is chosen.
+            best checkpoint is kept.
         higher_is_better: bool. Whether a higher value of it is better.
     """
 
@@ -57,30 +57,39 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def build_model(self):
-        """A built tf_keras.Model: dict of features -> dict of outputs, both batched."""
+        """A built tf_keras.Model, from a dict of features to a dict of outputs, both batched."""
 
     @abc.abstractmethod
     def loss(self, outputs, features):
-        """The model's error on one batch.
+        """The loss of one batch.
 
         Returns:
-            Dict of float32 scalars, each a mean over the examples of this batch. "loss" is what
-            is minimised, the others are its parts and are only reported.
+            Dict of float32 scalars, each a mean over the examples of this batch. "loss" is
+            minimized; the others are only reported.
         """
 
     @abc.abstractmethod
     def train_dataset(self, request):
         """Endless tf.data.Dataset of feature dicts for a `TrainDataRequest`, in seeded order.
 
-        Each element has `request.per_replica_batch_size` examples.
+        Each element has `request.per_replica_batch_size` examples, and no strings, which XLA
+        devices do not support.
         """
 
     def eval_dataset(self, batch_size):
-        """tf.data.Dataset of feature dicts, each example once; None if there is nothing to do.
+        """tf.data.Dataset of feature dicts, each example once; None without evaluation.
 
-        The features must be dense tensors; `evaluate` gets them back.
+        The features must be dense tensors; `evaluate` gets them, too. Strings, such as ids, stay on
+        the host.
         """
         del batch_size
+
+    def check_data(self):  # noqa: B027
+        """Finds the record that TensorFlow could not read, since its error does not name it.
+
+        Raises:
+            ValueError: naming the file, the record and what is wrong with it.
+        """
 
     def evaluate(self, predictions):
         """Metrics of the evaluation examples.
@@ -98,17 +107,21 @@ class Task(abc.ABC):
         checkpoints.initialize(model, init_checkpoint)
 
     def run_config(self):
-        """What, beside the training options, decides the result: a dict that JSON can hold."""
+        """What decides the result, beside the training options: a dict that JSON can hold."""
         return {}
 
     def run_config_defaults(self):
-        """What entries of `run_config` mean in the run of a version that did not write them.
+        """Values of entries of `run_config` for runs of versions that did not write them.
 
         Returns:
-            dict like `run_config`; `UNKNOWN` where it cannot be told.
+            dict like `run_config`; `UNKNOWN` for values that are not known.
         """
         return {}
 
     def run_notes(self):
-        """What else is kept with a run, and may differ when it goes on: a dict for JSON."""
+        """What else is stored with a run, and may differ when it continues: a dict for JSON."""
+        return {}
+
+    def run_files(self):
+        """Text files to store beside a run's checkpoints: dict of file name to str."""
         return {}

@@ -1,8 +1,8 @@
 """The inner loop of training: steps under a strategy, with their mean metrics.
 
 With a scaled loss (float16) the optimizer skips a step whose gradients are not finite and halves
-the scale, down to 1; metrics that such a step has made infinite are left out of the means. A step
-that is not finite without a scale that could be lowered stops the run.
+the scale, down to 1. Metrics of a step that are not finite are left out of the means. A step that
+is not finite although the scale cannot be lowered stops the run.
 """
 
 import math
@@ -27,27 +27,29 @@ class NonFiniteLossError(ArithmeticError):
 
 
 class Trainer(orbit.StandardTrainer):
-    """Trains a task's model; a loop of steps ends with metrics averaged over them.
+    """Trains a task's model in loops of steps, with metrics averaged over each loop.
 
-    A step is a function of the weights, the optimizer's state, the step number and the seed alone,
-    so that a run which is resumed from a checkpoint repeats the uninterrupted one.
+    A step depends only on the weights, the optimizer's state, the step number and the seed, so that
+    a run that is resumed from a checkpoint equals an uninterrupted one.
 
     Args:
         task: Task.
-        model: the task's model, made in the strategy's scope (as is the optimizer).
-        optimizer: as made by `build_optimizer`.
+        model: the task's model, created in the strategy's scope, like the optimizer.
+        optimizer: the result of `build_optimizer`.
         config: TrainingConfig.
         strategy: tf.distribute.Strategy.
-        global_step: int64 variable. Steps done; must already be restored, since the data
-            continues from there.
+        global_step: int64 variable. Steps done. It must already be restored, since the data
+            continue from there.
+        stop: `StopRequest`. None: a loop cannot be stopped.
     Raises:
-        ValueError: if `config.train_batch_size` is no multiple of the devices times the
-            accumulation steps.
+        ValueError: if `config.train_batch_size` is not a multiple of the number of devices times
+            the accumulation steps.
     """
 
-    def __init__(self, *, task, model, optimizer, config, strategy, global_step):
+    def __init__(self, *, task, model, optimizer, config, strategy, global_step, stop=None):
         self._task, self._model, self._optimizer = task, model, optimizer
         self._config, self._strategy, self._global_step = config, strategy, global_step
+        self._stop = stop
         # Metric name -> variables (sum, number of finite values); filled when the first step is
         # traced.
         self._sums = {}
@@ -76,16 +78,60 @@ class Trainer(orbit.StandardTrainer):
         )
         return self._task.train_dataset(request)
 
+    def create_train_loop_fn(self):
+        """Steps in one graph; the very first step is run separately.
+
+        It is traced and compiled, so that its time says nothing about other steps.
+        """
+        loop = super().create_train_loop_fn() if self._stop is None else self._stoppable_loop()
+        is_traced = False
+
+        def trace_then_loop(iterator, num_steps):
+            nonlocal is_traced
+            if not is_traced:
+                loop(iterator, tf.constant(1))
+                is_traced = True
+                self._start_clock()
+                num_steps -= 1
+            if num_steps > 0:
+                loop(iterator, num_steps)
+
+        return trace_then_loop
+
+    def _stoppable_loop(self):
+        """Orbit's loop, which also ends when a stop is due."""
+        is_due, train_step = self._stop.is_due, self.train_step
+
+        @tf.function
+        def loop(iterator, num_steps):
+            for _ in tf.range(num_steps):
+                if is_due.read_value():
+                    break
+                with tf.name_scope(""):  # Otherwise names would begin with that of the loop.
+                    train_step(iterator)
+
+        return loop
+
+    def train(self, num_steps):
+        """Runs steps, fewer if a stop is requested; returns the result of `train_loop_end`."""
+        metrics = super().train(num_steps)
+        if self._stop is not None:
+            self._stop.act_if_due(metrics)
+        return metrics
+
+    def _start_clock(self):
+        self._start = time.monotonic(), int(self._global_step.numpy())
+
     def train_loop_begin(self):
         """Starts new means."""
-        self._start = time.monotonic(), int(self._global_step.numpy())
+        self._start_clock()
         for total, count in self._sums.values():
             total.assign(0.0)
             count.assign(0.0)
 
     def train_step(self, iterator):
-        """One step on all devices."""
-        # Read before the step, which may lower it.
+        """Runs one step on all devices."""
+        # Read before the step, which may lower the scale.
         loss_scale = self._optimizer.loss_scale if self._scales_loss else tf.constant(1.0)
         metrics = self._strategy.run(self._replica_step, args=(next(iterator),))
         mean = tf.distribute.ReduceOp.MEAN
@@ -97,17 +143,19 @@ class Trainer(orbit.StandardTrainer):
             total.assign_add(tf.where(is_finite, value, 0.0))
             count.assign_add(tf.cast(is_finite, tf.float32))
         self._global_step.assign_add(1)
+        if self._stop is not None:
+            self._stop.agree()
 
     def train_loop_end(self):
         """Means over the loop's steps.
 
         Returns:
             Dict of floats: the parts of the loss, "gradient_norm" (before clipping),
-            "learning_rate" (of the last step) and "examples_per_second". What was finite in no
-            step of the loop is left out.
+            "learning_rate" (of the last step) and "examples_per_second" (without the traced step).
+            Metrics that were not finite, or not measured, in any step of the loop are left out.
         Raises:
-            NonFiniteLossError: if the loss or the gradient of a step was not finite, other than
-                by the scale of the loss.
+            NonFiniteLossError: if the loss or the gradient of a step was not finite and the cause
+                was not the scale of the loss.
         """
         if (bad_step := int(self._first_bad_step.numpy())) != _NONE_YET:
             is_loss = not math.isfinite(self._first_bad_loss.numpy())
@@ -122,7 +170,8 @@ class Trainer(orbit.StandardTrainer):
         sums = {name: [float(x.numpy()) for x in pair] for name, pair in self._sums.items()}
         metrics = {name: total / count for name, (total, count) in sums.items() if count}
         metrics["learning_rate"] = self._last_learning_rate()
-        metrics["examples_per_second"] = num_steps * self._config.train_batch_size / seconds
+        if num_steps:
+            metrics["examples_per_second"] = num_steps * self._config.train_batch_size / seconds
         return metrics
 
     def _replica_step(self, features):
@@ -153,7 +202,7 @@ class Trainer(orbit.StandardTrainer):
         return self._task.loss(outputs, features)
 
     def _update(self, replica, gradients, variables):
-        """Applies the gradients' mean over devices; returns its norm before clipping."""
+        """Applies the mean of the gradients over devices; returns its norm before clipping."""
         pairs = zip(gradients, variables, strict=True)
         used = [(gradient, var) for gradient, var in pairs if gradient is not None]
         gradients, variables = (list(column) for column in zip(*used, strict=True))
@@ -172,7 +221,7 @@ class Trainer(orbit.StandardTrainer):
 
     def _note_bad_step(self, loss, gradient_norm, loss_scale):
         is_bad = ~(tf.math.is_finite(loss) & tf.math.is_finite(gradient_norm))
-        # Above 1 the optimizer skips the step and lowers the scale.
+        # If the scale is above 1, the optimizer skips the step and lowers it.
         is_bad &= loss_scale <= 1.0
         is_first = is_bad & (self._first_bad_step == _NONE_YET)
         self._first_bad_loss.assign(tf.where(is_first, loss, self._first_bad_loss))
@@ -185,7 +234,7 @@ class Trainer(orbit.StandardTrainer):
         return self._sums[name]
 
     def _host_variable(self, value, dtype):
-        """A variable that a step changes after its devices are done."""
+        """A variable on the host that a step changes after the devices are done."""
         aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA
         with self._strategy.scope():
             return tf.Variable(value, dtype=dtype, trainable=False, aggregation=aggregation)

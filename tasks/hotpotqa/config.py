@@ -2,9 +2,17 @@
 
 import dataclasses
 
-from etcmodel.models import vocabulary
+from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.text import vocabulary
 
-__all__ = ["ANSWER_TYPES", "BIO_IDS", "HotpotQAInputConfig"]
+__all__ = [
+    "ANSWER_TYPES",
+    "BIO_IDS",
+    "HotpotQADecodingOptions",
+    "HotpotQAExampleOptions",
+    "HotpotQAFeatureOptions",
+    "HotpotQAInputConfig",
+]
 
 ANSWER_TYPES = {"span": 0, "yes": 1, "no": 2}
 BIO_IDS = {"begin": 0, "inside": 1, "outside": 2}
@@ -18,17 +26,55 @@ _SENTENCEPIECE_IDS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HotpotQAInputConfig:
+class HotpotQAFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    answer_encoding_method: str = option(
+        "span",
+        "How an answer is found: by its first and last token (span), or by a begin, inside or "
+        "outside id for each token (bio).",
+        role="features",
+        choices=("span", "bio"),
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotpotQADecodingOptions(Options):
+    """How answers and facts are chosen."""
+
+    supporting_fact_threshold: float = option(
+        0.5,
+        "Least probability of a supporting fact, from 0 to 1.",
+        role="decoding",
+        lower_bound=0,
+        upper_bound=1,
+    )
+    max_answer_length: int = option(
+        30, "Longest answer, in tokens.", role="decoding", lower_bound=1
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotpotQAExampleOptions(HotpotQAFeatureOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool = option(
+        True, "Make labels, and drop examples that cannot be trained on.", role="features"
+    )
+    debug: bool = option(
+        False,
+        "Add readable features (the tokens) to the examples; they take more space.",
+        role="features",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`; the ids are those of BERT's uncased vocabulary.
 
     Attributes:
         long_seq_length, global_seq_length: int or None. Tokens in each input, padding included; no
             limit and no padding where None.
-        is_training: bool. Make labels, and drop examples that cannot be trained on.
-        answer_encoding_method: 'span' (first and last token of one answer) or 'bio' (an id of
-            `BIO_IDS` for every long token, all answers).
-        debug: bool. Add the tokens as text, and what is otherwise only made for inference.
-        release_compatible: bool. Repeat the faults of the authors' release (see the README).
         cls_token_id: int. First token of both inputs.
         sentence_global_token_id, question_global_token_id, paragraph_global_token_id: int. Global
             tokens of sentences and titles, of question tokens, of paragraphs.
@@ -36,12 +82,8 @@ class HotpotQAInputConfig:
         answer_types_map: dict of 'span', 'yes', 'no' to their ids 0 to 2.
     """
 
-    long_seq_length: int | None = 2048
-    global_seq_length: int | None = 256
-    is_training: bool = True
-    answer_encoding_method: str = "span"
-    debug: bool = False
-    release_compatible: bool = False
+    long_seq_length: int | None = changed(FeatureOptions, "long_seq_length", default=2048)
+    global_seq_length: int | None = changed(FeatureOptions, "global_seq_length", default=256)
     cls_token_id: int = 101
     sentence_global_token_id: int = 1
     question_global_token_id: int = 3
@@ -53,18 +95,7 @@ class HotpotQAInputConfig:
     answer_types_map: dict = dataclasses.field(default_factory=lambda: dict(ANSWER_TYPES))
 
     def __post_init__(self):
-        for name in ("long_seq_length", "global_seq_length"):
-            length = getattr(self, name)
-            if length is not None and length < 2:
-                raise ValueError(
-                    f"`{name}` must leave room for the CLS token and the question. "
-                    f"Received: {name}={length}"
-                )
-        if self.answer_encoding_method not in ("span", "bio"):
-            raise ValueError(
-                "`answer_encoding_method` must be 'span' or 'bio'. "
-                f"Received: {self.answer_encoding_method!r}"
-            )
+        super().__post_init__()
         types = self.answer_types_map
         if set(types) != set(ANSWER_TYPES) or set(types.values()) != set(ANSWER_TYPES.values()):
             raise ValueError(

@@ -18,16 +18,11 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     def convert(self, raw, config, tokenizer):
         converted = examples.make_features(examples.parse_example(raw), config, tokenizer)
-        counts = {f"dropped_{reason}": 0 for reason in examples.DROP_REASONS}
-        counts["examples_truncated"] = int(converted.num_left_out > 0)
-        counts["unmatched_supporting_facts"] = converted.num_unmatched_facts
-        if converted.drop_reason:
-            counts[f"dropped_{converted.drop_reason}"] += 1
-        return preprocessing.Converted(
-            features=[] if converted.features is None else [converted.features],
-            counts=counts,
-            lengths={
-                "long_tokens": converted.num_long_tokens,
-                "global_tokens": converted.num_global_tokens,
+        return preprocessing.Converted.of_one(
+            converted,
+            drop_reasons=examples.DROP_REASONS,
+            counts={
+                "examples_truncated": int(converted.num_left_out > 0),
+                "unmatched_supporting_facts": converted.num_unmatched_facts,
             },
         )

@@ -20,52 +20,33 @@ import itertools
 
 import numpy as np
 
-from etcmodel.models import text_alignment
+from etcmodel.options import FeatureOptions, changed
 from etcmodel.preprocessing import raw_files
+from etcmodel.text import alignment
 
-from .config import ANSWER_TYPES, BIO_IDS
+from .config import ANSWER_TYPES, BIO_IDS, HotpotQADecodingOptions, HotpotQAFeatureOptions
 
 __all__ = ["DecodingConfig", "generate_predictions"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DecodingConfig:
+class DecodingConfig(HotpotQADecodingOptions):
     """Settings of `generate_predictions`.
 
     Attributes:
         answer_encoding_method: 'span' or 'bio'.
-        supporting_fact_threshold: float. Least probability of a supporting fact.
-        max_answer_length: int. Longest answer, in tokens.
         do_lower_case: bool. What the word piece tokenizer did.
         sentence_token_type_id, title_token_type_id: int. As in `HotpotQAInputConfig`.
         answer_types_map: dict of 'span', 'yes', 'no' to their ids.
         release_compatible: bool. Repeat the faults of the authors' release.
     """
 
-    answer_encoding_method: str = "span"
-    supporting_fact_threshold: float = 0.5
-    max_answer_length: int = 30
+    answer_encoding_method: str = changed(HotpotQAFeatureOptions, "answer_encoding_method")
     do_lower_case: bool = True
     sentence_token_type_id: int = 1
     title_token_type_id: int = 2
     answer_types_map: dict = dataclasses.field(default_factory=lambda: dict(ANSWER_TYPES))
-    release_compatible: bool = False
-
-    def __post_init__(self):
-        if self.answer_encoding_method not in ("span", "bio"):
-            raise ValueError(
-                "`answer_encoding_method` must be 'span' or 'bio'. "
-                f"Received: {self.answer_encoding_method!r}"
-            )
-        if not 0 <= self.supporting_fact_threshold <= 1:
-            raise ValueError(
-                "`supporting_fact_threshold` must lie in [0, 1]. "
-                f"Received: {self.supporting_fact_threshold}"
-            )
-        if self.max_answer_length < 1:
-            raise ValueError(
-                f"`max_answer_length` must be at least 1. Received: {self.max_answer_length}"
-            )
+    release_compatible: bool = changed(FeatureOptions, "release_compatible")
 
 
 def generate_predictions(outputs, examples, tokenizer, config):
@@ -235,11 +216,11 @@ class _Decoder:
         start = int(np.flatnonzero(self._sentence_ids == self._sentence_ids[first])[0])
         first, last = first - start, last - start
         if self._tokenizer.sp_model:
-            tokenized = text_alignment.get_sentencepiece_tokenized_text(sentence, self._tokenizer)
+            tokenized = alignment.get_sentencepiece_tokenized_text(sentence, self._tokenizer)
             tokens = tokenized.chars_to_tokens
             chars = [char for char, token in enumerate(tokens) if first <= token <= last]
             return tokenized.text[chars[0] : chars[-1] + 1].strip() if chars else ""
-        tokenized = text_alignment.get_wordpiece_tokenized_text(sentence, self._tokenizer)
+        tokenized = alignment.get_wordpiece_tokenized_text(sentence, self._tokenizer)
         words = tokenized.tokens_to_unigrams[first : last + 1]
         return self._final_text(tokenized.tokens[first : last + 1], tokenized.unigrams, words)
 
@@ -248,8 +229,8 @@ class _Decoder:
         ids = self._output["long_token_ids"][first : last + 1]
         tokens = self._tokenizer.convert_ids_to_tokens(ids)
         if self._tokenizer.sp_model:
-            return text_alignment.sentencepiece_detokenize(tokens)
-        unigrams, _, _ = text_alignment.whitespace_split_with_indices(self._sentence(first))
+            return alignment.sentencepiece_detokenize(tokens)
+        unigrams, _, _ = alignment.whitespace_split_with_indices(self._sentence(first))
         words = self._output["long_tokens_to_unigrams"][first : last + 1]
         return self._final_text(tokens, unigrams, words)
 
@@ -258,5 +239,5 @@ class _Decoder:
         if not len(words):
             return ""
         raw = " ".join(unigrams[words[0] : words[-1] + 1])
-        normalized = text_alignment.wordpiece_tokens_to_normalized_text(tokens)
-        return text_alignment.get_final_text(normalized, raw, self._config.do_lower_case)
+        normalized = alignment.wordpiece_tokens_to_normalized_text(tokens)
+        return alignment.get_final_text(normalized, raw, self._config.do_lower_case)

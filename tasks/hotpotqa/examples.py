@@ -21,8 +21,8 @@ Differences from the release (`release_compatible=True` repeats it):
 
 import dataclasses
 
-from etcmodel.models import text_alignment
 from etcmodel.preprocessing import raw_files
+from etcmodel.text import alignment
 
 from .config import BIO_IDS, HotpotQAInputConfig
 from .layout import InputLayout
@@ -73,7 +73,7 @@ def make_features(example, config, tokenizer):
     Args:
         example: a `HotpotQAExample`.
         config: a `HotpotQAInputConfig`. Padding fills each feature up to its lengths.
-        tokenizer: an `etcmodel.models.tokenization.FullTokenizer`.
+        tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
 
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens):
@@ -143,8 +143,8 @@ def _num_unmatched(example):
 
 def _tokenized(text, tokenizer):
     if tokenizer.sp_model:
-        return text_alignment.get_sentencepiece_tokenized_text(text, tokenizer)
-    return text_alignment.get_wordpiece_tokenized_text(text, tokenizer)
+        return alignment.get_sentencepiece_tokenized_text(text, tokenizer)
+    return alignment.get_wordpiece_tokenized_text(text, tokenizer)
 
 
 def _add_paragraph(layout, index, paragraph, facts, finder, tokenizer):
@@ -186,12 +186,12 @@ class _AnswerFinder:
         """Looks for the answer in a piece whose first long token is `begin`."""
         if is_added or self._compatible:
             for spans, find_chars in (
-                (self._whole_words, text_alignment.find_word_spans),
-                (self._letters, text_alignment.find_char_spans),
+                (self._whole_words, alignment.find_word_spans),
+                (self._letters, alignment.find_char_spans),
             ):
                 spans += [
                     (begin + first, begin + last)
-                    for first, last in text_alignment.find_answer_spans(
+                    for first, last in alignment.find_answer_spans(
                         tokenized, self._answer, self._tokenizer, find_chars
                     )
                 ]

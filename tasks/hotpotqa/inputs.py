@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature
 
 from .config import ANSWER_TYPES, BIO_IDS
 
@@ -56,28 +57,27 @@ class RecordConfig(finetuning.RecordConfig):
 
     def model_features(self):
         return {
-            **{name: _ints(self.long_seq_length) for name in LONG_FEATURES},
-            **{name: _ints(self.global_seq_length) for name in GLOBAL_FEATURES},
+            **{name: int_feature(self.long_seq_length) for name in LONG_FEATURES},
+            **{name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES},
         }
 
     def label_features(self):
         answer = (
-            {"answer_bio_ids": _ints(self.long_seq_length)}
+            {"answer_bio_ids": int_feature(self.long_seq_length)}
             if self.answer_encoding_method == "bio"
-            else {"answer_begins": _ints(), "answer_ends": _ints()}
+            else {
+                "answer_begins": int_feature(),
+                "answer_ends": int_feature(),
+            }
         )
         return {
-            "supporting_facts": _ints(self.global_seq_length),
-            "answer_types": _ints(),
+            "supporting_facts": int_feature(self.global_seq_length),
+            "answer_types": int_feature(),
             **answer,
         }
 
     def decoding_features(self):
         return {
             "unique_ids": tf.io.FixedLenFeature([], tf.string),
-            **{name: _ints(self.global_seq_length) for name in DECODING_FEATURES},
+            **{name: int_feature(self.global_seq_length) for name in DECODING_FEATURES},
         }
-
-
-def _ints(length=None):
-    return tf.io.FixedLenFeature([] if length is None else [length], tf.int64)

@@ -1,19 +1,16 @@
 """The HotpotQA model: `EtcModel` with a head for each kind of output (paper, appendix C)."""
 
 import copy
-import dataclasses
 
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import helpers
-from etcmodel.models import modeling, multihop_utils
+from etcmodel.layers import heads, sublayers
+from etcmodel.models import encoders, multihop_utils
 
 from .config import ANSWER_TYPES, BIO_IDS
 
 __all__ = ["HotpotQaModel", "loss"]
-
-NUM_TOP_POSITIONS = 50  # Begin and end positions kept for decoding.
 
 
 class HotpotQaModel(tf_keras.Model):
@@ -24,7 +21,7 @@ class HotpotQaModel(tf_keras.Model):
     under any policy. The CLS token's attention is exempt from the hard g2l mask.
 
     Args:
-        etc_config: `EtcConfig`.
+        encoder_config: `EncoderConfig`.
         answer_encoding_method: 'span' or 'bio'.
         flat_sequence: bool. Ignores paragraphs (paper, table 3).
         **kwargs: of the Keras model.
@@ -45,39 +42,36 @@ class HotpotQaModel(tf_keras.Model):
         ValueError: if `answer_encoding_method` is unknown.
     """
 
-    def __init__(self, etc_config, *, answer_encoding_method="span", flat_sequence=False, **kwargs):
+    def __init__(
+        self, encoder_config, *, answer_encoding_method="span", flat_sequence=False, **kwargs
+    ):
         super().__init__(**{"name": "hotpotqa", "dtype": "float32", **kwargs})
         if answer_encoding_method not in ("span", "bio"):
             raise ValueError(
                 "`answer_encoding_method` must be 'span' or 'bio'. "
                 f"Received: {answer_encoding_method!r}"
             )
-        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.answer_encoding_method = answer_encoding_method
         self.flat_sequence = flat_sequence
-        self.etc_model = modeling.EtcModel(etc_config)
+        self.etc_model = encoders.make_global_local_encoder(encoder_config)
+        options = {"initializer_range": encoder_config.initializer_range, "dtype": "float32"}
+        self.supporting_facts_head = heads.TokenLogits(1, name="facts", **options)
+        self.answer_type_head = heads.TokenLogits(len(ANSWER_TYPES), name="types", **options)
+        if answer_encoding_method == "span":
+            self.answer_head = heads.SpanLogits(("begin", "end"), name="span", **options)
+        else:
+            self.answer_head = heads.TokenLogits(len(BIO_IDS), name="bio", **options)
 
     def build(self, input_shape=None):
-        helpers.build_sublayer(self.etc_model, None)
-        self.supporting_facts_head = self._head("supporting_facts", 1)
-        self.answer_type_head = self._head("answer_type", len(ANSWER_TYPES))
-        if self.answer_encoding_method == "span":
-            self.answer_head = self._head("answer_span", 2)
-        else:
-            self.answer_head = self._head("answer_bio", len(BIO_IDS))
+        sublayers.build_sublayer(self.etc_model, None)
+        for name, head in (
+            ("supporting_facts", self.supporting_facts_head),
+            ("answer_type", self.answer_type_head),
+            (f"answer_{self.answer_encoding_method}", self.answer_head),
+        ):
+            head.build_in(self, f"{name}_output_", self.encoder_config.hidden_size)
         self.built = True
-
-    def _head(self, name, num_outputs):
-        """Weights and bias of a dense layer, with the names that the release gives them."""
-        weights = self.add_weight(
-            name=f"{name}_output_weights",
-            shape=(num_outputs, self.etc_config.hidden_size),
-            initializer=helpers.default_initializer(self.etc_config.initializer_range),
-        )
-        bias = self.add_weight(
-            name=f"{name}_output_bias", shape=(num_outputs,), initializer="zeros"
-        )
-        return _Head(weights, bias)
 
     def call(self, features, training=None):
         long_output, global_output = self.etc_model(
@@ -100,7 +94,7 @@ class HotpotQaModel(tf_keras.Model):
         }
 
     def _structure(self, features):
-        config = self.etc_config
+        config = self.encoder_config
         is_cls = tf.equal(tf.range(tf.shape(features["global_token_ids"])[1]), 0)
         return multihop_utils.make_structure(
             long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
@@ -115,33 +109,21 @@ class HotpotQaModel(tf_keras.Model):
         )
 
     def _answer_outputs(self, logits):
-        """Outputs by name from the answer head's logits [batch, long_len, outputs]."""
+        """Outputs by name from the answer head's logits."""
         if self.answer_encoding_method == "bio":
-            probs = tf.nn.softmax(logits)
+            tags, probs = heads.best_tags(logits)
             return {
                 "answer_bio_logits": logits,
-                "answer_bio_probs": tf.reduce_max(probs, axis=-1),
-                "answer_bio_ids": tf.argmax(probs, -1, tf.int32),
+                "answer_bio_probs": probs,
+                "answer_bio_ids": tags,
             }
         outputs = {}
-        for name, end_logits in zip(("begin", "end"), tf.unstack(logits, axis=-1), strict=True):
-            num_top = tf.minimum(NUM_TOP_POSITIONS, tf.shape(end_logits)[1])
-            top_probs, top_indices = tf.math.top_k(tf.nn.softmax(end_logits), k=num_top)
+        for name, end_logits in logits.items():
+            top_probs, top_indices = heads.top_positions(tf.nn.softmax(end_logits))
             outputs[f"answer_{name}_logits"] = end_logits
             outputs[f"answer_{name}_top_probs"] = top_probs
             outputs[f"answer_{name}_top_indices"] = top_indices
         return outputs
-
-
-@dataclasses.dataclass(frozen=True)
-class _Head:
-    """A dense layer: weights [outputs, hidden_size], bias [outputs]."""
-
-    weights: tf.Variable
-    bias: tf.Variable
-
-    def __call__(self, hidden):
-        return tf.tensordot(tf.cast(hidden, tf.float32), self.weights, [[-1], [-1]]) + self.bias
 
 
 def loss(outputs, features):

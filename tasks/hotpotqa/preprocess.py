@@ -3,40 +3,33 @@
 Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
 statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
 
-  python -m etcmodel.tasks.hotpotqa.preprocess --input_json_filename=hotpot_train_v1.1.json \
-    --output_tf_examples_file_path_prefix=/data/train --vocab_file=vocab.txt
+  python -m etcmodel.tasks.hotpotqa.preprocess --input_pattern=hotpot_train_v1.1.json \
+    --output_prefix=/data/train --vocab_file=vocab.txt
 """
 
 import dataclasses
 
+from etcmodel.options import changed
 from etcmodel.preprocessing import program, raw_files
-from etcmodel.preprocessing.options import option
+
+from .config import HotpotQAExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(program.PreprocessOptions):
+class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
     """HotpotQA's options; those of role "features" are arguments of `HotpotQAInputConfig`."""
 
-    input_pattern: str = option(
-        "",
-        "HotpotQA's JSON file (a pattern for several), possibly .gz, or Hugging Face's layout of "
-        "it.",
-        flag="input_json_filename",
-    )
-    is_training: bool = option(
-        True, "Make labels, and drop examples that cannot be trained on.", role="features"
-    )
-    answer_encoding_method: str = option(
-        "span",
-        "Labels of the answer: first and last token, or begin, inside, outside for each token.",
-        role="features",
-        choices=("span", "bio"),
-    )
-    debug: bool = option(
-        True,
-        "Add readable features (the tokens) to the examples; they take more space.",
-        role="features",
-    )
+    aliases = {
+        "input_json_filename": "input_pattern",
+        "output_tf_examples_file_path_prefix": "output_prefix",
+        "output_tf_examples_stat_filename": "statistics_file",
+    }
+    help_texts = {
+        "input_pattern": "HotpotQA's JSON file (a pattern for several), possibly .gz, or Hugging "
+        "Face's layout of it.",
+    }
+
+    debug: bool = changed(HotpotQAExampleOptions, "debug", default=True)
 
 
 def load_parts():

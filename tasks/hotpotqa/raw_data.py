@@ -3,6 +3,8 @@
 import dataclasses
 from typing import NamedTuple
 
+from etcmodel.preprocessing.json_fields import Fields, is_int, is_list_of, require_object
+
 __all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example"]
 
 
@@ -49,8 +51,7 @@ def parse_example(raw):
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """
-    if not isinstance(raw, dict):
-        raise ValueError(f"an example must be a JSON object. Received: {_shown(raw)}")
+    require_object(raw)
     example_id = raw.get("_id", raw.get("id"))
     if not isinstance(example_id, str) or not example_id:
         raise ValueError(f"an example has no field `_id` (or `id`). Its fields: {sorted(raw)}")
@@ -71,28 +72,8 @@ def parse_example(raw):
     )
 
 
-class _Fields:
+class _Fields(Fields):
     """Checked access to the fields of one raw example."""
-
-    def __init__(self, example_id, raw):
-        self.example_id = example_id
-        self.raw = raw
-
-    def error(self, field, problem, value):
-        return ValueError(
-            f"example {self.example_id!r}: field `{field}` {problem}. Received: {_shown(value)}"
-        )
-
-    def get(self, field):
-        if field not in self.raw:
-            raise ValueError(f"example {self.example_id!r}: field `{field}` is missing")
-        return self.raw[field]
-
-    def text(self, field, optional=False):
-        value = self.raw.get(field) if optional else self.get(field)
-        if isinstance(value, str) or (optional and value is None):
-            return value
-        raise self.error(field, "must be a string", value)
 
     def paragraphs(self):
         paragraphs = []
@@ -100,7 +81,7 @@ class _Fields:
             field = f"context[{index}]"
             if not isinstance(title, str):
                 raise self.error(field, "must start with a title", title)
-            if not _is_list_of(sentences, str):
+            if not is_list_of(sentences, str):
                 raise self.error(field, "must have a list of sentences", sentences)
             paragraphs.append(Paragraph(title, tuple(sentences)))
         return tuple(paragraphs)
@@ -109,8 +90,8 @@ class _Fields:
         facts = []
         pairs = self._pairs("supporting_facts", "title", "sent_id")
         for index, (title, sentence_index) in enumerate(pairs):
-            whole = isinstance(sentence_index, int) and not isinstance(sentence_index, bool)
-            if not (isinstance(title, str) and whole and sentence_index >= 0):
+            is_index = is_int(sentence_index) and sentence_index >= 0
+            if not (isinstance(title, str) and is_index):
                 field = f"supporting_facts[{index}]"
                 problem = "must be a title and a sentence index from 0"
                 raise self.error(field, problem, [title, sentence_index])
@@ -121,18 +102,9 @@ class _Fields:
         value = self.get(field)
         if isinstance(value, dict):
             columns = [value.get(first), value.get(second)]
-            if not _is_list_of(columns, list) or len(columns[0]) != len(columns[1]):
+            if not is_list_of(columns, list) or len(columns[0]) != len(columns[1]):
                 raise self.error(field, f"must have lists `{first}`, `{second}`, as long", value)
             return list(zip(*columns, strict=True))
-        if not _is_list_of(value, list) or any(len(pair) != 2 for pair in value):
+        if not is_list_of(value, list) or any(len(pair) != 2 for pair in value):
             raise self.error(field, f"must be a list of pairs ({first}, {second})", value)
         return value
-
-
-def _is_list_of(value, item_type):
-    return isinstance(value, list) and all(isinstance(item, item_type) for item in value)
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -7,14 +7,22 @@ SavedModel; `predict` answers the questions of a raw JSON file with an exported 
 
 from etcmodel import finetuning
 
-from . import predict, task
+from .run_config import HotpotQaConfig
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.HotpotQaTask, predict.HotpotQaPredictor
+
 
 if __name__ == "__main__":
     finetuning.run_program(
-        task.HotpotQaTask,
-        predict.HotpotQaPredictor,
+        HotpotQaConfig,
+        load_parts,
         release=finetuning.ReleaseFlags(
-            predict_means_eval=("predict_tf_examples_filepattern", "predict_input_json_file"),
+            predict_means_eval=True,
             no_effect={
                 **finetuning.NO_EFFECT,
                 "save_raw_predictions": (bool, "--predictions_file has the official format"),

@@ -2,12 +2,23 @@
 
 import dataclasses
 
-from etcmodel.models import vocabulary
+from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.text import vocabulary
 
-__all__ = ["ANSWER_TYPES", "NqInputConfig", "special_token_ids"]
+__all__ = [
+    "ANSWER_TYPES",
+    "SPAN_SELECTION_METHODS",
+    "NqDecodingOptions",
+    "NqExampleOptions",
+    "NqFeatureOptions",
+    "NqInputConfig",
+    "special_token_ids",
+]
 
 # What an annotation says, and what the model's answer type head tells apart.
 ANSWER_TYPES = {"none": 0, "yes": 1, "no": 2, "long": 3, "short": 4}
+
+SPAN_SELECTION_METHODS = ("joint", "disjoint", "joint-exhaustive")
 
 # Opening and closing tags in word pieces: BERT's 107 and 108, as in the release, or in a vocabulary
 # without these the last two that every vocabulary of ours has.
@@ -23,48 +34,100 @@ _SENTENCEPIECE_IDS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NqInputConfig:
+class NqFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(FeatureOptions, "long_seq_length", lower_bound=5)
+    global_seq_length: int = changed(FeatureOptions, "global_seq_length", lower_bound=1)
+    stride: int = option(
+        2048,
+        "Page tokens from the start of a window to the start of the next one.",
+        role="features",
+        lower_bound=1,
+    )
+    question_len: int = option(
+        32, "Question tokens kept; the rest is left out.", role="features", lower_bound=1
+    )
+    include_html_tokens: bool = option(
+        True,
+        "Keep the tags of the page, as one token for all opening and one for all closing tags.",
+        role="features",
+    )
+    fixed_blocks: bool = option(
+        False,
+        "A global token for each block of long tokens instead of one for each candidate (paper, "
+        'section 4.4, the ablation "fixed blocks").',
+        role="features",
+    )
+    fixed_block_size: int = option(27, "Long tokens of a block.", role="features", lower_bound=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NqDecodingOptions(Options):
+    """How spans become answers."""
+
+    span_selection_method: str = option(
+        "joint",
+        "The best start and then its best end; the best of each; or the best pair, the short "
+        "answer within the long one.",
+        role="decoding",
+        choices=SPAN_SELECTION_METHODS,
+    )
+    consider_answer_type: bool = option(
+        True, "Answer yes or no where that is the most probable answer type.", role="decoding"
+    )
+    max_short_answer_len: int = option(
+        32, "Longest short answer, in words.", role="decoding", lower_bound=1
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NqExampleOptions(NqFeatureOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool = option(
+        True,
+        "Leave out windows without an answer, at the rates below. With --input_dir it is so for "
+        "train, not for dev.",
+        role="features",
+    )
+    include_unknown_rate: float = option(
+        1.0,
+        "Share of the windows without an answer to keep, on pages that have one; 1 and above keep "
+        "all.",
+        role="features",
+        lower_bound=0,
+    )
+    include_unknown_rate_for_unanswerable: float | None = option(
+        None,
+        "The same on pages without any answer. None: four times --include_unknown_rate.",
+        role="features",
+        lower_bound=0,
+    )
+    predict_la_when_no_sa: bool = option(
+        False, "The long answer takes the place of a missing short one.", role="features"
+    )
+    global_token_types: tuple[int, ...] = option(
+        (0, 1, 2),
+        "Types of the global tokens, of candidates or blocks, of CLS, and of the question. They "
+        "are written to the records; the model does not read them.",
+        role="features",
+        is_repeated=True,
+    )
+    seed: int = option(0, "Which windows without an answer are kept.", role="features")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NqInputConfig(NqExampleOptions, FeatureOptions):
     """Settings of `examples.make_windows`; the ids are those of BERT's uncased vocabulary.
 
     Attributes:
-        long_seq_length, global_seq_length: int. Tokens in each input, padding included.
-        stride: int. Page tokens from the start of a window to the start of the next one.
-        question_len: int. Question tokens kept; the rest is left out.
-        is_training: bool. Leave out windows without an answer, at the rates below.
-        include_unknown_rate: float. Share of windows without an answer to keep, on pages that have
-            one elsewhere; 1 and above keep all.
-        include_unknown_rate_for_unanswerable: float or None. The same on pages without any answer;
-            None for four times `include_unknown_rate`.
-        predict_la_when_no_sa: bool. Where there is no short answer, the long one takes its place.
-        include_html_tokens: bool. Keep the tags of the page, as one token for all opening and one
-            for all closing tags.
-        fixed_blocks: bool. A global token for each `fixed_block_size` long tokens instead of one
-            for each candidate (paper, section 4.4, the ablation "fixed blocks").
-        fixed_block_size: int.
-        global_token_types: tuple of int. Types of candidates' (or blocks'), the CLS and question
-            tokens' global tokens. They are written to the records; the model does not read them.
-        seed: int. Which windows without an answer are kept.
-        release_compatible: bool. Repeat the faults of the authors' release (see the README).
         cls_token_id, sep_token_id: int. First token of the long input; after question and page.
         html_start_token_id, html_end_token_id: int. Opening and closing tags.
         question_global_token_id, candidate_global_token_id: int. Global tokens of question tokens;
             of candidates or blocks.
     """
 
-    long_seq_length: int = 4096
-    global_seq_length: int = 230
-    stride: int = 2048
-    question_len: int = 32
-    is_training: bool = True
-    include_unknown_rate: float = 1.0
-    include_unknown_rate_for_unanswerable: float | None = None
-    predict_la_when_no_sa: bool = False
-    include_html_tokens: bool = True
-    fixed_blocks: bool = False
-    fixed_block_size: int = 27
-    global_token_types: tuple = (0, 1, 2)
-    seed: int = 0
-    release_compatible: bool = False
     cls_token_id: int = 101
     sep_token_id: int = 102
     html_start_token_id: int = 107
@@ -73,9 +136,7 @@ class NqInputConfig:
     candidate_global_token_id: int = 1
 
     def __post_init__(self):
-        for name in ("stride", "question_len", "fixed_block_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {getattr(self, name)}")
+        super().__post_init__()
         if self.long_seq_length < self.question_len + 4:
             raise ValueError(
                 "`long_seq_length` must leave room for CLS, the question, two SEP and the page. "
@@ -95,10 +156,6 @@ class NqInputConfig:
                 f"Received: global_seq_length={self.global_seq_length}, "
                 f"long_seq_length={self.long_seq_length}, fixed_block_size={self.fixed_block_size}"
             )
-        for name in ("include_unknown_rate", "include_unknown_rate_for_unanswerable"):
-            rate = getattr(self, name)
-            if rate is not None and rate < 0:
-                raise ValueError(f"`{name}` must not be negative. Received: {rate}")
         if len(self.global_token_types) != 3:
             raise ValueError(
                 "`global_token_types` must be three: of candidates, CLS and the question. "

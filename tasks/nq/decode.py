@@ -25,7 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .config import ANSWER_TYPES
+from etcmodel.options import FeatureOptions, changed
+
+from .config import ANSWER_TYPES, SPAN_SELECTION_METHODS, NqDecodingOptions
 
 __all__ = [
     "SPAN_SELECTION_METHODS",
@@ -37,39 +39,19 @@ __all__ = [
 ]
 
 POSITIONS = ("sa_start", "sa_end", "la_start", "la_end")
-SPAN_SELECTION_METHODS = ("joint", "disjoint", "joint-exhaustive")
 
 _YES_NO = {ANSWER_TYPES["yes"]: "yes", ANSWER_TYPES["no"]: "no"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DecodingConfig:
+class DecodingConfig(NqDecodingOptions):
     """Settings of `generate_predictions`.
 
     Attributes:
-        span_selection_method: 'joint' (the best start, then the best end for it), 'disjoint' (the
-            best of each), or 'joint-exhaustive' (the best pair, the short answer within the long
-            one).
-        consider_answer_type: bool. Answer yes or no where that is the most probable type.
-        max_short_answer_len: int. Longest short answer, in words of the page.
         release_compatible: bool. Repeat the faults of the authors' release.
     """
 
-    span_selection_method: str = "joint"
-    consider_answer_type: bool = True
-    max_short_answer_len: int = 32
-    release_compatible: bool = False
-
-    def __post_init__(self):
-        if self.span_selection_method not in SPAN_SELECTION_METHODS:
-            raise ValueError(
-                f"`span_selection_method` must be in {SPAN_SELECTION_METHODS}. "
-                f"Received: {self.span_selection_method!r}"
-            )
-        if self.max_short_answer_len < 1:
-            raise ValueError(
-                f"`max_short_answer_len` must be at least 1. Received: {self.max_short_answer_len}"
-            )
+    release_compatible: bool = changed(FeatureOptions, "release_compatible")
 
 
 class Ends(NamedTuple):

@@ -4,7 +4,7 @@ A page becomes overlapping windows of `long_seq_length` tokens, each with the qu
 (Ainslie et al. 2020, section 4.2 and appendix C, "Natural Questions").
 
 Differences from the release (`release_compatible=True` repeats it):
-- An answer is labelled with its first and last token in the input. There a long answer has no label
+- An answer is labeled with its first and last token in the input. There a long answer has no label
   where its first or last word is an HTML tag that was left out (`include_html_tokens=False`).
 - A window is an example of a yes, no or long answer where the long answer begins or ends in it.
   There every window of a page with a yes or no is, also without the text that says so, and a window
@@ -16,7 +16,7 @@ Differences from the release (`release_compatible=True` repeats it):
   those of another layout, and more than there are global tokens.
 - The short span reaches from the first short answer on the page to the last one. There it goes
   from the first that is listed to the last that is listed, even backwards.
-- An answer's end in a word that the window's border cuts is labelled in the window with the word's
+- An answer's end in a word that the window's border cuts is labeled in the window with the word's
   own first or last token. There any of its tokens will do.
 - The windows show all of the page. There a stride that is larger than a window's part of the page
   leaves out what is between two windows, and the last one may show nothing.

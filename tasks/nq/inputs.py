@@ -2,10 +2,9 @@
 
 import dataclasses
 
-import tensorflow as tf
-
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature
 
 from .config import ANSWER_TYPES
 
@@ -25,8 +24,7 @@ class RecordConfig(finetuning.RecordConfig):
     token_id_features = ("token_ids", "global_token_ids")
     int64_features = ("unique_ids",)
     padding = PADDING
-    deciding_flags = ("seq_len", "global_seq_len")
-    length_flags = ("max_seq_length", "max_global_seq_length")
+    deciding_flags = ("long_seq_length", "global_seq_length")
 
     def ranges(self):
         place = Range(-1, "token_ids", "-1, or the place of a long token")
@@ -41,16 +39,15 @@ class RecordConfig(finetuning.RecordConfig):
 
     def model_features(self):
         return {
-            **{name: _ints(self.long_seq_length) for name in LONG_FEATURES},
-            **{name: _ints(self.global_seq_length) for name in GLOBAL_FEATURES},
+            **{name: int_feature(self.long_seq_length) for name in LONG_FEATURES},
+            **{name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES},
         }
 
     def label_features(self):
-        return {name: _ints() for name in LABELS}
+        return {name: int_feature() for name in LABELS}
 
     def decoding_features(self):
-        return {"unique_ids": _ints(), "token_pos": _ints(self.long_seq_length)}
-
-
-def _ints(length=None):
-    return tf.io.FixedLenFeature([] if length is None else [length], tf.int64)
+        return {
+            "unique_ids": int_feature(),
+            "token_pos": int_feature(self.long_seq_length),
+        }

@@ -1,32 +1,42 @@
 """Keeps the annotations of Natural Questions' dev set in a small file (JSON lines, gzip).
 
-  python -m etcmodel.tasks.nq.make_gold_cache --gold_path='v1.0/dev/nq-dev-*.jsonl.gz' \
-    --gold_cache_path=nq_dev_gold.jsonl.gz
+  python -m etcmodel.tasks.nq.make_gold_cache --input_pattern='v1.0/dev/nq-dev-*.jsonl.gz' \
+    --output_file=nq_dev_gold.jsonl.gz
 
 Malformed lines are left out, as preprocess leaves them out: each is named, and they are counted.
 """
 
+import dataclasses
 import sys
 
-from absl import app, flags
-
-_GOLD_PATH = flags.DEFINE_string(
-    "gold_path", None, "Natural Questions' files, wildcards allowed.", required=True
-)
-_GOLD_CACHE_PATH = flags.DEFINE_string(
-    "gold_cache_path",
-    None,
-    "Where the annotations go. None: a file called cache, beside the gold files.",
-)
-_NUM_THREADS = flags.DEFINE_integer(
-    "num_threads", None, "Accepted, as the release has it; no effect: one thread reads the files."
-)
+from etcmodel.options import Options, option, run_program
 
 
-def main(unused_argv):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoldCacheOptions(Options):
+    """What to keep, and where."""
+
+    aliases = {"gold_path": "input_pattern", "gold_cache_path": "output_file"}
+
+    input_pattern: str = option("", "Natural Questions' files, wildcards allowed.")
+    output_file: str | None = option(
+        None, "Where the annotations go. None: a file called cache, beside the gold files."
+    )
+    num_threads: int | None = option(
+        None, "Accepted, as the release has it; no effect: one thread reads the files."
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.input_pattern:
+            raise ValueError("--input_pattern must be given.")
+
+
+def main(options):
+    """Writes the cache that `GoldCacheOptions` describe, and counts what it holds."""
     from . import gold
 
-    if _NUM_THREADS.present:
+    if options.num_threads is not None:
         print("--num_threads has no effect here: one thread reads the files.", file=sys.stderr)
     skipped = []
 
@@ -34,15 +44,11 @@ def main(unused_argv):
         skipped.append(message)
         print(f"left out: {message}", file=sys.stderr)
 
-    try:
-        path = _GOLD_CACHE_PATH.value or gold.default_cache_path(_GOLD_PATH.value)
-        num_examples = gold.write_gold_cache(_GOLD_PATH.value, path, skip)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+    path = options.output_file or gold.default_cache_path(options.input_pattern)
+    num_examples = gold.write_gold_cache(options.input_pattern, path, skip)
     left_out = f", {len(skipped)} malformed lines left out" if skipped else ""
     print(f"{num_examples} examples{left_out}: {path}")
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run_program(GoldCacheOptions, main)

@@ -1,13 +1,12 @@
 """The Natural Questions model: `EtcModel` with a head for each end of the answers (paper, 4.2)."""
 
 import copy
-import dataclasses
 
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import helpers
-from etcmodel.models import input_utils, modeling
+from etcmodel.layers import heads, sublayers
+from etcmodel.models import encoders, input_utils
 
 from .config import ANSWER_TYPES
 
@@ -15,8 +14,6 @@ __all__ = ["POSITIONS", "NqModel", "loss"]
 
 # The ends of the short and the long answer, in the order of the head's outputs.
 POSITIONS = ("sa_start", "sa_end", "la_start", "la_end")
-NUM_TOP_POSITIONS = 50  # Positions of each kind kept for decoding.
-MASKED_LOGIT = -1e9
 
 
 class NqModel(tf_keras.Model):
@@ -26,7 +23,7 @@ class NqModel(tf_keras.Model):
     the positions. The heads are float32 under any policy.
 
     Args:
-        etc_config: `EtcConfig`.
+        encoder_config: `EncoderConfig`.
         mask_long_output: bool. Gives positions outside the page and the CLS token no chance.
         cls_token_id, sep_token_id: int. For that: the page lies between the first two SEP.
         **kwargs: of the Keras model.
@@ -42,66 +39,60 @@ class NqModel(tf_keras.Model):
     """
 
     def __init__(
-        self, etc_config, *, mask_long_output=False, cls_token_id=101, sep_token_id=102, **kwargs
+        self,
+        encoder_config,
+        *,
+        mask_long_output=False,
+        cls_token_id=101,
+        sep_token_id=102,
+        **kwargs,
     ):
         super().__init__(**{"name": "nq", "dtype": "float32", **kwargs})
-        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.mask_long_output = mask_long_output
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
-        self.etc_model = modeling.EtcModel(etc_config)
+        self.etc_model = encoders.make_global_local_encoder(encoder_config)
+        options = {"initializer_range": encoder_config.initializer_range, "dtype": "float32"}
+        self.long_head = heads.SpanLogits(POSITIONS, name="positions", **options)
+        self.answer_type_head = heads.TokenLogits(len(ANSWER_TYPES), name="types", **options)
         # Only gives its weights the prefix that they have in the release's checkpoints.
         self.long_head_scope = tf_keras.layers.Layer(name="cls/nq", dtype="float32")
 
     def build(self, input_shape=None):
-        helpers.build_sublayer(self.etc_model, None)
-        self.long_head = self._head(self.long_head_scope, "long_output", len(POSITIONS))
-        self.answer_type_head = self._head(self, "answer_type_output", len(ANSWER_TYPES))
+        sublayers.build_sublayer(self.etc_model, None)
+        hidden_size = self.encoder_config.hidden_size
+        self.long_head.build_in(self.long_head_scope, "long_output_", hidden_size)
+        self.answer_type_head.build_in(self, "answer_type_output_", hidden_size)
         self.built = True
-
-    def _head(self, owner, name, num_outputs):
-        """Weights and bias of a dense layer, with the names that the release gives them."""
-        weights = owner.add_weight(
-            name=f"{name}_weights",
-            shape=(num_outputs, self.etc_config.hidden_size),
-            initializer=helpers.default_initializer(self.etc_config.initializer_range),
-        )
-        bias = owner.add_weight(name=f"{name}_bias", shape=(num_outputs,), initializer="zeros")
-        return _Head(weights, bias)
 
     def call(self, features, training=None):
         long_output, _ = self.etc_model(
             features["token_ids"],
             features["global_token_ids"],
             training=training,
-            **self._side_inputs(features),
+            structure=self._structure(features),
         )
-        logits = self.long_head(long_output)  # [batch, long_len, 4]
-        if self.mask_long_output:
-            allowed = self._page_or_cls(features["token_ids"])
-            logits = tf.where(allowed[:, :, tf.newaxis], logits, MASKED_LOGIT)
+        allowed = self._page_or_cls(features["token_ids"]) if self.mask_long_output else None
         outputs = {"answer_type_logits": self.answer_type_head(long_output[:, 0])}
-        num_top = tf.minimum(NUM_TOP_POSITIONS, tf.shape(logits)[1])
-        for name, position_logits in zip(POSITIONS, tf.unstack(logits, axis=-1), strict=True):
-            top_logits, top_positions = tf.math.top_k(position_logits, k=num_top)
+        for name, position_logits in self.long_head(long_output, allowed=allowed).items():
+            top_logits, top_positions = heads.top_positions(position_logits)
             outputs[f"{name}_logits"] = position_logits
             outputs[f"{name}_pred"] = top_positions
             outputs[f"{name}_logit"] = top_logits
             outputs[f"{name}_logit0"] = position_logits[:, 0]
         return outputs
 
-    def _side_inputs(self, features):
-        config = self.etc_config
-        side_inputs = input_utils.make_global_local_transformer_side_inputs(
+    def _structure(self, features):
+        config = self.encoder_config
+        return input_utils.make_structure(
             long_breakpoints=features["long_breakpoints"],
             global_breakpoints=features["global_breakpoints"],
             sentence_ids=features["sentence_ids"],
-            local_radius=config.local_radius,
             relative_pos_max_distance=config.relative_pos_max_distance,
             use_hard_g2l_mask=config.use_hard_g2l_mask,
             use_hard_l2g_mask=config.use_hard_l2g_mask,
         )
-        return side_inputs.to_dict(exclude_none_values=True)
 
     def _page_or_cls(self, token_ids):
         """bool [batch, long_len]. True for CLS and for what is between the first two SEP."""
@@ -109,17 +100,6 @@ class NqModel(tf_keras.Model):
         num_sep = tf.cumsum(tf.cast(is_sep, tf.int32), axis=1)
         is_page = tf.equal(num_sep, 1) & ~is_sep
         return is_page | tf.equal(token_ids, self.cls_token_id)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Head:
-    """A dense layer: weights [outputs, hidden_size], bias [outputs]."""
-
-    weights: tf.Variable
-    bias: tf.Variable
-
-    def __call__(self, hidden):
-        return tf.tensordot(tf.cast(hidden, tf.float32), self.weights, [[-1], [-1]]) + self.bias
 
 
 def loss(outputs, features):

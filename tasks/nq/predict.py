@@ -42,8 +42,4 @@ class NqPredictor(finetuning.Predictor):
         Raises:
             ValueError: naming the example, if one is malformed.
         """
-        parsed = (
-            self.parse_example(example) if isinstance(example, dict) else example
-            for example in examples
-        )
-        return self.task.decode(self.outputs(parsed, batch_size), None)
+        return self.task.decode(self.outputs(self.parsed(examples), batch_size), None)

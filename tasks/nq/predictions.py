@@ -8,7 +8,9 @@ import dataclasses
 import math
 import numbers
 
-from .raw_data import YES_NO_ANSWERS, example_id_of, shown
+from etcmodel.preprocessing.json_fields import shown
+
+from .raw_data import YES_NO_ANSWERS, example_id_of
 from .spans import NO_SPAN, Span, span_of
 
 __all__ = ["NO_PREDICTION", "Prediction", "parse_predictions"]

@@ -7,8 +7,9 @@ import re
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.json_fields import Fields, is_int, is_list_of, require_object, shown
 
-from .spans import Span, is_int, span_of
+from .spans import Span, span_of
 
 __all__ = [
     "Annotation",
@@ -19,7 +20,6 @@ __all__ = [
     "parse_example",
     "parse_line",
     "read_lines",
-    "shown",
 ]
 
 YES_NO_ANSWERS = ("NONE", "YES", "NO")
@@ -111,8 +111,7 @@ def parse_example(raw):
             without tokens; for top-level candidates that overlap; for a candidate or an answer
             outside the page, and for a long answer that is not the candidate it names.
     """
-    if not isinstance(raw, dict):
-        raise ValueError(f"an example must be a JSON object. Received: {shown(raw)}")
+    require_object(raw)
     fields = _Fields(example_id_of(raw), raw)
     words, is_html = fields.page()
     question = fields.question()
@@ -137,7 +136,7 @@ def annotations_of(raw):
         ValueError: names the example's id and the field that is missing or malformed.
     """
     fields = _Fields(example_id_of(raw), raw)
-    annotations = fields.list_of_dicts("annotations", optional=True)
+    annotations = fields.list_of("annotations", dict, "objects", optional=True)
     return tuple(fields.annotation(i, annotation) for i, annotation in enumerate(annotations))
 
 
@@ -158,22 +157,8 @@ def example_id_of(raw):
     )
 
 
-class _Fields:
+class _Fields(Fields):
     """Checked access to the fields of one raw example."""
-
-    def __init__(self, example_id, raw):
-        self.example_id = example_id
-        self.raw = raw
-
-    def error(self, field, problem, value):
-        return ValueError(
-            f"example {self.example_id}: field `{field}` {problem}. Received: {shown(value)}"
-        )
-
-    def get(self, field):
-        if field not in self.raw:
-            raise ValueError(f"example {self.example_id}: field `{field}` is missing")
-        return self.raw[field]
 
     def question(self):
         question = self.get("question_text")
@@ -184,7 +169,7 @@ class _Fields:
     def page(self):
         """The tokens of the page, and which of them are HTML tags."""
         if "document_tokens" in self.raw:
-            tokens = self.list_of_dicts("document_tokens")
+            tokens = self.list_of("document_tokens", dict, "objects")
             try:
                 words = tuple([token["token"] for token in tokens])
                 is_html = tuple([token["html_token"] for token in tokens])
@@ -211,7 +196,7 @@ class _Fields:
 
     def candidates(self, num_words):
         candidates = []
-        for index, raw in enumerate(self.list_of_dicts("long_answer_candidates")):
+        for index, raw in enumerate(self.list_of("long_answer_candidates", dict, "objects")):
             field = f"long_answer_candidates[{index}]"
             span, top_level = self._span(field, raw), raw.get("top_level", True)
             if not 0 <= span.start < span.end <= num_words:
@@ -240,7 +225,7 @@ class _Fields:
         if not isinstance(long_answer, dict):
             raise self.error(f"{field}.long_answer", "must be an object", long_answer)
         short_answers = raw.get("short_answers")
-        if not _is_list_of(short_answers, dict):
+        if not is_list_of(short_answers, dict):
             raise self.error(f"{field}.short_answers", "must be a list of objects", short_answers)
         yes_no = raw.get("yes_no_answer")
         if not isinstance(yes_no, str) or yes_no.upper() not in YES_NO_ANSWERS:
@@ -264,14 +249,6 @@ class _Fields:
             problem = f"names the candidate {candidate}, but the long answer is {answer}"
             raise self.error(field, problem, candidate_index)
 
-    def list_of_dicts(self, field, optional=False):
-        if optional and self.raw.get(field) is None:
-            return []
-        value = self.get(field)
-        if not _is_list_of(value, dict):
-            raise self.error(field, "must be a list of objects", value)
-        return value
-
     def _span(self, field, raw):
         try:
             return span_of(raw)
@@ -283,15 +260,5 @@ def _is_tag(word):
     return _HTML_TAG.fullmatch(word) is not None
 
 
-def _is_list_of(value, item_type):
-    return isinstance(value, list) and _are_all(value, item_type)
-
-
 def _are_all(values, item_type):
     return set(map(type, values)) <= {item_type}  # JSON gives no subclasses; a page has 10,000.
-
-
-def shown(value):
-    """A value for an error message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -7,12 +7,20 @@ SavedModel; `predict` answers the questions of a raw file with an exported model
 
 from etcmodel import finetuning
 
-from . import predict, task
+from .run_config import NqConfig
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.NqTask, predict.NqPredictor
+
 
 if __name__ == "__main__":
     finetuning.run_program(
-        task.NqTask,
-        predict.NqPredictor,
+        NqConfig,
+        load_parts,
         defaults={"train_batch_size": 64, "save_checkpoints_steps": 5000},
         release=finetuning.ReleaseFlags(
             modes={

@@ -1,9 +1,10 @@
 """Parts of a page as Natural Questions' files name them, and when two of them are the same."""
 
-import numbers
 from typing import NamedTuple
 
-__all__ = ["NO_SPAN", "Span", "are_same_sets", "is_int", "span_of"]
+from etcmodel.preprocessing.json_fields import is_int
+
+__all__ = ["NO_SPAN", "Span", "are_same_sets", "span_of"]
 
 
 class Span(NamedTuple):
@@ -54,11 +55,6 @@ def span_of(raw):
     if not isinstance(raw, dict):
         raise ValueError("must be an object")
     return Span(*_offsets(raw, "token"), *_offsets(raw, "byte", optional=True))
-
-
-def is_int(value):
-    """Whether a value is an integer, and not a truth value."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _offsets(raw, unit, optional=False):

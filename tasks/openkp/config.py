@@ -2,19 +2,25 @@
 
 import dataclasses
 
+from etcmodel.options import FeatureOptions, Options, changed, option
+
 __all__ = [
     "DENSE_RANGES",
     "FLOAT_FEATURES",
     "FONT_FEATURES",
     "INDICATOR_FEATURES",
+    "LABEL_OCCURRENCES",
     "MAX_KEY_PHRASES",
     "NUM_FONT_IDS",
+    "OpenKpExampleOptions",
+    "OpenKpFeatureOptions",
     "OpenKpInputConfig",
     "VisualConfig",
 ]
 
 MAX_KEY_PHRASES = 3  # A page of the dataset has at most so many.
 NUM_FONT_IDS = 24
+LABEL_OCCURRENCES = ("first", "max")
 
 # Visual features of a VDOM element, in the order in which the model takes them.
 FLOAT_FEATURES = (
@@ -49,41 +55,57 @@ DENSE_RANGES = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OpenKpInputConfig:
+class OpenKpFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    aliases = {
+        "long_max_length": "long_seq_length",
+        "global_max_length": "global_seq_length",
+    }
+
+    long_seq_length: int = changed(FeatureOptions, "long_seq_length", lower_bound=1)
+    global_seq_length: int = changed(
+        FeatureOptions, "global_seq_length", default=512, lower_bound=1
+    )
+    url_max_code_points: int = option(
+        1000,
+        "Length of the longest URL in characters; the URL names a record.",
+        role="features",
+        lower_bound=1,
+    )
+    fixed_block_len: int | None = option(
+        None,
+        "Long tokens of each global token, in place of the VDOM, without visual features. None: a "
+        "global token an element.",
+        role="features",
+        lower_bound=1,
+    )
+    kp_max_length: int = option(
+        5, "Words of the longest key phrase that can be found.", role="features", lower_bound=1
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OpenKpExampleOptions(OpenKpFeatureOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool | None = option(
+        True,
+        "Whether to drop pages that cannot be trained on. None: those of them that have key "
+        "phrases, as in the release.",
+        role="features",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OpenKpInputConfig(OpenKpExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`.
 
     Attributes:
-        long_max_length, global_max_length: int. Tokens in each input, padding included.
-        url_max_code_points: int. Length of the page's URL, which names a record.
-        fixed_block_len: int or None. Give every so many long tokens a global token, and ignore the
-            VDOM; None for a global token an element.
-        kp_max_length: int. Words of the longest phrase that can be found.
-        is_training: bool or None. Drop pages without a key phrase in the input. None: those that
-            have key phrases at all.
-        release_compatible: bool. Repeat the faults of the authors' release (see the README).
         global_token_id: int. Token of every global position.
     """
 
-    long_max_length: int = 4096
-    global_max_length: int = 512
-    url_max_code_points: int = 1000
-    fixed_block_len: int | None = None
-    kp_max_length: int = 5
-    is_training: bool | None = True
-    release_compatible: bool = False
     global_token_id: int = 1
-
-    def __post_init__(self):
-        for name in (
-            "long_max_length",
-            "global_max_length",
-            "url_max_code_points",
-            "fixed_block_len",
-            "kp_max_length",
-        ):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
 
     def check_vocabulary(self, tokenizer):
         """Checks that the vocabulary of `tokenizer` can be used.

@@ -43,17 +43,12 @@ class ConverterFactory(preprocessing.ConverterFactory):
             converted = examples.make_features(example, config, tokenize_word)
         except ValueError as error:
             return _malformed(line, f"line {raw['line_number']}: {error}")
-        counts = {f"dropped_{reason}": 0 for reason in examples.DROP_REASONS}
-        counts["examples_truncated"] = int(converted.num_words_left_out > 0)
-        counts["key_phrases_not_found"] = converted.num_phrases_not_found
-        if converted.drop_reason:
-            counts[f"dropped_{converted.drop_reason}"] += 1
-        return preprocessing.Converted(
-            features=[] if converted.features is None else [converted.features],
-            counts=counts,
-            lengths={
-                "long_tokens": converted.num_long_tokens,
-                "global_tokens": converted.num_global_tokens,
+        return preprocessing.Converted.of_one(
+            converted,
+            drop_reasons=examples.DROP_REASONS,
+            counts={
+                "examples_truncated": int(converted.num_words_left_out > 0),
+                "key_phrases_not_found": converted.num_phrases_not_found,
             },
             lines={"parse_failures": line}
             if converted.features is None

@@ -119,8 +119,8 @@ def _drop_reason(example, config, labels):
         if len(_distinct_phrases(example)) > MAX_KEY_PHRASES:
             return TOO_MANY_KEY_PHRASES
         # There, with fixed blocks, an empty list of phrases is as good as none.
-        unlabelled = (None, ()) if config.fixed_block_len else (None,)
-        return NO_KEY_PHRASE if example.key_phrases not in unlabelled and not labels else None
+        unlabeled = (None, ()) if config.fixed_block_len else (None,)
+        return NO_KEY_PHRASE if example.key_phrases not in unlabeled and not labels else None
     return NO_KEY_PHRASE if config.is_training and not labels else None
 
 

@@ -7,32 +7,37 @@ lines with the same URL that with the most key phrases is kept. The result has t
     --output_file=OpenKPTrain.clean.jsonl
 """
 
+import dataclasses
 import sys
 
-from absl import app, flags
+from etcmodel.options import Options, option, run_program
 
 from . import validation
 
 _MAX_BAD_SHOWN = 20
 
 
-def define_flags():
-    """Defines the program's flags."""
-    flags.DEFINE_string("input_file", None, "OpenKP's JSONL file, possibly .gz.", required=True)
-    flags.DEFINE_string("output_file", None, "Where the clean lines go.", required=True)
-    flags.DEFINE_bool("is_eval", False, "There are no key phrases: only drop repeated URLs.")
-    flags.DEFINE_bool(
-        "strict", False, "Fail at the first line that cannot be kept, instead of counting it."
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CleaningOptions(Options):
+    """What to clean, and where to."""
+
+    input_file: str = option("", "OpenKP's JSONL file, possibly .gz.")
+    output_file: str = option("", "Where the clean lines go.")
+    is_eval: bool = option(False, "There are no key phrases: only drop repeated URLs.")
+    strict: bool = option(
+        False, "Fail at the first line that cannot be kept, instead of counting it."
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("input_file", "output_file"):
+            if not getattr(self, name):
+                raise ValueError(f"--{name} must be given.")
 
-def main(unused_argv):
-    names = ("input_file", "output_file", "is_eval", "strict")
-    try:
-        report = validation.clean_file(**{name: flags.FLAGS[name].value for name in names})
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+
+def main(options):
+    """Cleans the file that `CleaningOptions` name, and tells what was left out."""
+    report = validation.clean_file(**dataclasses.asdict(options))
     for message in report.bad[:_MAX_BAD_SHOWN]:
         print(f"skipped {message}", file=sys.stderr)
     print(
@@ -43,5 +48,4 @@ def main(unused_argv):
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    run_program(CleaningOptions, main)

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature
 
 from .config import (
     FLOAT_FEATURES,
@@ -47,7 +48,12 @@ class RecordConfig(finetuning.RecordConfig):
     num_labels: int = MAX_KEY_PHRASES
 
     deciding_flags = ("fixed_block_len",)
-    length_flags = ("long_max_length", "global_max_length", "url_num_code_points", "kp_max_length")
+    length_flags = (
+        "long_seq_length",
+        "global_seq_length",
+        "url_max_code_points",
+        "kp_max_length",
+    )
 
     def ranges(self):
         # Labels may lie beyond the input: then they are none.
@@ -66,26 +72,22 @@ class RecordConfig(finetuning.RecordConfig):
         }
 
     def model_features(self):
-        features = {name: _ints(self.long_seq_length) for name in LONG_FEATURES}
-        features |= {name: _ints(self.global_seq_length) for name in GLOBAL_FEATURES}
+        features = {name: int_feature(self.long_seq_length) for name in LONG_FEATURES}
+        features |= {name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES}
         if self.use_visual_features:
             for name in INDICATOR_FEATURES + FONT_FEATURES:
-                features[name] = _ints(self.global_seq_length)
+                features[name] = int_feature(self.global_seq_length)
             for name in FLOAT_FEATURES:
                 features[name] = tf.io.FixedLenFeature([self.global_seq_length], tf.float32)
         return features
 
     def label_features(self):
-        features = {name: _ints(self.num_labels) for name in LABEL_FEATURES}
+        features = {name: int_feature(self.num_labels) for name in LABEL_FEATURES}
         if self.label_occurrences == "max":
-            features["long_word_first_occurrence"] = _ints(
+            features["long_word_first_occurrence"] = int_feature(
                 self.kp_max_length * self.long_seq_length
             )
         return features
 
     def decoding_features(self):
-        return {"url_code_points": _ints(self.url_max_code_points)}
-
-
-def _ints(length):
-    return tf.io.FixedLenFeature([length], tf.int64)
+        return {"url_code_points": int_feature(self.url_max_code_points)}

@@ -14,7 +14,7 @@ class WordTokenizer:
     """From a word to its token ids; remembers the words seen.
 
     Args:
-        tokenizer: an `etcmodel.models.tokenization.FullTokenizer`.
+        tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
     """
 
     def __init__(self, tokenizer):
@@ -83,11 +83,11 @@ def lay_out(example, config, tokenize_word):
 def _by_elements(example, config, tokenize_word):
     """A global token an element, until one of the inputs is full."""
     inputs = Inputs()
-    for element in _elements(example)[: config.global_max_length]:
+    for element in _elements(example)[: config.global_seq_length]:
         if config.release_compatible and not _fits(inputs, example, element, config, tokenize_word):
             break
         num_tokens = len(inputs.token_ids)
-        length = config.long_max_length
+        length = config.long_seq_length
         end = inputs.add_words(
             example.words, element.begin, element.end, tokenize_word, length, length
         )
@@ -111,15 +111,15 @@ def _elements(example):
 def _fits(inputs, example, element, config, tokenize_word):
     words = example.words[element.begin : element.end]
     num_tokens = sum(len(tokenize_word(word)) for word in words)
-    return len(inputs.token_ids) + num_tokens <= config.long_max_length
+    return len(inputs.token_ids) + num_tokens <= config.long_seq_length
 
 
 def _in_blocks(example, config, tokenize_word):
     """A global token for every `fixed_block_len` long tokens."""
     inputs = Inputs()
     length = config.fixed_block_len
-    max_words = config.long_max_length
-    max_tokens = min(config.long_max_length, config.global_max_length * length)
+    max_words = config.long_seq_length
+    max_tokens = min(config.long_seq_length, config.global_seq_length * length)
     words = example.words
     inputs.add_words(words, 0, len(words), tokenize_word, max_tokens, max_words)
     inputs.global_ids = [token // length for token in range(len(inputs.token_ids))]
@@ -133,7 +133,7 @@ def features(example, config, inputs):
     Raises:
         ValueError: if the URL is too long.
     """
-    long_length, global_length = config.long_max_length, config.global_max_length
+    long_length, global_length = config.long_seq_length, config.global_seq_length
     num_tokens = len(inputs.token_ids)
     made = {
         "url_code_points": _padded(_url(example, config), config.url_max_code_points, -1),
@@ -172,7 +172,7 @@ def _first_occurrences(example, config, inputs):
     words = phrases.normalized_words(example.words[: inputs.num_words])
     breaks = {element.end for element in inputs.elements} if config.release_compatible else ()
     rows = phrases.first_occurrences(words, config.kp_max_length, breaks)
-    padding = list(range(len(words), config.long_max_length))
+    padding = list(range(len(words), config.long_seq_length))
     return [place for row in rows for place in row + padding]
 
 

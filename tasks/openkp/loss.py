@@ -8,6 +8,11 @@ page without labels adds nothing (there all its n-grams are labels).
 
 import tensorflow as tf
 
+from etcmodel.ops import ngrams
+from etcmodel.ops.ngrams import MASKED_LOGIT, cross_entropy, ngram_mask
+
+from .config import LABEL_OCCURRENCES
+
 __all__ = [
     "LABEL_OCCURRENCES",
     "MASKED_LOGIT",
@@ -18,8 +23,6 @@ __all__ = [
     "ngram_mask",
 ]
 
-LABEL_OCCURRENCES = ("first", "max")
-MASKED_LOGIT = -10000.0  # Of n-grams that are not on the page.
 _RELEASE_MIN_SMOOTHING_MASS = 1e-6
 
 
@@ -31,63 +34,18 @@ def ngram_labels(
     *,
     release_compatible=False,
 ):
-    """The probabilities to learn.
+    """The probabilities to learn: see `ops.ngrams.ngram_labels`.
 
     Args:
-        label_start_idx: int [batch, num_labels]. First word of each key phrase; -1 for none.
-        label_phrase_len: int [batch, num_labels]. Its number of words; -1 for none. There is none
-            either beyond `long_len` first words and `kp_max_length` words.
-        allowed: bool [batch, kp_max_length, long_len]. The n-grams that share the smoothing mass.
-        additive_smoothing_mass: float. What they share before the sum is scaled to 1; the labels
-            have 1 together.
+        label_start_idx, label_phrase_len, allowed, additive_smoothing_mass: as there.
         release_compatible: bool. As the release: all n-grams share, and 1e-6 at least.
     Returns:
-        (probabilities, has_labels): float32 [batch, kp_max_length, long_len], and bool [batch].
+        As there.
     """
     if release_compatible:
         allowed = tf.ones_like(allowed)
         additive_smoothing_mass = max(additive_smoothing_mass, _RELEASE_MIN_SMOOTHING_MASS)
-    hits = _hits(label_start_idx, label_phrase_len, tf.shape(allowed))
-    total = _sum_of_page(hits)
-    allowed = tf.cast(allowed, tf.float32)
-    share = additive_smoothing_mass * allowed / tf.maximum(_sum_of_page(allowed), 1.0)
-    labels = tf.math.divide_no_nan(hits, total) + share
-    labels = tf.math.divide_no_nan(labels, _sum_of_page(labels))
-    return labels, total[:, 0, 0] > 0
-
-
-def _hits(label_start_idx, label_phrase_len, shape):
-    """float32 of shape [batch, kp_max_length, long_len]: how many labels each n-gram has."""
-    kp_max_length, num_places = shape[1], shape[2]
-    is_label = (
-        (label_start_idx >= 0)
-        & (label_start_idx < num_places)
-        & (label_phrase_len >= 1)
-        & (label_phrase_len <= kp_max_length)
-    )
-    place = (label_phrase_len - 1) * num_places + label_start_idx
-    one_hot = tf.one_hot(tf.where(is_label, place, -1), kp_max_length * num_places)
-    return tf.reshape(tf.reduce_sum(one_hot, axis=1), shape)
-
-
-def _sum_of_page(values):
-    return tf.reduce_sum(values, axis=[1, 2], keepdims=True)
-
-
-def cross_entropy(labels, logits):
-    """The cross entropy of each page: one softmax over all of its n-grams.
-
-    Args:
-        labels: float32 [batch, kp_max_length, long_len]. Probabilities.
-        logits: float32 [batch, kp_max_length, long_len].
-    Returns:
-        float32 [batch].
-    """
-    shape = tf.shape(logits)
-    flat_shape = [shape[0], shape[1] * shape[2]]
-    return tf.nn.softmax_cross_entropy_with_logits(
-        labels=tf.reshape(labels, flat_shape), logits=tf.reshape(logits, flat_shape)
-    )
+    return ngrams.ngram_labels(label_start_idx, label_phrase_len, allowed, additive_smoothing_mass)
 
 
 def max_over_occurrences(ngram_logits, first_occurrence):
@@ -158,17 +116,3 @@ def loss(
     if not release_compatible:
         losses = tf.where(has_labels, losses, 0.0)
     return {"loss": tf.reduce_mean(losses)}
-
-
-def ngram_mask(word_mask, kp_max_length):
-    """Which n-grams lie within the page.
-
-    Args:
-        word_mask: int or bool [batch, long_len]. 1 for words, which come first.
-        kp_max_length: int.
-    Returns:
-        bool [batch, kp_max_length, long_len].
-    """
-    num_words = tf.reduce_sum(tf.cast(word_mask, tf.int32), axis=-1)[:, tf.newaxis, tf.newaxis]
-    ends = tf.range(tf.shape(word_mask)[1]) + tf.range(1, kp_max_length + 1)[:, tf.newaxis]
-    return ends <= num_words

@@ -31,8 +31,8 @@ class OpenKpPredictor(finetuning.Predictor):
         return examples.parse_example(raw)
 
     def make_features(self, example):
-        unlabelled = dataclasses.replace(example, key_phrases=None)
-        converted = examples.make_features(unlabelled, self._features, self._tokenize_word)
+        unlabeled = dataclasses.replace(example, key_phrases=None)
+        converted = examples.make_features(unlabeled, self._features, self._tokenize_word)
         # The words go on to `predict`, which does not hold the pages.
         return [{**converted.features, "url": example.url, "words": example.words}]
 
@@ -48,7 +48,6 @@ class OpenKpPredictor(finetuning.Predictor):
         Raises:
             ValueError: naming the page, if one is malformed.
         """
-        parsed = (self.parse_example(page) if isinstance(page, dict) else page for page in pages)
         return {
             output["url"]: decode.decode_page(
                 output,
@@ -56,5 +55,5 @@ class OpenKpPredictor(finetuning.Predictor):
                 self.config.max_kp_predictions,
                 release_compatible=self.config.release_compatible,
             )
-            for output in self.outputs(parsed, batch_size)
+            for output in self.outputs(self.parsed(pages), batch_size)
         }

@@ -4,89 +4,56 @@ Clean the file with `input_validate_and_dedup` first. Beside the shards this wri
 they were made with (`<prefix>.config.json`) and the statistics. Any flag of Apache Beam may be
 given too, such as `--runner=DataflowRunner`.
 
-  python -m etcmodel.tasks.openkp.preprocess --input_patterns=OpenKPTrain.jsonl \
-    --output_dir=/data --bert_vocab_path=vocab.txt
+  python -m etcmodel.tasks.openkp.preprocess --input_pattern=OpenKPTrain.jsonl \
+    --output_dir=/data --vocab_file=vocab.txt
 """
 
 import dataclasses
-import json
 import os
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, bounded_json
+from etcmodel.options import changed, option
 from etcmodel.preprocessing import program
-from etcmodel.preprocessing.options import option
+
+from .config import OpenKpExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(program.PreprocessOptions):
+class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
     """OpenKP's options; those of role "features" are arguments of `OpenKpInputConfig`."""
 
-    input_pattern: str = option(
-        "",
-        "OpenKP's JSONL files, possibly .gz: patterns with commas between. Without a prefix, each "
-        "file makes records of its own.",
-        flag="input_patterns",
-    )
+    aliases = {
+        "input_patterns": "input_pattern",
+        "output_tf_examples_file_path_prefix": "output_prefix",
+        "output_tf_examples_stat_filename": "statistics_file",
+        "output_num_shards": "num_shards",
+        "bert_vocab_path": "vocab_file",
+        "spm_model_path": "spm_model_file",
+    }
+    help_texts = {
+        "input_pattern": "OpenKP's JSONL files, possibly .gz: patterns with commas between. "
+        "Without a prefix, each file makes records of its own.",
+    }
+
     output_dir: str = option(
         "",
-        "Directory of the files, if --output_tf_examples_file_path_prefix is not given. Of "
-        "<name>.jsonl come <name>.tfrecord-…, <name>_text_examples.jsonl (what evaluation needs of "
-        "the pages), <name>_parse_failures.jsonl (the lines that were left out), and its counts in "
+        "Directory of the files, if --output_prefix is not given. Of <name>.jsonl come "
+        "<name>.tfrecord-…, <name>_text_examples.jsonl (what evaluation needs of the pages), "
+        "<name>_parse_failures.jsonl (the lines that were left out), and its counts in "
         "example_gen_stats.txt.",
     )
-    num_shards: int = option(
-        100, "Number of TFRecord files.", flag="output_num_shards", lower_bound=1
-    )
-    vocab_file: str = option(
-        "", "WordPiece vocabulary, one token a line.", flag="bert_vocab_path", is_file=True
-    )
-    spm_model_file: str = option(
-        "",
-        "SentencePiece model. If it is given, --bert_vocab_path is ignored.",
-        flag="spm_model_path",
-        is_file=True,
-    )
-    long_seq_length: int = option(
-        4096,
-        "Length of the long input in tokens.",
-        role="features",
-        flag="long_max_length",
-        lower_bound=2,
-    )
-    global_seq_length: int = option(
-        512,
-        "Length of the global input in tokens.",
-        role="features",
-        flag="global_max_length",
-        lower_bound=2,
-    )
-    url_max_code_points: int = option(
-        1000, "Length of the longest URL in characters.", role="features", lower_bound=1
-    )
-    fixed_block_len: int | None = option(
-        None,
-        "Long tokens of each global token, in place of the VDOM, without visual features.",
-        role="features",
-        lower_bound=1,
-    )
-    kp_max_length: int = option(
-        5, "Words of the longest key phrase that can be found.", role="features", lower_bound=1
-    )
-    is_training: bool | None = option(
-        None,
-        "Whether to drop pages that cannot be trained on. None: those of them that have key "
-        "phrases, as in the release.",
-        role="features",
-    )
+    num_shards: int = changed(program.PreprocessOptions, "num_shards", default=100)
+    is_training: bool | None = changed(OpenKpExampleOptions, "is_training", default=None)
 
     def __post_init__(self):
-        if not (self.output_dir and self.input_pattern and not self.output_prefix):
-            super().__post_init__()
-        elif not (self.vocab_file or self.spm_model_file):
-            raise ValueError("Either --bert_vocab_path or --spm_model_path must be given.")
-        elif not set(self.input_pattern) & set("*?[,"):
+        super().__post_init__()
+        if not self.output_prefix and not set(self.input_pattern) & set("*?[,"):
             # A frozen dataclass sets its own derived field so.
             object.__setattr__(self, "output_prefix", self._prefix(self.input_pattern))
+
+    def check_inputs(self):
+        if not (self.output_dir and self.input_pattern and not self.output_prefix):
+            super().check_inputs()
 
     def _prefix(self, file):
         name = os.path.basename(file).removesuffix(".gz").removesuffix(".jsonl")
@@ -116,12 +83,6 @@ class PreprocessOptions(program.PreprocessOptions):
 
     def _patterns(self):
         return [pattern.strip() for pattern in self.input_pattern.split(",")]
-
-    def feature_fields(self):
-        fields = super().feature_fields()
-        fields["long_max_length"] = fields.pop("long_seq_length")
-        fields["global_max_length"] = fields.pop("global_seq_length")
-        return fields
 
 
 def load_parts():
@@ -160,11 +121,9 @@ def _known_counts(path):
     if not tf.io.gfile.exists(path):
         return {}
     try:
-        with tf.io.gfile.GFile(path) as file:
-            known = json.load(file)
+        return bounded_json.read_object(path)
     except ValueError:
-        known = None
-    return known if isinstance(known, dict) else {}  # If it is not ours, they are told anew.
+        return {}  # If it is not ours, they are told anew.
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import dataclasses
 
 from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.json_fields import is_list_of, require_object, shown
 
 from . import phrases
 
@@ -91,15 +92,14 @@ def parse_example(raw):
     Raises:
         ValueError: names the page's URL and the field that is missing or malformed.
     """
-    if not isinstance(raw, dict):
-        raise ValueError(f"a page must be a JSON object. Received: {_shown(raw)}")
+    require_object(raw, "a page")
     url = raw.get("url")
     if not isinstance(url, str) or not url:
         raise ValueError(f"a page has no field `url`. Its fields: {sorted(raw)}")
     try:
         text = raw.get("text")
         if not isinstance(text, str):
-            raise ValueError(f"field `text` must be a string. Received: {_shown(text)}")
+            raise ValueError(f"field `text` must be a string. Received: {shown(text)}")
         if not text.strip():
             raise ValueError("the page is empty: `text` has no words")
         return OpenKpExample(
@@ -117,18 +117,13 @@ def _key_phrases(value):
     """The words of each phrase that is not empty; None for no labels."""
     if value is None:
         return None
-    if not isinstance(value, list) or not all(map(_is_phrase, value)):
+    if not is_list_of(value, list) or not all(map(_is_phrase, value)):
         raise ValueError(
-            f"field `KeyPhrases` must be a list of lists of words. Received: {_shown(value)}"
+            f"field `KeyPhrases` must be a list of lists of words. Received: {shown(value)}"
         )
     texts = map(phrases.joined, value)
     return tuple(tuple(phrases.split(text)) for text in texts if text)
 
 
 def _is_phrase(value):
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return is_list_of(value, str)

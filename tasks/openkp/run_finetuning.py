@@ -7,12 +7,20 @@ SavedModel; `predict` finds the key phrases of the pages of a raw JSONL file wit
 
 from etcmodel import finetuning
 
-from . import predict, task
+from .run_config import OpenKpConfig
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.OpenKpTask, predict.OpenKpPredictor
+
 
 if __name__ == "__main__":
     finetuning.run_program(
-        task.OpenKpTask,
-        predict.OpenKpPredictor,
+        OpenKpConfig,
+        load_parts,
         defaults={
             "train_batch_size": 64,
             "eval_batch_size": 32,
@@ -23,14 +31,13 @@ if __name__ == "__main__":
             aliases={
                 "batch_size": "train_batch_size",
                 "predict_checkpoint_path": "export_ckpts",
-                "predict_text_example_path": "eval_text_example_path",
             },
             modes={
                 "do_train": "train",
                 "do_eval": "continuous_eval",
                 "do_predict": "predict_records",
             },
-            eval_flags={"input_tfrecord": "eval_input_tfrecord"},
+            train_data_is_eval_data="input_tfrecord",
             predictions_name=("predict_output_name", ".jsonl"),
         ),
     )

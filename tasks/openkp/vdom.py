@@ -6,6 +6,9 @@ import dataclasses
 import json
 import math
 
+from etcmodel import bounded_json
+from etcmodel.preprocessing.json_fields import is_int
+
 from . import phrases
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
@@ -133,11 +136,13 @@ def _load(value):
         raise ValueError("field `VDOM` is missing")
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = bounded_json.loads(value)
         except json.JSONDecodeError as error:
             raise ValueError(
                 f"field `VDOM` is malformed JSON at character {error.pos + 1}: {error.msg}"
             ) from error
+        except ValueError as error:
+            raise ValueError(f"field `VDOM`: {error}") from error
     if not isinstance(value, list):
         raise ValueError(f"field `VDOM` must be a list, not {type(value).__name__}")
     return value
@@ -156,7 +161,7 @@ def _span(raw, words, previous_end):
     if not isinstance(raw, dict):
         raise ValueError(f"must be an object, not {type(raw).__name__}")
     begin, end = raw.get("start_idx"), raw.get("end_idx")
-    if not (_is_int(begin) and _is_int(end) and previous_end <= begin <= end <= len(words)):
+    if not (is_int(begin) and is_int(end) and previous_end <= begin <= end <= len(words)):
         raise ValueError(
             f"`start_idx` and `end_idx` must lie in order between {previous_end} (the element "
             f"before) and {len(words)} (the text). Received: {begin!r}, {end!r}"
@@ -168,10 +173,6 @@ def _span(raw, words, previous_end):
             f"Received: {text!r}"
         )
     return begin, end
-
-
-def _is_int(value):
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _features(numbers):

@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import EmbeddingLookup, helpers
+from etcmodel.layers import EmbeddingLookup, initializers, sublayers
 
 from .config import FLOAT_FEATURES, INDICATOR_FEATURES, NUM_FONT_IDS
 
@@ -104,7 +104,7 @@ def make_layers(config, hidden_size, initializer_range=0.02):
         layers[name] = tf_keras.layers.Dense(
             hidden_size,
             activation=tensor_utils.get_activation("gelu"),
-            kernel_initializer=helpers.default_initializer(initializer_range),
+            kernel_initializer=initializers.default_initializer(initializer_range),
             name=name,
         )
     return layers
@@ -120,7 +120,7 @@ def build_layers(layers, config, hidden_size):
     dense_size = len(FLOAT_FEATURES) + len(_dense_indicators(config))
     for name, layer in layers.items():
         size = dense_size if name == "dense_feature_projection" else hidden_size
-        helpers.build_sublayer(layer, [None, None, size])
+        sublayers.build_sublayer(layer, [None, None, size])
 
 
 def embed(layers, config, features):

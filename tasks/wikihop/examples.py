@@ -15,7 +15,7 @@ Differences from the release (`release_compatible=True` repeats it):
 import dataclasses
 import random
 
-from etcmodel.models import sentence_splitting
+from etcmodel.text import sentence_splitting
 
 from .config import WikiHopInputConfig
 from .layout import InputLayout
@@ -57,15 +57,13 @@ def make_features(example, config, tokenizer, split_sentences=None):
     Args:
         example: a `WikiHopExample`.
         config: a `WikiHopInputConfig`.
-        tokenizer: an `etcmodel.models.tokenization.FullTokenizer`.
+        tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
         split_sentences: function of a str to the list of its sentences. None: the config's.
-
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens):
             example_id, query: one str. candidates: str, one a candidate.
             ground_truth_answer: one str. It and `label_id` are left out without an answer.
-            label_id: one float, the candidate that is the answer (which is also its global
-                token).
+            label_id: one float, the candidate that is the answer, and its global token.
             is_real_example: one int, 1.
             long_token_ids, long_token_type_ids: int [L]. 0 is padding.
             long_sentence_ids: int [L]. The global token of each long token's candidate, query token

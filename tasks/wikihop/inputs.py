@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import int_feature
 
 from .layout import GLOBAL_PADDING, LONG_PADDING
 
@@ -23,8 +24,7 @@ class RecordConfig(finetuning.RecordConfig):
     measures_labels: bool = False
 
     padding = {**LONG_PADDING, **GLOBAL_PADDING}
-    deciding_flags = ("input_train_json_filepath", "input_dev_json_filepath")
-    length_flags = ("long_seq_len", "global_seq_len")
+    deciding_flags = ("input_pattern", "dev_input_pattern")
 
     def ranges(self):
         link = Range(-1, "global_token_ids", "-1, or the place of a global token")
@@ -43,14 +43,14 @@ class RecordConfig(finetuning.RecordConfig):
 
     def model_features(self):
         return {
-            **{name: _ints(self.long_seq_length) for name in LONG_PADDING},
-            **{name: _ints(self.global_seq_length) for name in GLOBAL_PADDING},
+            **{name: int_feature(self.long_seq_length) for name in LONG_PADDING},
+            **{name: int_feature(self.global_seq_length) for name in GLOBAL_PADDING},
         }
 
     def label_features(self):
         return {
             "label_id": tf.io.FixedLenFeature([], tf.float32),  # As in the release's records.
-            "is_real_example": tf.io.FixedLenFeature([], tf.int64),
+            "is_real_example": int_feature(),
         }
 
     def decoding_features(self):
@@ -58,7 +58,3 @@ class RecordConfig(finetuning.RecordConfig):
         # The release's padding examples have no id.
         example_id = tf.io.FixedLenFeature([], tf.string, default_value="")
         return {"example_id": example_id, **labels}
-
-
-def _ints(length):
-    return tf.io.FixedLenFeature([length], tf.int64)

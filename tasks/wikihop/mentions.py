@@ -14,7 +14,7 @@ Differences from the release (`release_compatible=True` repeats it):
 
 import re
 
-from etcmodel.models import text_alignment
+from etcmodel.text import alignment
 
 __all__ = ["find_candidate_mentions", "mention_finder"]
 
@@ -126,7 +126,7 @@ def _longest_text_finder(candidates_tokens):
 
 def _spelled(tokens):
     """The text of sentence pieces in lower case, but for what would then change its length."""
-    text = text_alignment.sentencepiece_detokenize(tokens)
+    text = alignment.sentencepiece_detokenize(tokens)
     lower = text.lower()
     if len(lower) == len(text):
         return lower

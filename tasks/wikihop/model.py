@@ -6,8 +6,8 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import layers, tensor_utils
-from etcmodel.layers import helpers
-from etcmodel.models import modeling, multihop_utils
+from etcmodel.layers import heads, initializers, sublayers
+from etcmodel.models import encoders, multihop_utils
 
 from .config import WikiHopInputConfig
 
@@ -24,7 +24,7 @@ class WikiHopModel(tf_keras.Model):
     policy.
 
     Args:
-        etc_config: `EtcConfig`.
+        encoder_config: `EncoderConfig`.
         add_final_layer: bool. Put a feed-forward block, like that of an encoder layer, between the
             encoder and the linear layer.
         enable_l2g_linking: bool. Label each mention of a candidate as linked to the candidate's
@@ -46,7 +46,7 @@ class WikiHopModel(tf_keras.Model):
 
     def __init__(
         self,
-        etc_config,
+        encoder_config,
         *,
         add_final_layer=True,
         enable_l2g_linking=True,
@@ -56,39 +56,37 @@ class WikiHopModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
-        self.etc_config = copy.copy(etc_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.add_final_layer = add_final_layer
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l
         self.query_ignore_hard_g2l = query_ignore_hard_g2l
-        self.etc_model = modeling.EtcModel(
-            etc_config, use_one_hot_embeddings=use_one_hot_embeddings
+        self.etc_model = encoders.make_global_local_encoder(
+            encoder_config, use_one_hot_embeddings=use_one_hot_embeddings
+        )
+        self.candidate_head = heads.TokenLogits(
+            1, encoder_config.initializer_range, name="candidates", dtype="float32"
         )
 
     def build(self, input_shape=None):
-        config = self.etc_config
-        helpers.build_sublayer(self.etc_model, None)
+        config = self.encoder_config
+        sublayers.build_sublayer(self.etc_model, None)
         self.final_layer = self._final_layer() if self.add_final_layer else None
-        self.output_weights = self.add_weight(
-            name="output_weights",
-            shape=(1, config.hidden_size),
-            initializer=helpers.default_initializer(config.initializer_range),
-        )
-        self.output_bias = self.add_weight(name="output_bias", shape=(1,), initializer="zeros")
+        self.candidate_head.build_in(self, "output_", config.hidden_size)
         self.built = True
 
     def _final_layer(self):
-        config = self.etc_config
+        config = self.encoder_config
         layer = layers.ResidualBlock(
             dropout_probability=config.hidden_dropout_prob,
             use_pre_activation_order=config.use_pre_activation_order,
             inner_intermediate_size=config.intermediate_size,
             inner_activation=tensor_utils.get_activation(config.hidden_act),
-            inner_kernel_initializer=helpers.default_initializer(config.initializer_range),
+            inner_kernel_initializer=initializers.default_initializer(config.initializer_range),
             name="global_output_layer/transform/residual_block",  # As in the release's checkpoints.
             dtype="float32",
         )
-        helpers.build_sublayer(layer, [None, None, config.hidden_size])
+        sublayers.build_sublayer(layer, [None, None, config.hidden_size])
         return layer
 
     def call(self, features, training=None):
@@ -103,7 +101,7 @@ class WikiHopModel(tf_keras.Model):
         hidden = tf.cast(hidden, tf.float32)  # [batch, global_len, hidden_size]
         if self.final_layer is not None:
             hidden = self.final_layer(hidden, training=training)
-        logits = tf.tensordot(hidden, self.output_weights[0], [[-1], [0]]) + self.output_bias
+        logits = self.candidate_head(hidden)[:, :, 0]  # [batch, global_len]
         is_candidate = tf.equal(features["global_token_ids"], _IDS.candidate_global_token_id)
         logits = tf.where(is_candidate, logits, MASKED_LOGIT)
         return {
@@ -113,7 +111,7 @@ class WikiHopModel(tf_keras.Model):
         }
 
     def _structure(self, features):
-        config = self.etc_config
+        config = self.encoder_config
         return multihop_utils.make_structure(
             long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
             long_paragraph_ids=features["long_paragraph_ids"],

@@ -31,8 +31,8 @@ class WikiHopPredictor(finetuning.Predictor):
         return examples.parse_example(raw)
 
     def make_features(self, example):
-        unlabelled = dataclasses.replace(example, answer=None)
-        return [examples.make_features(unlabelled, self._features, self.tokenizer).features]
+        unlabeled = dataclasses.replace(example, answer=None)
+        return [examples.make_features(unlabeled, self._features, self.tokenizer).features]
 
     def predict_one(self, question):
         """The answer of one question, as in `predict`."""

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 
 from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.json_fields import Fields, require_object
 
 __all__ = [
     "WikiHopExample",
@@ -68,47 +69,21 @@ def parse_example(raw):
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """
-    if not isinstance(raw, dict):
-        raise ValueError(f"an example must be a JSON object. Received: {_shown(raw)}")
+    require_object(raw)
     example_id = raw.get("id")
     if not isinstance(example_id, str) or not example_id:
         raise ValueError(f"an example has no field `id`. Its fields: {sorted(raw)}")
-    field = functools.partial(_field, raw, example_id)
-    candidates = tuple(field("candidates", _is_list_of_str, "must be a list of strings"))
+    fields = Fields(example_id, raw)
+    candidates = tuple(fields.list_of("candidates", str, "strings"))
     if not candidates:
         raise ValueError(f"example {example_id!r}: field `candidates` must not be empty")
     return WikiHopExample(
         example_id=example_id,
-        query=field("query", _is_str, "must be a string"),
-        documents=tuple(field("supports", _is_list_of_str, "must be a list of strings")),
+        query=fields.text("query"),
+        documents=tuple(fields.list_of("supports", str, "strings")),
         candidates=candidates,
-        answer=(
-            field("answer", _is_str, "must be a string") if raw.get("answer") is not None else None
-        ),
+        answer=fields.text("answer", optional=True),
     )
-
-
-def _field(raw, example_id, name, is_valid, problem):
-    if name not in raw:
-        raise ValueError(f"example {example_id!r}: field `{name}` is missing")
-    if not is_valid(raw[name]):
-        raise ValueError(
-            f"example {example_id!r}: field `{name}` {problem}. Received: {_shown(raw[name])}"
-        )
-    return raw[name]
-
-
-def _is_str(value):
-    return isinstance(value, str)
-
-
-def _is_list_of_str(value):
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 read_examples = raw_files.example_reader(raw_files.read_json_elements, parse_example)

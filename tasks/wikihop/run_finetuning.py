@@ -7,7 +7,7 @@ given); `evaluate` prints the accuracy of the best checkpoint; `export` writes i
 
 from etcmodel import finetuning
 
-from . import predict, task
+from .run_config import WikiHopConfig
 
 DEFAULTS = {
     "learning_rate": 3e-5,
@@ -17,14 +17,14 @@ DEFAULTS = {
     "keep_checkpoint_max": 100,
 }
 RELEASE = finetuning.ReleaseFlags(
-    aliases={"source_model_config_file": "etc_config_file", "predict_ckpt": "export_ckpts"},
+    aliases={"source_model_config_file": "model_config_file", "predict_ckpt": "export_ckpts"},
     modes={
         "do_train": "train",
         "do_eval": "continuous_eval",
         "do_predict": "predict_records",
         "do_export": "export",
     },
-    eval_flags={"input_tf_records_path": "dev_tf_records_path"},
+    train_data_is_eval_data="input_tf_records_path",
     no_effect={
         **finetuning.NO_EFFECT,
         "max_eval_steps": (str, "an evaluation takes all records"),
@@ -32,7 +32,13 @@ RELEASE = finetuning.ReleaseFlags(
     },
 )
 
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.WikiHopTask, predict.WikiHopPredictor
+
+
 if __name__ == "__main__":
-    finetuning.run_program(
-        task.WikiHopTask, predict.WikiHopPredictor, defaults=DEFAULTS, release=RELEASE
-    )
+    finetuning.run_program(WikiHopConfig, load_parts, defaults=DEFAULTS, release=RELEASE)

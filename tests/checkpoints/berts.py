@@ -68,6 +68,23 @@ def write_config(directory, **entries):
         json.dump(config, file)
 
 
+def write_folder(folder, words):
+    """A new folder as Hugging Face writes it, with a vocabulary of these words; returns it."""
+    folder.mkdir()
+    write_safetensors(folder, hugging_face_weights())
+    entries = {
+        "vocab_size": VOCAB,
+        "hidden_size": HIDDEN,
+        "num_hidden_layers": LAYERS,
+        "intermediate_size": INTERMEDIATE,
+        "max_position_embeddings": POSITIONS,
+        "type_vocab_size": TYPES,
+    }
+    write_config(folder, **entries)
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    return folder
+
+
 def write_safetensors(directory, weights):
     path = os.path.join(directory, "model.safetensors")
     safetensors.numpy.save_file({n: np.asarray(v, order="C") for n, v in weights.items()}, path)

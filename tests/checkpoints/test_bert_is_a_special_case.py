@@ -14,7 +14,8 @@ from official.nlp.modeling import networks
 from safetensors.numpy import load_file
 
 from etcmodel import checkpoints
-from etcmodel.models import modeling, tokenization
+from etcmodel.models import modeling
+from etcmodel.text import tokenization
 from tests.checkpoints import berts
 
 SENTENCES = (

@@ -10,8 +10,8 @@ import tf_keras
 
 from etcmodel import checkpoints, training
 from etcmodel.checkpoints import coverage, sources
-from etcmodel.layers import helpers
-from etcmodel.models import downloads, modeling
+from etcmodel.layers import sublayers
+from etcmodel.models import modeling
 from etcmodel.training import run_directory
 from tests.checkpoints import berts
 
@@ -41,7 +41,7 @@ class TaskModel(tf_keras.Model):
     def __init__(self, config=CONFIG):
         super().__init__()
         self.encoder = modeling.EtcModel(config)
-        helpers.build_sublayer(self.encoder, None)
+        sublayers.build_sublayer(self.encoder, None)
         self.head = self.add_weight(name="head_weights", shape=(2, 8))
         self.built = True
 
@@ -301,42 +301,3 @@ class TestConverting:
         loaded = values_of(checkpoints.load_pretrained(new))
         for name, value in kept.items():
             np.testing.assert_array_equal(loaded[name], value, err_msg=name)
-
-
-class TestDownloads:
-    """Where nothing is found, the error says where the released checkpoints are, in one line."""
-
-    @pytest.mark.parametrize(
-        "path, url",
-        [
-            ("absent/model.ckpt", "<name>"),
-            ("etc_large_split_punctuation/model.ckpt", "etc_large_split_punctuation"),
-            ("etc_base_2x_pretrain", "etc_base_2x_pretrain"),
-            ("etc_large/model.safetensors", "etc_large"),
-        ],
-    )
-    @pytest.mark.parametrize("load", [checkpoints.initialize, checkpoints.load_pretrained])
-    def test_of_a_missing_checkpoint(self, tmp_path, path, url, load):
-        path = str(tmp_path / path)
-        with pytest.raises(ValueError) as error:
-            load(make_model(), path) if load is checkpoints.initialize else load(path)
-        self.assert_tells(str(error.value), path, url)
-
-    def test_of_an_empty_directory(self, tmp_path):
-        directory = tmp_path / "etc_large"
-        directory.mkdir()
-        with pytest.raises(ValueError) as error:
-            checkpoints.initialize(make_model(), str(directory))
-        self.assert_tells(str(error.value), str(directory), "etc_large")
-
-    def assert_tells(self, message, path, url):
-        assert f"'{path}'" in message
-        assert ", ".join(downloads.RELEASED_CHECKPOINTS) in message
-        url = f"https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{url}.zip."
-        assert message.endswith(f"download and unpack {url}")
-        assert "\n" not in message
-
-    def test_a_folder_of_hugging_face_is_told_from_a_missing_config(self, tmp_path):
-        (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
-        with pytest.raises(ValueError, match="no etc_config.json, but Hugging Face's.*lift_bert"):
-            checkpoints.load_pretrained(str(tmp_path))

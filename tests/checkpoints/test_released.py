@@ -9,8 +9,8 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import checkpoints
-from etcmodel.layers import helpers
-from etcmodel.models import modeling
+from etcmodel.layers import sublayers
+from etcmodel.models import heads, modeling
 from tests.checkpoints.berts import write_released as write_checkpoint
 from tests.checkpoints.berts import write_safetensors
 
@@ -40,7 +40,7 @@ class TaskModel(tf_keras.Model):
     def __init__(self, num_outputs=2):
         super().__init__()
         self.encoder = modeling.EtcModel(CONFIG)
-        helpers.build_sublayer(self.encoder, None)
+        sublayers.build_sublayer(self.encoder, None)
         self.head = self.add_weight(name="head_weights", shape=(num_outputs, CONFIG.hidden_size))
         self.built = True
 
@@ -52,7 +52,7 @@ class TwinModel(tf_keras.Model):
         super().__init__()
         self.a, self.b = (tf_keras.layers.Dense(2, name="twin") for _ in range(2))
         for layer in (self.a, self.b):
-            helpers.build_sublayer(layer, [None, 3])
+            sublayers.build_sublayer(layer, [None, 3])
         self.built = True
 
 
@@ -209,6 +209,13 @@ def test_an_object_checkpoint_of_the_encoder_warm_starts_a_task(tmp_path, values
     assert report.not_in_checkpoint == ("head_weights",)
 
 
+def test_an_encoder_warm_starts_a_model_with_a_tied_head(tmp_path, values):
+    model = heads.EtcForMaskedLM(CONFIG)
+    report = checkpoints.initialize(model, write_safetensors(tmp_path, values))
+    assert set(report.loaded) == set(values)
+    assert_has(model.encoder, values)
+
+
 def test_an_object_checkpoint_of_a_task_gives_its_encoder(tmp_path):
     task_model = TaskModel()
     optimizer = tf_keras.optimizers.Adam()
@@ -255,12 +262,9 @@ def test_a_corrupt_safetensors_file_is_named(tmp_path, values, content):
         checkpoints.initialize(make_model(), str(path))
 
 
-@pytest.mark.parametrize(
-    "path, message",
-    [("absent.safetensors", "No safetensors file at 'absent"), ("gs://a/b.safetensors", "copy")],
-)
-def test_a_safetensors_file_must_be_there(path, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("path", ["absent.safetensors", "ram://absent.safetensors"])
+def test_a_safetensors_file_must_be_there(path):
+    with pytest.raises(ValueError, match=f"No safetensors file at '{path}"):
         checkpoints.initialize(make_model(), path)
 
 
@@ -269,4 +273,13 @@ def test_a_cut_off_tensorflow_checkpoint_is_named(tmp_path, values):
     data = pathlib.Path(f"{prefix}.data-00000-of-00001")
     data.write_bytes(data.read_bytes()[:100])
     with pytest.raises(ValueError, match=".* of .*model.ckpt' cannot be read"):
+        checkpoints.load_released_checkpoint(make_model(), prefix)
+
+
+@pytest.mark.parametrize("length", [0, 1, 30, 47, 48, 100])
+def test_a_cut_off_index_is_named(tmp_path, values, length):
+    prefix = write_checkpoint(tmp_path, values)
+    index = pathlib.Path(f"{prefix}.index")
+    index.write_bytes(index.read_bytes()[:length])
+    with pytest.raises(ValueError, match=".*model.ckpt'"):
         checkpoints.load_released_checkpoint(make_model(), prefix)

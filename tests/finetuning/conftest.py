@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from etcmodel.models import tokenization
+from etcmodel.text import tokenization
 from tests.finetuning import toy
 
 

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-import shutil
+import re
 
 import numpy as np
 import pytest
 from absl import flags
 
-from etcmodel import finetuning, training
+from etcmodel import finetuning
 from etcmodel.finetuning import program as program_lib
 from tests.finetuning import toy
 
@@ -71,8 +71,8 @@ def test_evaluation_prints_the_metrics(trained, toy_data, capsys):
 
 def test_records_are_predicted_without_their_answers(trained, toy_data, tmp_path, capsys):
     documents = json.loads(toy_data.dev_json.read_text())
-    unlabelled = [{k: v for k, v in one.items() if k != "label"} for one in documents]
-    (tmp_path / "raw.json").write_text(json.dumps(unlabelled))
+    unlabeled = [{k: v for k, v in one.items() if k != "label"} for one in documents]
+    (tmp_path / "raw.json").write_text(json.dumps(unlabeled))
     path = tmp_path / "answers.json"
     parsed(
         run_mode="predict_records",
@@ -130,10 +130,21 @@ def test_only_decoding_options_that_are_given_replace_those_of_the_export(
 def test_an_export_keeps_the_options_of_the_model_and_of_decoding(trained):
     predictor = toy.ToyPredictor(str(trained / "export"))
     assert predictor.config.tags == ("x", "y") and predictor.config.factor == 1.0
-    assert predictor.config.etc_config.to_dict() == toy.etc_config().to_dict()
-    assert predictor.config.train_pattern is None
+    assert predictor.config.encoder_config.to_dict() == toy.etc_config().to_dict()
+    assert predictor.config.train_data is None
     with pytest.raises(ValueError, match="document 4: has no `words`"):
         predictor.predict([{"id": 4}])
+
+
+@pytest.mark.parametrize("example", ["text", b"text", 3, None, ["a"]])
+def test_what_is_no_example_is_refused_and_shown(trained, example):
+    predictor = toy.ToyPredictor(str(trained / "export"))
+    message = "an example must be a dict in the data set's format, .* Received: "
+    with pytest.raises(ValueError, match=message + re.escape(repr(example))):
+        predictor.predict([example])
+    if isinstance(example, str | bytes):
+        with pytest.raises(ValueError, match="`examples` must be a list of examples. Received"):
+            predictor.predict(example)
 
 
 def test_another_tasks_export_is_refused(trained):
@@ -152,103 +163,63 @@ def test_flags_have_the_tasks_names_defaults_and_aliases(toy_data):
     program = parsed(**arguments, batch_size=5, tags="p,q", long_seq_len=7, output_dir="/out")
     program.resolve_flags()
     config = program.make_task().config
-    assert (config.tags, config.max_long_seq_length, config.gold_file) == (("p", "q"), 7, None)
+    assert (config.tags, config.long_seq_length, config.eval_gold) == (("p", "q"), 7, None)
     assert config.predictions_file == "/out/predictions.json"
-    assert config.etc_config.grad_checkpointing_period == 3
-    training_config = training.training_config_from_flags(program.flag_values)
+    assert config.encoder_config.grad_checkpointing_period == 3
+    training_config = program.training_config()
     assert (training_config.train_batch_size, training_config.learning_rate) == (5, 0.5)
     assert "predict_gold_file" not in program.flag_values
 
 
-def test_the_options_that_decide_weights_and_features_mark_a_run():
-    config = toy.ToyConfig(etc_config=toy.etc_config(), train_pattern="a", eval_pattern="b")
-    run_config = toy.ToyTask(config).run_config()
-    expected = toy.etc_config().to_dict()
-    del expected["grad_checkpointing_period"]  # Of memory and time alone.
-    assert run_config.pop("etc_config") == expected
-    assert run_config == {
-        "train_pattern": "a",
-        "num_train_examples": None,
-        "max_long_seq_length": 2,
-        "max_global_seq_length": 230,
-        "initialization": "random",
-        "do_lower_case": True,
-        "split_punctuation": False,
-        "release_compatible": False,
-        "tags": ("x", "y"),
-        "vocab_sha256": [],
-    }
+class TestConfigFiles:
+    def write(self, tmp_path, toy_data, **task):
+        path = tmp_path / "run.yaml"
+        content = {
+            "program": {"run_mode": "train", "model_config_file": str(toy_data.etc_config)},
+            "training": {"train_batch_size": 10, "num_train_epochs": 2.0, "learning_rate": 0.1},
+            "task": {"train_data": str(toy_data.train), "vocab_file": str(toy_data.vocab), **task},
+        }
+        path.write_text(json.dumps(content))  # Which is YAML, too.
+        return path
 
+    def test_a_run_needs_no_flags_but_its_file(self, toy_data, tmp_path):
+        config = self.write(tmp_path, toy_data, tags=["p", "q"])
+        run = tmp_path / "run"
+        parsed(config=config, override=f"output_dir={run}", learning_rate=0.2).main([])
+        kept = json.loads((run / "run_config.json").read_text())
+        assert kept["task"]["tags"] == ["p", "q"] and kept["training"]["learning_rate"] == 0.2
+        parsed(config=config, run_mode="export", output_dir=run, learning_rate=0.2).main([])
+        assert toy.ToyPredictor(str(run / "export")).config.tags == ("p", "q")
 
-def test_a_run_keeps_its_vocabulary(toy_data, tmp_path, capsys):
-    records = tmp_path / "train-00000-of-00001.tfrecord"
-    shutil.copy(toy_data.train, records)
-    settings = {"vocab_sha256": toy_data.tokenizer.source_sha256()}
-    (tmp_path / "train.config.json").write_text(json.dumps(settings))
-    other = tmp_path / "vocab.txt"
-    other.write_text("\n".join(reversed(toy.VOCAB)))
-    model = {"etc_config_file": toy_data.etc_config, "output_dir": tmp_path / "run"}
-    train = {"run_mode": "train", "train_tf_examples_filepattern": records, "batch_size": 10}
+    def test_the_options_of_a_run_are_kept_and_give_it_again(self, toy_data, tmp_path):
+        config = self.write(tmp_path, toy_data, tags=["p", "q"], factor=3)
+        parsed(config=config, output_dir=tmp_path / "run", eval_batch_size=5).main([])
+        kept = tmp_path / "run" / "options.yaml"
+        text = kept.read_text()
+        program = parsed(config=kept)
+        program.resolve_flags()
+        task, training_config = program.make_task(), program.training_config()
+        assert program.effective_options(task.config, training_config) == text
+        assert task.config.tags == ("p", "q") and task.config.factor == 3.0
+        assert (training_config.train_batch_size, training_config.eval_batch_size) == (10, 5)
+        again = tmp_path / "again"
+        parsed(config=kept, output_dir=again).main([])
+        parsed(config=kept).main([])  # Goes on with the first run, which is at its end.
+        configs = [
+            json.loads((run / "run_config.json").read_text()) for run in (kept.parent, again)
+        ]
+        assert configs[0] == configs[1]
 
-    def check_refused(**arguments):
+    def test_what_a_file_says_may_not_contradict_the_run(self, trained, toy_data, tmp_path, capsys):
+        config = self.write(tmp_path, toy_data, tags=["p"])
+        arguments = {"run_mode": "evaluate", "output_dir": trained, **eval_flags(toy_data)}
         with pytest.raises(SystemExit):
-            parsed(vocab_file=other, **arguments, **model).main([])
-        assert f"another vocabulary than '{other}'" in capsys.readouterr().err
+            parsed(config=config, **arguments).main([])
+        assert "was made with --" in capsys.readouterr().err
 
-    check_refused(**train)
-    parsed(**train, **model).main([])  # Training alone needs no vocabulary.
-    check_refused(run_mode="export")
-    parsed(run_mode="export", vocab_file=toy_data.vocab, **model).main([])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"run_mode": "train"}, "needs --output_dir, --etc_config_file, --train_tf_examples_file"),
-        ({"run_mode": "evaluate", "output_dir": "x"}, "filepattern, --toy_gold."),
-        ({"run_mode": "export", "output_dir": "x"}, "export also needs --etc_config_file."),
-        ({"run_mode": "predict"}, "needs --predict_input_file, --export_dir."),
-        ({"run_mode": "predict_records", "output_dir": "x"}, "filepattern, --toy_gold."),
-        ({"run_mode": "continuous_eval"}, "needs --output_dir, --predict_tf_examples_filepatt"),
-        (
-            {"run_mode": "predict", "export_dir": "x", "predict_input_file": "gone"},
-            "error: --predict_input_file: no such file: 'gone'",
-        ),
-        (
-            {"run_mode": "export", "etc_config_file": "{etc_config}", "output_dir": "x"},
-            "`output_dir` must hold a checkpoint",
-        ),
-    ],
-)
-def test_a_mode_names_what_it_lacks(toy_data, capsys, arguments, message):
-    named = {name: str(v).format(etc_config=toy_data.etc_config) for name, v in arguments.items()}
-    with pytest.raises(SystemExit) as exit_info:
-        parsed(**named).main([])
-    assert exit_info.value.code == 1 and message in capsys.readouterr().err
-
-
-def test_a_vocabulary_larger_than_the_models_is_refused(toy_data):
-    config = toy.etc_config()
-    config.vocab_size = 5
-    options = {"etc_config": config, "vocab_file": str(toy_data.vocab)}
-    with pytest.raises(ValueError, match="has 6 entries, the model's `vocab_size` is 5"):
-        toy.ToyConfig(**options).tokenizer()
-    with pytest.raises(ValueError, match="Either --vocab_file or --spm_model_file"):
-        toy.ToyConfig(etc_config=config).tokenizer()
-
-
-def test_results_appear_only_when_they_are_complete(tmp_path):
-    path = tmp_path / "new" / "result.txt"
-
-    def parts():
-        yield "half"
-        raise ArithmeticError
-
-    with pytest.raises(ArithmeticError):
-        finetuning.write_text(str(path), parts())
-    assert not path.exists()
-    finetuning.write_text(str(path), ["é\n", "b\n"])
-    assert path.read_text(encoding="utf-8") == "é\nb\n"
-    finetuning.write_json(str(path), {"a": ["é"]})
-    assert json.loads(path.read_text(encoding="utf-8")) == {"a": ["é"]}
-    assert [name.name for name in path.parent.iterdir()] == ["result.txt"]
+    def test_wrong_options_are_an_error_of_one_line(self, toy_data, tmp_path, capsys):
+        config = self.write(tmp_path, toy_data, tag="p")
+        with pytest.raises(SystemExit):
+            parsed(config=config).main([])
+        message = f"error: {config}: there is no option `task.tag`. The nearest is `task.tags`.\n"
+        assert capsys.readouterr().err == message

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import finetuning, preprocessing, training
-from etcmodel.models import tokenization
+from etcmodel.text import tokenization
 from tests.finetuning import toy
 
 GOOD = {
@@ -141,3 +141,53 @@ def test_empty_files_are_passed_over_and_nothing_but_empty_files_is_an_error(tmp
         finetuning.check_records(str(tmp_path / "a-*"), record_config(), need_labels=True)
     write(tmp_path / "a-1", GOOD)
     finetuning.check_records(str(tmp_path / "a-*"), record_config(), need_labels=True)
+
+
+def cut(path):
+    content = path.read_bytes()
+    path.write_bytes(content[:-5])
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) * 4 // 5] ^= 1
+    path.write_bytes(content)
+
+
+BAD_RECORDS = {
+    "a feature is missing": ({**GOOD, "sizes": None}, None, "sizes"),
+    "another length": ({**GOOD, "sizes": [0.5]}, None, "sizes"),
+    "another type": ({**GOOD, "sizes": [1, 2, 3, 4, 5, 6]}, None, "sizes"),
+    "out of range": ({**GOOD, "long_token_ids": [2, 99]}, None, "`long_token_ids`.* 99"),
+    "cut off": (GOOD, cut, "truncated record|corrupted record"),
+    "another byte": (GOOD, flipped, "corrupted record"),
+}
+
+
+@pytest.mark.parametrize(("bad", "damage", "problem"), BAD_RECORDS.values(), ids=BAD_RECORDS)
+@pytest.mark.parametrize("mode", ["train", "evaluate"])
+def test_a_bad_record_after_the_first_is_named_with_its_file(
+    toy_data, tmp_path, bad, damage, problem, mode
+):
+    bad = {name: value for name, value in bad.items() if value is not None}
+    write(tmp_path / "a-0", *[GOOD] * 3)
+    path = write(tmp_path / "a-1", GOOD, GOOD, bad)
+    if damage is not None:
+        damage(tmp_path / "a-1")
+    patterns = {"train_data": str(tmp_path / "a-?")}
+    if mode == "evaluate":
+        patterns = {"eval_data": str(tmp_path / "a-?"), "eval_gold": str(toy_data.dev_json)}
+    task = toy.ToyTask(
+        toy.ToyConfig(encoder_config=toy.etc_config(), num_train_examples=6, **patterns)
+    )
+    config = training.TrainingConfig(
+        output_dir=str(tmp_path / "run"), train_batch_size=2, num_train_epochs=1.0
+    )
+    with pytest.raises(ValueError, match=f"^{path}: record 3: .*({problem})") as error:
+        if mode == "train":
+            training.train(task, config)
+        else:
+            model = task.build_model()
+            tf.train.Checkpoint(model=model).save(str(tmp_path / "ckpt"))
+            training.evaluate(task, config, str(tmp_path / "ckpt-1"))
+    assert len(str(error.value).splitlines()) == 1 and "{{" not in str(error.value)

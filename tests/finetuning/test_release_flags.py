@@ -1,17 +1,20 @@
 """The release's flags: aliases, what is translated, and what has no effect."""
 
+import contextlib
+import io
+
 import pytest
 from absl import flags
 
-from etcmodel import finetuning, training
+from etcmodel import finetuning, options, training
 from etcmodel.finetuning import program as program_lib
 from tests.finetuning import toy
 
 RELEASE = finetuning.ReleaseFlags(
-    aliases={"batch_size": "train_batch_size", "config_file": "etc_config_file"},
+    aliases={"batch_size": "train_batch_size", "config_file": "model_config_file"},
     modes={"do_train": "train", "do_eval": "continuous_eval", "do_predict": "predict_records"},
-    eval_flags={"train_tf_examples_filepattern": "predict_tf_examples_filepattern"},
-    predict_means_eval=("predict_tf_examples_filepattern", "predict_input_file"),
+    train_data_is_eval_data="train_tf_examples_filepattern",
+    predict_means_eval=True,
     predictions_name=("output_name", ".json"),
 )
 
@@ -27,8 +30,9 @@ def parse(*arguments):
 def resolved(*arguments):
     """The flags' values and the lines that are told."""
     program = parse(*arguments)
-    lines = RELEASE.resolve(program.flag_values)
-    return program.flag_values, lines
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        program.resolve_flags()
+    return program.flag_values, told.getvalue().splitlines()
 
 
 def refused(*arguments):
@@ -39,7 +43,7 @@ def refused(*arguments):
 
 def test_an_alias_sets_the_flag_it_stands_for():
     values, lines = resolved("--batch_size=5", "--config_file=x.json")
-    assert (values.train_batch_size, values.etc_config_file, lines) == (5, "x.json", [])
+    assert (values.train_batch_size, values.model_config_file, lines) == (5, "x.json", [])
     assert values["train_batch_size"].present
     assert resolved()[0].train_batch_size == training.TrainingConfig().train_batch_size
 
@@ -83,17 +87,16 @@ def test_contradicting_jobs_are_refused():
 def test_the_records_of_an_evaluation_are_those_of_the_release():
     arguments = ["--do_eval", "--train_tf_examples_filepattern=dev-*"]
     values, lines = resolved(*arguments)
-    assert values.predict_tf_examples_filepattern == "dev-*"
-    assert not values["train_tf_examples_filepattern"].present
+    assert values.eval_data == "dev-*"
+    assert not values["train_data"].present
     assert lines[1] == (
-        "--train_tf_examples_filepattern of an evaluation is read as "
-        "--predict_tf_examples_filepattern=dev-*."
+        "--train_tf_examples_filepattern of an evaluation is read as --eval_data=dev-*."
     )
     values, lines = resolved(*arguments, "--predict_tf_examples_filepattern=other-*")
-    assert values.predict_tf_examples_filepattern == "other-*"
-    assert values.train_tf_examples_filepattern == "dev-*" and len(lines) == 1
+    assert values.eval_data == "other-*"
+    assert values.train_data == "dev-*" and len(lines) == 1
     values, _ = resolved("--do_train", "--train_tf_examples_filepattern=train-*")
-    assert values.train_tf_examples_filepattern == "train-*"
+    assert values.train_data == "train-*"
 
 
 def test_predicting_records_means_evaluating_all_checkpoints():
@@ -101,8 +104,7 @@ def test_predicting_records_means_evaluating_all_checkpoints():
     values, lines = resolved("--run_mode=predict", records, "--predict_batch_size=3")
     assert values.run_mode == "continuous_eval" and values.eval_batch_size == 3
     assert lines == [
-        "--run_mode=predict with --predict_tf_examples_filepattern is read as "
-        "--run_mode=continuous_eval.",
+        "--run_mode=predict with --eval_data is read as --run_mode=continuous_eval.",
         "--predict_batch_size of an evaluation is read as --eval_batch_size=3.",
     ]
     values, lines = resolved("--run_mode=predict", records, "--predict_input_file=x.json")
@@ -118,7 +120,7 @@ def test_predictions_may_be_named_in_the_output_directory():
 def test_the_release_asks_for_a_tpu_by_a_flag(value):
     argument = "--use_tpu" if value is None else f"--use_tpu={value}"
     values, lines = resolved(argument, "--tpu_name=t", "--tpu_zone=z", "--gcp_project=p")
-    config = training.training_config_from_flags(values)
+    config = training.TrainingConfig(**options.values_from_flags(training.TrainingConfig, values))
     assert config.distribution_strategy == "tpu"
     assert (config.tpu_name, config.tpu_zone, config.gcp_project) == ("t", "z", "p")
     assert lines == ["--use_tpu=true is read as --distribution_strategy=tpu."]
@@ -143,14 +145,16 @@ def test_flags_without_effect_are_told_in_a_line_each():
 
 def test_nothing_is_recomputed_for_a_period_of_0(toy_data):
     arguments = ["--grad_checkpointing_period=0", f"--etc_config_file={toy_data.etc_config}"]
-    assert parse(*arguments).make_task().config.etc_config.grad_checkpointing_period == 0
+    program = parse(*arguments)
+    program.resolve_flags()
+    assert program.make_task().config.encoder_config.grad_checkpointing_period == 0
 
 
 def test_every_flag_is_explained():
     values = parse().flag_values
     for name in ("batch_size", "do_eval", "use_tpu", "num_tpu_cores", "output_name"):
         assert len(values[name].help) > 20, name
-    assert values["config_file"].help == "The release's name of --etc_config_file."
+    assert values["config_file"].help == "Alias of --model_config_file."
 
 
 def test_what_is_translated_is_told_by_the_program(capsys):

@@ -7,7 +7,6 @@ import shutil
 import pytest
 import tf_keras
 
-from etcmodel.training import run_directory
 from tests.finetuning import toy
 from tests.finetuning.test_program import eval_flags, parsed
 
@@ -94,7 +93,7 @@ def test_the_options_of_the_run_need_no_flags(toy_data, trained):
     task, training_config = made(toy_data, trained)
     assert task.config.tags == ("p", "q") and not task.config.do_lower_case
     assert task.config.vocab_file == str(toy_data.vocab)
-    assert task.config.etc_config == toy.etc_config()
+    assert task.config.encoder_config == toy.etc_config()
     assert training_config.mixed_precision == "mixed_bfloat16"
     assert training_config.train_batch_size == 10
 
@@ -105,6 +104,23 @@ def test_the_programs_that_follow_training_need_no_flags_of_it(toy_data, run, ca
     parsed(run_mode="export", output_dir=run).main([])
     predictor = toy.ToyPredictor(str(run / "export"))
     assert predictor.config.tags == ("p", "q") and not predictor.config.do_lower_case
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "value", "message"),
+    [
+        ("training", "learning_rate", "high", "must be a number. Received: 'high'"),
+        ("training", "train_batch_size", -1, "must be at least 1. Received: -1"),
+        ("task", "max_long_seq_length", [3], r"must be an integer. Received: \[3\]"),
+        ("task", "tags", {}, "must be a list. Received: {}"),
+    ],
+)
+def test_what_the_directory_cannot_tell_of_a_run_is_refused(
+    toy_data, run, section, name, value, message
+):
+    rewrite(run, lambda run_config: run_config[section].update({name: value}))
+    with pytest.raises(ValueError, match=f"^{run}/run_config.json: `\\w+` {message}"):
+        made(toy_data, run)
 
 
 def test_flags_may_be_repeated(toy_data, trained):
@@ -118,7 +134,7 @@ def test_flags_may_be_repeated(toy_data, trained):
     ("arguments", "message"),
     [
         ({"tags": "p"}, "--tags=p: the run in .* was made with --tags=p,q. Leave the flag out"),
-        ({"long_seq_len": 7}, "--long_seq_len=7: .* with --long_seq_len=2"),
+        ({"long_seq_len": 7}, "--long_seq_length=7: .* with --long_seq_length=2"),
         ({"do_lower_case": "true"}, "--do_lower_case=True: .* with --do_lower_case=False"),
         ({"mixed_precision": "float32"}, "--mixed_precision=float32: .*=mixed_bfloat16"),
         ({"batch_size": 11}, "--train_batch_size=11: .* with --train_batch_size=10"),
@@ -144,7 +160,7 @@ def test_what_only_says_how_to_run_may_differ(toy_data, trained):
         toy_data, trained, eval_batch_size=3, grad_checkpointing_period=1, factor=2.0
     )
     assert training_config.eval_batch_size == 3 and task.config.factor == 2.0
-    assert task.config.etc_config.grad_checkpointing_period == 1
+    assert task.config.encoder_config.grad_checkpointing_period == 1
 
 
 def test_an_options_default_of_decoding_is_that_of_training(toy_data, run):
@@ -221,29 +237,7 @@ class TestOtherVersions:
     def test_a_damaged_file_is_named(self, toy_data, run, capsys):
         (run / "run_config.json").write_text('{"task": ')
         line = fails(capsys, run_mode="evaluate", output_dir=run, **eval_flags(toy_data))
-        assert f"{run}/run_config.json: malformed JSON" in line
-
-
-def test_features_are_those_of_the_training_records(toy_data, tmp_path, capsys):
-    shutil.copy(toy_data.train, tmp_path / "train-00000-of-00001.tfrecord")
-    (tmp_path / "train.config.json").write_text(json.dumps({"do_lower_case": False, "seed": 3}))
-    flags = {**train_flags(toy_data, tmp_path / "run"), "run_mode": "train"}
-    flags["train_tf_examples_filepattern"] = tmp_path / "train-*.tfrecord"
-    line = fails(capsys, **{**flags, "do_lower_case": "true"})
-    assert (
-        "--do_lower_case=True: the data of " in line and "train.config.json was made with" in line
-    )
-    del flags["do_lower_case"]
-    parsed(**flags).main([])
-    assert not made(toy_data, tmp_path / "run")[0].config.do_lower_case
-
-
-def test_a_run_without_a_vocabulary_may_get_one_later(toy_data, tmp_path):
-    flags = {**train_flags(toy_data, tmp_path), "run_mode": "train"}
-    vocab = flags.pop("vocab_file")
-    parsed(**flags).main([])
-    assert run_directory.read_run_config(str(tmp_path))["task"]["vocab_sha256"] == []
-    parsed(**flags, vocab_file=vocab).main([])
+        assert f"{run}/run_config.json is not valid JSON: " in line
 
 
 class TestPredicting:

@@ -104,18 +104,25 @@ class RecordConfig(finetuning.RecordConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ToyConfig(finetuning.FinetuningConfig):
-    gold_file: str | None = finetuning.option(None, "Gold.", flag="toy_gold", is_file=True)
-    max_long_seq_length: int = finetuning.option(
-        WINDOW, "Length.", role="model", flag="long_seq_len", lower_bound=1
+    aliases = {
+        "train_tf_examples_filepattern": "train_data",
+        "predict_tf_examples_filepattern": "eval_data",
+        "predict_input_file": "input_file",
+        "toy_gold": "eval_gold",
+        "long_seq_len": "long_seq_length",
+    }
+
+    long_seq_length: int = finetuning.changed(
+        finetuning.FinetuningConfig, "long_seq_length", default=WINDOW, lower_bound=1
     )
     factor: float = finetuning.option(1.0, "Multiplies predictions.", role="decoding")
     tags: tuple = finetuning.option(("x", "y"), "Some names.", role="model")
 
     def records(self):
         return RecordConfig(
-            long_seq_length=self.max_long_seq_length,
-            global_seq_length=self.max_global_seq_length,
-            vocab_size=self.etc_config.vocab_size,
+            long_seq_length=self.long_seq_length,
+            global_seq_length=self.global_seq_length,
+            vocab_size=self.encoder_config.vocab_size,
         )
 
 
@@ -127,7 +134,7 @@ class ToyTask(finetuning.FinetuningTask):
     higher_is_better = False
 
     def make_model(self):
-        return ToyModel(self.config.etc_config.vocab_size)
+        return ToyModel(self.config.encoder_config.vocab_size)
 
     def loss(self, outputs, features):
         return {"loss": tf.reduce_mean((outputs["score"] - features["label"]) ** 2)}

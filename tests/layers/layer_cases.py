@@ -180,6 +180,12 @@ _ALL = (
         {"dropout_probability": 0.1, "inner_intermediate_size": 12},
         {"inputs": "float batch long 8"},
     ),
+    LayerCase(layers.TokenLogits, {"num_outputs": 3}, {"hidden": "float batch long 8"}),
+    LayerCase(
+        layers.SpanLogits,
+        {"ends": ["begin", "end"]},
+        {"hidden": "float batch long 8"},
+    ),
     LayerCase(
         modeling.EtcModel,
         {"config": ETC_CONFIG},

@@ -124,7 +124,11 @@ def test_contexts_are_the_thread_s_own():
 
 @each_mode
 def test_a_dropout_draws_its_mask_again(jit_compile):
-    """y = mask * x, so that the gradient of its sum is the mask, and y that of squares / 2x."""
+    """y = mask * x, so that the gradient of its sum is the mask, and y that of squares / 2x.
+
+    XLA's seeds cannot be set: of so many elements the share that is kept is 20 deviations from its
+    bounds.
+    """
     dropouts = [layers.RecomputingDropout(0.5, force_recomputation=True) for _ in range(2)]
     seen = []
 
@@ -134,7 +138,7 @@ def test_a_dropout_draws_its_mask_again(jit_compile):
         return x
 
     def run():
-        x = tf.constant(ONES)
+        x = tf.ones([200, 150])
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = recompute.recompute_grad(f)(x)

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import layers
-from etcmodel.layers import transformer
+from etcmodel.layers import recompute_grad
 from etcmodel.ops.dropout import seed_scope
 from tests.layers.layer_cases import CASES
 
@@ -56,7 +56,7 @@ def assert_all_close(actual, expected, atol=1e-4):
 @pytest.fixture
 def keep_activations(monkeypatch):
     """Makes stacks do everything they do for recomputation, except to recompute."""
-    return lambda: monkeypatch.setattr(transformer.tf, "recompute_grad", lambda run: run)
+    return lambda: monkeypatch.setattr(recompute_grad.tf, "recompute_grad", lambda run: run)
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
@@ -78,7 +78,7 @@ def test_recomputed_activations_see_the_dropout_masks_of_the_forward_pass(period
 
 def test_the_comparison_would_notice_other_masks(monkeypatch, keep_activations):
     no_scope = contextlib.contextmanager(lambda seed: iter([None]))
-    monkeypatch.setattr(transformer.recompute_grad.dropout_ops, "seed_scope", no_scope)
+    monkeypatch.setattr(recompute_grad.dropout_ops, "seed_scope", no_scope)
     stack = make_stack(1)
     output, *gradients = outputs_and_gradients(stack)
     keep_activations()

@@ -5,12 +5,9 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from absl import logging
 
-from etcmodel import checkpoints
-from etcmodel.feature_utils import RelativePositionGenerator
-from etcmodel.models import downloads, input_utils, modeling, presets
+from etcmodel.models import downloads, modeling, presets
 
 SMALL = modeling.EtcConfig(
     vocab_size=11,
@@ -20,13 +17,39 @@ SMALL = modeling.EtcConfig(
     relative_vocab_size=8,
 )
 
+OURS = {
+    "layer_norm_epsilon",
+    "pad_token_id",
+    "global_token_id",
+    "default_segment_id",
+    "global_block_length",
+}
+
 
 def test_a_config_survives_its_file(tmp_path):
     file = tmp_path / "etc_config.json"
     file.write_text(SMALL.to_json_string(), encoding="utf-8")
     assert modeling.EtcConfig.from_json_file(str(file)) == SMALL
     assert modeling.EtcConfig.from_dict(SMALL.to_dict()) == SMALL
-    assert list(json.loads(SMALL.to_json_string())) == sorted(vars(SMALL))
+    names = sorted(set(vars(SMALL)) - OURS)
+    assert list(json.loads(SMALL.to_json_string())) == names  # The release's reader knows these.
+
+
+@pytest.mark.parametrize(
+    "entry, value",
+    [
+        ("layer_norm_epsilon", 1e-5),
+        ("pad_token_id", 1),
+        ("global_token_id", 0),
+        ("default_segment_id", 0),
+        ("global_block_length", 0),
+    ],
+)
+def test_entries_that_the_release_has_not_are_written_where_they_differ(entry, value):
+    assert entry in OURS
+    config = dataclasses.replace(SMALL, **{entry: value})
+    assert json.loads(config.to_json_string())[entry] == value
+    assert modeling.EtcConfig.from_json_string(config.to_json_string()) == config
 
 
 def test_unknown_entries_are_logged_and_ignored(monkeypatch):
@@ -56,7 +79,10 @@ def test_unknown_entries_are_logged_and_ignored(monkeypatch):
             "`initializer_range` must be of type float. Received: 'x'",
         ),
         ('{"hidden_size": 8}', r"has no `vocab_size`. It has: \['hidden_size'\]"),
-        (b'{"vocab_size": "\xff"}', "is not valid JSON: 'utf-8' codec"),
+        ('{"vocab_size": 9}'.encode("utf-16"), "the text is in UTF-16: save it in UTF-8"),
+        ("[" * 9000, "nested deeper than 100 levels"),
+        ('{"vocab_size": ' + "9" * 5000 + "}", "an integer of too many digits"),
+        (b'{"vocab_size": "\xff"}', "is not valid JSON: invalid UTF-8 at byte 17"),
     ],
 )
 def test_a_broken_config_file_is_named(tmp_path, text, message):
@@ -122,6 +148,13 @@ def test_a_number_out_of_range_is_refused_when_a_model_is_made(name, value, leas
     config = dataclasses.replace(SMALL, **{name: value})
     with pytest.raises(ValueError, match=f"`{name}` must be at least {least}. Received: {value}$"):
         modeling.EtcModel(config)
+
+
+def test_a_padding_id_outside_the_vocabulary_is_refused_when_a_model_is_made():
+    size = SMALL.vocab_size
+    with pytest.raises(ValueError, match=f"^`pad_token_id` must be below .*={size}. .*: {size}$"):
+        modeling.EtcModel(dataclasses.replace(SMALL, pad_token_id=size))
+    dataclasses.replace(SMALL, pad_token_id=size - 1).check()
 
 
 @pytest.mark.parametrize("name", ["hidden_dropout_prob", "attention_probs_dropout_prob"])
@@ -220,68 +253,3 @@ class TestOwnership:
             config.hidden_size = 4
         assert presets.PRESETS["etc_base"] == before == presets.preset("etc_base")
         assert before.hidden_size == 768
-
-
-class TestLabelsWithoutPositions:
-    def outputs(self, distance, vocab_size, labels=None, structure=None):
-        """Long and global output of a model whose weights depend on their names alone."""
-        config = dataclasses.replace(
-            SMALL,
-            num_hidden_layers=1,
-            intermediate_size=12,
-            local_radius=2,
-            relative_pos_max_distance=distance,
-            relative_vocab_size=vocab_size,
-        )
-        model = modeling.EtcModel(config)
-        model.build(None)
-        for seed, variable in enumerate(checkpoints.release_names(model).values()):
-            shape = (16, *variable.shape[1:])
-            values = np.random.default_rng(seed).normal(size=shape)[: variable.shape[0]]
-            variable.assign(values)
-        long_ids, global_ids = np.array([[1, 2, 3, 4, 5]]), np.array([[6, 7]])
-        return model(long_ids, global_ids, **(labels or {}), structure=structure)
-
-    @pytest.fixture
-    def labels(self):
-        """All positions are one label; links and other segments have theirs."""
-        positions = RelativePositionGenerator(0)
-        linked = np.array([[[2, 1], [2, 1], [1, 2], [1, 2], [1, 1]]])
-        labels = {
-            "l2l_relative_att_ids": positions.make_local_relative_att_ids(5, 2),
-            "g2g_relative_att_ids": np.array([[[0, 3], [3, 0]]]),
-            "l2g_relative_att_ids": linked,
-            "g2l_relative_att_ids": linked.swapaxes(1, 2),
-        }
-        assert not np.any(labels["l2l_relative_att_ids"])
-        return labels
-
-    def test_own_labels_are_rows_of_the_tables_as_with_any_distance(self, labels):
-        without_positions = self.outputs(0, 6, labels)
-        with_positions = self.outputs(1, 6, labels)
-        for got, expected in zip(without_positions, with_positions, strict=True):
-            np.testing.assert_allclose(got, expected, atol=1e-6)
-        assert np.abs(self.outputs(0, 6)[0] - without_positions[0]).max() > 1e-3
-
-    def test_a_structure_without_distance_has_no_labels_as_its_side_inputs_have_none(self):
-        arguments = [
-            tf.constant([[0, 0, 1, 0, 1]]),
-            tf.constant([[1, 1]]),
-            tf.zeros([1, 5], tf.int32),
-        ]
-        structure = input_utils.make_structure(*arguments, 0)
-        dense = input_utils.make_global_local_transformer_side_inputs(*arguments, 2, 0)
-        by_structure = self.outputs(0, 6, structure=structure)
-        by_masks = self.outputs(0, 6, dense.to_dict(exclude_none_values=True))
-        for got, expected in zip(by_structure, by_masks, strict=True):
-            np.testing.assert_allclose(got, expected, atol=1e-6)
-
-    def test_without_a_vocabulary_there_are_no_tables(self, tmp_path, labels):
-        text = '{"vocab_size": 9, "relative_vocab_size": null, "relative_pos_max_distance": 0}'
-        config = modeling.EtcConfig.from_json_string(text)
-        small = {"hidden_size": 4, "num_attention_heads": 2, "num_hidden_layers": 1}
-        model = modeling.EtcModel(dataclasses.replace(config, **small, intermediate_size=4))
-        model.build(None)
-        assert not [name for name in checkpoints.release_names(model) if "relative_" in name]
-        with pytest.raises(ValueError, match="got relative labels, but its `relative_vocab_size`"):
-            self.outputs(0, None, labels)

@@ -8,6 +8,7 @@ import tf_keras
 from etcmodel import layers
 from etcmodel.checkpoints import names
 from etcmodel.models import input_utils, modeling, multihop_utils
+from etcmodel.ops import relations
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +19,7 @@ CONFIG = modeling.EtcConfig(
     num_attention_heads=2,
     local_radius=2,
     relative_pos_max_distance=1,
-    relative_vocab_size=6,
+    relative_vocab_size=8,
     intermediate_size=12,
     hidden_dropout_prob=0.0,
     attention_probs_dropout_prob=0.0,
@@ -64,13 +65,18 @@ LABELS = np.random.default_rng(1).integers(0, 2, [4, LENGTHS["long"]])
 
 
 def structure_of(features):
-    """A structure with every kind of field: two links, one that masks ignore, flags, an int."""
-    return multihop_utils.make_structure(
+    """A structure with every kind of field: links, some that masks ignore, flags, relations."""
+    structure = multihop_utils.make_structure(
         *(features[name] for name in list(FEATURES)[2:]),
         relative_pos_max_distance=1,
         use_hard_g2l_mask=True,
         ignore_hard_g2l_mask=features["global_paragraph_breakpoints"],
         l2g_linked_ids=features["long_sentence_ids"],
+    )
+    sentences = features["long_sentence_ids"]
+    return structure.with_relations(
+        relations.GlobalEdges(tf.stack([sentences[:, :2], sentences[:, :2]], 2), "is a", 6),
+        relations.LinkIds(sentences, "names", 7, is_hard=True),
     )
 
 
@@ -181,7 +187,7 @@ def test_a_loaded_model_trains_on_as_the_saved_one_does(tmp_path):
     ],
 )
 def test_layers_inside_take_the_structure_of_a_loaded_model_too(layer_class, sizes):
-    layer = layer_class(8, 8, *sizes, relative_vocab_size=6)
+    layer = layer_class(8, 8, *sizes, relative_vocab_size=8)
     inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name) for name in FEATURES}
     vectors = [tf_keras.Input([None, 8], name=f"{name}_input") for name in LENGTHS]
     model = tf_keras.Model([inputs, vectors], layer(*vectors, structure=structure_of(inputs)))

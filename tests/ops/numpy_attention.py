@@ -95,7 +95,11 @@ def pairs_of(structure, local_radius):
         exists[at] = min(query, key) < global_len or abs(query - key) <= local_radius
         is_allowed[at] = example.sees(query, key)
         labels[at] = example.label(query, key)
-    return Pairs(exists, is_allowed, labels if structure.max_distance else None)
+    has_labels = structure.max_distance or any(
+        relation.label is not None or relation.kind.endswith("Labels")
+        for relation in structure.relations
+    )
+    return Pairs(exists, is_allowed, labels if has_labels else None)
 
 
 @dataclasses.dataclass
@@ -109,19 +113,69 @@ class _Example:
     def sees(self, query, key):
         structure = self.structure
         if min(query, key) >= self.global_len:
-            return self._same("long_segment_ids", query, key)
+            return self._same("long_segment_ids", query, key) and self._is_led(query, key)
         if self._id("example_ids", query) != self._id("example_ids", key):
             return False
+        if max(query, key) < self.global_len:
+            return self._is_led(query, key)
         is_hard, ignored = structure.use_hard_g2l_mask, structure.ignore_hard_g2l_mask
         if query >= self.global_len:
             is_hard, ignored = structure.use_hard_l2g_mask, structure.ignore_hard_l2g_mask
-        if max(query, key) < self.global_len or not is_hard:
+        if not is_hard:
             return True
         if ignored is not None and ignored[self.batch, self._place(query)]:
             return True
-        return self._are_linked(structure.links, query, key)
+        return self._are_linked(structure.links, query, key) or any(
+            self._related(x, query, key) is not None for x in structure.relations if x.is_hard
+        )
+
+    def _is_led(self, query, key):
+        """Within one of the inputs: whether hard relations of edges, if there are any, allow it."""
+        kinds = ("GlobalEdges", "GlobalLabels"), ("LongEdges", "LongLabels")
+        hard = [
+            relation
+            for relation in self.structure.relations
+            if relation.is_hard and relation.kind in kinds[query >= self.global_len]
+        ]
+        if not hard or query == key:
+            return True
+        return any(self._related(relation, query, key) is not None for relation in hard)
 
     def label(self, query, key):
+        label = self._first_label(query, key)
+        for relation in self.structure.relations:
+            other = self._related(relation, query, key)
+            if other is not None and other != -1:
+                label = other
+        return label
+
+    def _related(self, relation, query, key):
+        """None if the relation does not hold, or else the label, -1 for none."""
+        sides = ["global" if token < self.global_len else "long" for token in (query, key)]
+        place, other = self._place(query), self._place(key)
+        ids = relation.ids[self.batch]
+        label = -1 if relation.label is None else relation.label
+        if relation.kind.startswith("Link"):
+            if sides == ["global", "long"]:
+                place, other = other, place
+            if sides[0] == sides[1]:
+                return None
+            if relation.kind == "LinkIds":
+                return label if ids[place] == other else None
+            return label if [place, other] in ids.tolist() else None
+        if sides != 2 * [relation.kind.removesuffix("Edges").removesuffix("Labels").lower()]:
+            return None
+        if relation.kind.endswith("Edges"):
+            return label if [place, other] in ids.tolist() else None
+        column = other
+        if sides[0] == "long":
+            column += ids.shape[1] // 2 - place
+            if not 0 <= column < ids.shape[1]:
+                return None
+        return ids[place, column] if ids[place, column] >= 0 else None
+
+    def _first_label(self, query, key):
+        """Without named relations."""
         structure = self.structure
         k = structure.max_distance
         if max(query, key) < self.global_len:

@@ -146,7 +146,7 @@ def test_dropout_of_many_keys_keeps_their_mean():
     assert_close([output], [kept_mean / NUM_KEYS / (1 - rate)])
 
 
-def test_many_labelled_keys_give_what_float64_gives():
+def test_many_labeled_keys_give_what_float64_gives():
     """Global queries over many long tokens, some of them linked; outputs and all gradients."""
     rng = np.random.default_rng(0)
     num_global, max_distance = 2, 1

@@ -2,7 +2,6 @@
 
 import functools
 import random
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,20 +10,16 @@ import tf_keras
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.ops import attention, layout
+from etcmodel.ops import attention, structure_pairs
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops.structure import GlobalLocalStructure
+from etcmodel.ops.tiles import Tiling
 from tests.ops.test_structure import NUM_HEADS, SIZE, by_pairs, by_structure
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=12)
 MAX_DISTANCE = 3
-
-
-@pytest.fixture(autouse=True, scope="module")
-def short_blocks():
-    """Lengths of a few dozen then make many blocks and chunks."""
-    with mock.patch.multiple(layout, _BLOCK_LEN=5, _LOGITS_PER_CHUNK=1500):
-        yield
+# Lengths of a few dozen then make many tiles and steps.
+TILING = Tiling(rows=5, logits=1500)
 
 
 def random_document(rng, long_len, global_len):
@@ -106,7 +101,7 @@ def attend(rows, radius, implementation="auto", dropout_rate=0.0, **options):
     """Long and global output of a batch of rows."""
     heads, structure = stack(rows, **options)
     tables = tables_of(heads["long_q"].dtype)
-    return by_structure(heads, tables, structure, radius, implementation, dropout_rate)
+    return by_structure(heads, tables, structure, radius, implementation, dropout_rate, TILING)
 
 
 def part(outputs, row, documents, index):
@@ -202,7 +197,7 @@ def test_without_a_long_input_it_is_full_attention_over_the_global_input(impleme
         heads["global_q"],
         heads["global_k"],
         heads["global_v"],
-        att_ids=structure.g2g_labels(),
+        att_ids=structure_pairs.g2g_labels(structure),
         labels=labels,
     )
     long_output, global_output = attend([document], 3, implementation)
@@ -301,8 +296,8 @@ def test_one_trace_serves_every_length():
 
     def arguments(document):
         heads, structure = stack([document], hard=(True, True))
-        ids = {name: x for name, x in structure._asdict().items() if name not in options}
-        return [heads, ids]
+        fields = structure._asdict().items()
+        return [heads, {name: x for name, x in fields if name not in options and x is not None}]
 
     def spec(x):
         return tf.TensorSpec([None, None, *x.shape[2:]], x.dtype)

@@ -7,17 +7,57 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.models import side_inputs
-from etcmodel.ops import attention
+from etcmodel.ops import attention, relations
 from etcmodel.ops.structure import GlobalLocalStructure
+from etcmodel.ops.tiles import DEFAULT_TILING
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=40)
 NUM_HEADS, SIZE = 2, 4
+NUM_NAMES = 3  # Of free labels.
 
 
 def ascending_ids(rng, batch, length):
     """Ids of successive segments, and 0 for padding at the end."""
     ids = np.cumsum(rng.random([batch, length]) < 0.2, axis=1) + 1
     return np.where(np.arange(length) < rng.integers(0, length + 1, [batch, 1]), ids, 0)
+
+
+@st.composite
+def with_relations(draw, structure, radius, rng):
+    """The structure with up to four relations of any kind; some of their indices are no token's."""
+    batch, long_len = structure.long_segment_ids.shape
+    global_len = structure.global_example_ids.shape[1]
+    label = 2 * structure.max_distance + 4
+
+    def edges(num_first, num_second, reach=None):
+        firsts = rng.integers(-1, num_first + 1, [batch, rng.integers(0, 9)])
+        if reach is None:
+            seconds = rng.integers(-1, num_second + 1, firsts.shape)
+        else:
+            seconds = firsts + rng.integers(-reach, reach + 1, firsts.shape)
+        return np.stack([firsts, seconds], axis=-1)
+
+    def labels(*shape):
+        return np.maximum(rng.integers(-4 * label, label + NUM_NAMES, [batch, *shape]), -1)
+
+    makers = {
+        relations.LinkIds: lambda: rng.integers(-1, global_len + 1, [batch, long_len]),
+        relations.LinkPairs: lambda: edges(long_len, global_len),
+        relations.GlobalEdges: lambda: edges(global_len, global_len),
+        relations.LongEdges: lambda: edges(long_len, long_len, radius),
+        relations.GlobalLabels: lambda: labels(global_len, global_len),
+        relations.LongLabels: lambda: labels(long_len, 2 * radius + 1),
+    }
+    for kind in draw(st.lists(st.sampled_from([*makers]), max_size=4)):
+        ids, is_hard = makers[kind](), draw(st.booleans())
+        if kind in (relations.GlobalLabels, relations.LongLabels):
+            relation = kind(ids, "several", is_hard=is_hard)
+        else:
+            number = draw(st.integers(-1, NUM_NAMES - 1))
+            named = (f"name {number}", label + number) if number >= 0 else ("nothing",)
+            relation = kind(ids, *named, is_hard=is_hard)
+        structure = structure.with_relations(relation)
+    return structure
 
 
 @st.composite
@@ -41,10 +81,12 @@ def cases(draw, max_long=40, max_global=7):
         use_hard_g2l_mask=flags[4],
         use_hard_l2g_mask=flags[5],
     )
+    radius = draw(st.integers(1, 10))
+    structure = draw(with_relations(structure, radius, rng))
     structure = tf.nest.map_structure(
         lambda x: tf.constant(x, tf.int32) if isinstance(x, np.ndarray) else x, structure
     )
-    return structure, draw(st.integers(1, 10)), rng
+    return structure, radius, rng
 
 
 def random_heads(rng, batch, length):
@@ -55,8 +97,9 @@ def make_tensors(structure, rng):
     """Queries, keys and values of both inputs, and labels."""
     batch, long_len = structure.long_segment_ids.shape
     global_len = structure.global_example_ids.shape[1]
+    num_labels = 2 * structure.max_distance + 4 + NUM_NAMES
     tables = [
-        tf.constant(rng.normal(size=[2 * structure.max_distance + 4, NUM_HEADS, *size]), tf.float32)
+        tf.constant(rng.normal(size=[num_labels, NUM_HEADS, *size]), tf.float32)
         for size in ([SIZE], [])
     ]
     heads = {
@@ -66,7 +109,15 @@ def make_tensors(structure, rng):
     return heads, tables
 
 
-def by_structure(heads, tables, structure, radius, implementation="auto", dropout_rate=0.0):
+def by_structure(
+    heads,
+    tables,
+    structure,
+    radius,
+    implementation="auto",
+    dropout_rate=0.0,
+    tiling=DEFAULT_TILING,
+):
     labels = attention.RelativeLabels(*tables)
     long_kv = (heads["long_k"], heads["long_v"])
     global_kv = (heads["global_k"], heads["global_v"])
@@ -80,6 +131,7 @@ def by_structure(heads, tables, structure, radius, implementation="auto", dropou
             labels=labels,
             implementation=implementation,
             dropout_rate=dropout_rate,
+            tiling=tiling,
         ),
         attention.global_attend(
             heads["global_q"],
@@ -88,6 +140,7 @@ def by_structure(heads, tables, structure, radius, implementation="auto", dropou
             structure,
             labels=labels,
             dropout_rate=dropout_rate,
+            tiling=tiling,
         ),
     )
 

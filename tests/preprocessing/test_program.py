@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from etcmodel import preprocessing
+from etcmodel.options import changed, option
 from etcmodel.preprocessing import program
-from etcmodel.preprocessing.options import option
 
 SMALL = pathlib.Path(__file__).parents[1] / "reference" / "small"
 SENTENCEPIECE_MODEL = SMALL / "tokenization" / "tiny_digit_comma.model"
@@ -45,7 +45,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options(program.PreprocessOptions):
-    input_pattern: str = option("", "Raw file.", flag="input_dir")
+    input_pattern: str = changed(program.PreprocessOptions, "input_pattern", help_text="Raw file.")
     stride: int = option(2, "Tokens.", role="features")
 
 
@@ -164,8 +164,8 @@ def test_files_are_looked_for_before_any_work(files):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"input_pattern": ""}, "--input_dir must be given."),
-        ({"output_prefix": ""}, "--output_tf_examples_file_path_prefix must be given."),
+        ({"input_pattern": ""}, "--input_pattern must be given."),
+        ({"output_prefix": ""}, "--output_prefix must be given."),
         ({"vocab_file": ""}, "Either --vocab_file or --spm_model_file must be given."),
     ],
 )

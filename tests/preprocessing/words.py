@@ -1,6 +1,8 @@
 """A toy to preprocess: words to records. Worker processes import it, so it imports little."""
 
+import dataclasses
 import os
+import resource
 
 from etcmodel import preprocessing
 
@@ -35,3 +37,16 @@ def convert(raw):
 
 def make_converter():
     return convert
+
+
+@dataclasses.dataclass(frozen=True)
+class OnAFullDisk:
+    """Makes converters; its process can write no large file as long as another file is there."""
+
+    marker: str
+
+    def __call__(self):
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        soft = 1000 if os.path.exists(self.marker) else hard
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        return convert

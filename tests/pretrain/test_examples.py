@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.models import tokenization
 from etcmodel.pretrain import examples, raw_data
+from etcmodel.text import tokenization
 from tests.pretrain import windows
 
 

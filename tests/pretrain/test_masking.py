@@ -8,9 +8,9 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.models import tokenization
 from etcmodel.pretrain import masking
 from etcmodel.pretrain.config import MaskingConfig
+from etcmodel.text import tokenization
 from tests.pretrain import windows
 
 MASK, NUM_SPECIAL = 5, 6
@@ -220,5 +220,5 @@ def test_a_vocabulary_without_a_mask_token_is_refused(tmp_path):
 
 
 def test_a_share_outside_its_range_is_refused(tokenizer):
-    with pytest.raises(ValueError, match=r"`mlm_share` must be in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"`mlm_share` must be between 0 and 1"):
         windows.masking_config(tokenizer, mlm_share=1.5)

@@ -11,7 +11,8 @@ from absl import flags
 from etcmodel import checkpoints, training
 from etcmodel.models import modeling, presets
 from etcmodel.preprocessing import program as preprocessing_program
-from etcmodel.pretrain import inputs, preprocess, run_pretraining, task
+from etcmodel.pretrain import inputs, preprocess, task
+from etcmodel.pretrain import program as pretrain_program
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests.pretrain import windows
 
@@ -45,7 +46,7 @@ def flag_list(arguments):
 
 def run_here(**arguments):
     """Runs run_pretraining in this process."""
-    program = run_pretraining.Program(flags.FlagValues())
+    program = pretrain_program.Program(flags.FlagValues())
     program.define_flags()
     program.flag_values(["run_pretraining", *flag_list(arguments)])
     program.main([])
@@ -235,7 +236,7 @@ class TestTraining:
             "answer_span",
         }
         pretrained = training.load_model(
-            task.PretrainTask(task.PretrainConfig(etc_config=etc_config)),
+            task.PretrainTask(task.PretrainConfig(encoder_config=etc_config)),
             training.TrainingConfig(output_dir=str(trained["folder"] / "model")),
         )
         weights, expected = model.etc_model.weights, pretrained.etc_model.weights
@@ -243,7 +244,7 @@ class TestTraining:
             np.testing.assert_array_equal(variable, expected_variable, err_msg=variable.name)
 
     def test_the_defaults_are_those_of_the_paper(self):
-        program = run_pretraining.Program(flags.FlagValues())
+        program = pretrain_program.Program(flags.FlagValues())
         program.define_flags()
         values = program.flag_values
         values(["run_pretraining"])
@@ -254,10 +255,10 @@ class TestTraining:
         assert set(values["preset"].parser.enum_values) == set(presets.PRESETS)
 
     def test_a_preset_is_the_model_of_the_paper_with_its_mask(self):
-        program = run_pretraining.Program(flags.FlagValues())
+        program = pretrain_program.Program(flags.FlagValues())
         program.define_flags()
         program.flag_values(["run_pretraining", "--preset=etc_large"])
-        assert program._etc_config() == presets.preset("etc_large", use_hard_g2l_mask=True)
+        assert program._encoder_config() == presets.preset("etc_large", use_hard_g2l_mask=True)
 
 
 class TestBadInput:
@@ -284,20 +285,22 @@ class TestBadInput:
         self.fails(capsys, made, message, etc_config_file=path)
 
     def test_records_of_other_lengths(self, capsys, made):
-        message = f"`long_token_ids` has {windows.LONG} values, the model's length is 64"
+        message = f"text.config.json was made with --long_seq_length={windows.LONG}. Leave the"
         self.fails(capsys, made, message, max_long_seq_length=64)
 
     def test_neither_preset_nor_config(self, capsys, made):
-        message = "Either --preset or --etc_config_file must be given"
+        message = "Either --preset or --model_config_file must be given"
         self.fails(capsys, made, message, etc_config_file=None)
         self.fails(capsys, made, message, preset="etc_base")
 
     def test_missing_records(self, capsys, made):
-        message = "--run_mode=train also needs --train_tf_examples_filepattern."
+        message = "--run_mode=train also needs --train_data."
         self.fails(capsys, made, message, train_tf_examples_filepattern=None)
 
     def test_mode_of_other_programs(self, capsys, made):
-        self.fails(capsys, made, "--run_mode must be one of train, evaluate", run_mode="export")
+        with pytest.raises(flags.Error, match="value should be one of <train.evaluate>"):
+            self.fails(capsys, made, "", run_mode="export")
 
     def test_share_outside_its_range(self, capsys, made):
-        self.fails(capsys, made, "`mlm_share` must be in [0, 1]", mlm_share=15)
+        with pytest.raises(flags.Error, match=r"15.0 is not a number in the range \[0, 1\]"):
+            self.fails(capsys, made, "", mlm_share=15)

@@ -2,9 +2,10 @@
 
 import tensorflow as tf
 
-from etcmodel.models import modeling, tokenization
+from etcmodel.models import modeling
 from etcmodel.pretrain import examples
 from etcmodel.pretrain.config import MaskingConfig, PretrainInputConfig
+from etcmodel.text import tokenization
 
 WORDS = "the a rose tulip is was red blue tall in town garden and grow ##s ##ing ##ed old new ."
 VOCAB = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split()]

@@ -42,11 +42,22 @@ def topic_folder(topic):
 
 
 def load_cases(topic):
-    """The cases of `topic`, a list of dicts in the manifest's order; empty without a manifest."""
+    """The cases of `topic`, a list of dicts in the manifest's order; empty without a manifest.
+
+    A manifest without `cases` is one by model, as those of Hugging Face's models are: its cases are
+    named "model/case", their kind is the model, and their file is below the model's folder.
+    """
     manifest = topic_folder(topic) / "manifest.json"
     if not manifest.is_file():
         return []
-    return json.loads(manifest.read_text(encoding="utf-8"))["cases"]
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    if "cases" in content:
+        return content["cases"]
+    return [
+        {"name": f"{model}/{name}", "kind": model, "file": f"{model}/cases/{name}.npz", **case}
+        for model, entry in content.items()
+        for name, case in entry.get("cases", {}).items()
+    ]
 
 
 def names_by_kind(topic):

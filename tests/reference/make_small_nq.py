@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import sys
 
-from etcmodel.models import tokenization
+from etcmodel.text import tokenization
 from tests.reference import cases, make_small, shrink_vocabulary
 
 TOPIC = "nq"

@@ -6,8 +6,8 @@ import functools
 import numpy as np
 import pytest
 
-from etcmodel.models import text_alignment, tokenization
 from etcmodel.tasks.hotpotqa import decode, evaluate, examples
+from etcmodel.text import alignment, tokenization
 from tests.reference import cases
 
 TOPIC = "hotpotqa"
@@ -25,22 +25,22 @@ def load_tokenizer(vocab_file, spm_model_file):
 
 def tokenized_wordpiece(text):
     tokenizer = load_tokenizer(**WORDPIECE_FILES)
-    return text_alignment.get_wordpiece_tokenized_text(text, tokenizer)
+    return alignment.get_wordpiece_tokenized_text(text, tokenizer)
 
 
 def tokenized_sentencepiece(text):
     tokenizer = load_tokenizer(**SENTENCEPIECE_FILES)
-    return text_alignment.get_sentencepiece_tokenized_text(text, tokenizer)
+    return alignment.get_sentencepiece_tokenized_text(text, tokenizer)
 
 
 def answer_spans_wordpiece(text, answer):
     tokenizer = load_tokenizer(**WORDPIECE_FILES)
-    return text_alignment.find_answer_spans(tokenized_wordpiece(text), answer, tokenizer)
+    return alignment.find_answer_spans(tokenized_wordpiece(text), answer, tokenizer)
 
 
 def answer_spans_sentencepiece(text, answer):
     tokenizer = load_tokenizer(**SENTENCEPIECE_FILES)
-    return text_alignment.find_answer_spans(tokenized_sentencepiece(text), answer, tokenizer)
+    return alignment.find_answer_spans(tokenized_sentencepiece(text), answer, tokenizer)
 
 
 def supporting_facts(prediction, gold):
@@ -66,17 +66,17 @@ def metrics(prediction, gold):
 
 
 UNITS = {
-    "data_utils.whitespace_split_with_indices": text_alignment.whitespace_split_with_indices,
-    "data_utils.find_char_spans": text_alignment.find_char_spans,
+    "data_utils.whitespace_split_with_indices": alignment.whitespace_split_with_indices,
+    "data_utils.find_char_spans": alignment.find_char_spans,
     "data_utils.get_wordpiece_tokenized_text": tokenized_wordpiece,
     "data_utils.get_sentencepiece_tokenized_text": tokenized_sentencepiece,
     "data_utils.find_answer_spans_wordpiece": answer_spans_wordpiece,
     "data_utils.find_answer_spans_sentencepiece": answer_spans_sentencepiece,
     "data_utils.wordpiece_tokens_to_normalized_text": (
-        text_alignment.wordpiece_tokens_to_normalized_text
+        alignment.wordpiece_tokens_to_normalized_text
     ),
-    "data_utils.sentencepiece_detokenize": text_alignment.sentencepiece_detokenize,
-    "eval_utils.get_final_text": text_alignment.get_final_text,
+    "data_utils.sentencepiece_detokenize": alignment.sentencepiece_detokenize,
+    "eval_utils.get_final_text": alignment.get_final_text,
     "hotpot_evaluate_v1_lib.normalize_answer": lambda s: evaluate.normalize_answer(s),
     "hotpot_evaluate_v1_lib.f1_score": evaluate.f1_score,
     "hotpot_evaluate_v1_lib.exact_match_score": evaluate.exact_match_score,

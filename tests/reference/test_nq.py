@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import tokenization
 from etcmodel.preprocessing import program
 from etcmodel.tasks.nq import decode, evaluate, examples, pages, preprocess, raw_data, spans
+from etcmodel.text import tokenization
 from tests.reference import cases, nq_model
 
 TOPIC = "nq"

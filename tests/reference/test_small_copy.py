@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from tests.reference import cases
+from tests.reference import cases, longformer_cases
 
 SMALL = pathlib.Path(cases.__file__).parent / "small"
 REPOSITORY = SMALL.parents[2]
-MAX_BYTES = 5_000_000
+MAX_BYTES = 7_000_000
 TOPICS = ("core", "hotpotqa", "nq", "openkp", "tokenization", "wikihop")
 ALL_NAMES = json.loads((SMALL / cases.ALL_CASES).read_text(encoding="utf-8"))
 
@@ -37,6 +37,14 @@ def test_it_has_every_kind_of_case(topic):
     assert set(kept) == set(ALL_NAMES[topic])
     for kind, names in kept.items():
         assert set(names) <= set(ALL_NAMES[topic][kind])
+
+
+@pytest.mark.usefixtures("small_copy")
+def test_it_has_the_sample_of_longformer():
+    kept = [case["name"] for case in cases.load_cases(longformer_cases.TOPIC)]
+    assert sorted(kept) == sorted(longformer_cases.SAMPLE)
+    known = {name for names in ALL_NAMES[longformer_cases.TOPIC].values() for name in names}
+    assert set(kept) < known
 
 
 @pytest.mark.usefixtures("small_copy")

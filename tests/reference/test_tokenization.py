@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from etcmodel.models import tokenization
+from etcmodel.text import tokenization
 from tests.reference import cases
 
 TOPIC = "tokenization"

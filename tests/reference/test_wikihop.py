@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from etcmodel import preprocessing
 from etcmodel.finetuning import records
-from etcmodel.models import sentence_splitting, tokenization
 from etcmodel.tasks.wikihop import evaluate, examples, inputs, mentions, truncation
+from etcmodel.text import sentence_splitting, tokenization
 from tests.reference import cases
 from tests.tasks.wikihop import padding
 

@@ -50,7 +50,7 @@ def run_case(case, arrays, assert_close, check_norms):
 def check_side_inputs(case, task_model, features, arrays):
     """The model's own masks and labels are those of the release's input pipeline."""
     structure = task_model._structure(features)
-    side_inputs = side_inputs_of(structure, task_model.etc_config.local_radius)
+    side_inputs = side_inputs_of(structure, task_model.encoder_config.local_radius)
     made = side_inputs.to_dict(exclude_none_values=True)
     assert set(made) == set(case["derived_features"])
     for name, key in case["derived_features"].items():

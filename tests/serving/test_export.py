@@ -2,13 +2,14 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 
 from etcmodel import serving
 from etcmodel.models import modeling
@@ -114,6 +115,7 @@ def test_answers_serialized_examples_without_this_package(task_model, exported, 
             writer.write(example.SerializeToString())
     arguments = [sys.executable, "-c", ONLY_TENSORFLOW, exported, str(tmp_path / "examples")]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert "custom gradients" not in done.stderr  # It has none, and so none is missed.
     outputs = json.loads(done.stdout)
     for name, value in task_model(features).items():
         np.testing.assert_allclose(outputs[name], value, atol=1e-5, err_msg=name)
@@ -166,3 +168,33 @@ def test_refuses_to_overwrite_and_names_missing_files(task_model, exported, tmp_
 def test_names_a_directory_without_an_export(tmp_path):
     with pytest.raises(ValueError, match="No exported model in"):
         serving.SavedModelRunner(str(tmp_path))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "name",
+    ["saved_model.pb", "fingerprint.pb", "variables/variables.index", "variables/variables.data"],
+)
+def test_a_damaged_export_is_told_in_one_line(exported, tmp_path, name, share):
+    directory = pathlib.Path(shutil.copytree(exported, tmp_path / "7"))
+    (file,) = directory.glob(f"{name}*")
+    content = file.read_bytes()
+    place = int(share * len(content))
+    damage = (content[:place], content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    # The second half of fingerprint.pb ends in a version and an identifier, which do not matter.
+    for damaged in damage[: 1 if name == "fingerprint.pb" else 2]:
+        file.write_bytes(damaged)
+        message = f"^The export in '{directory}' cannot be read: .*Export again"
+        with pytest.raises(ValueError, match=message) as error:
+            serving.SavedModelRunner(str(directory))
+        assert "\n" not in str(error.value)
+
+
+def test_a_fingerprint_that_ends_between_two_of_its_fields_is_told(exported, tmp_path):
+    directory = pathlib.Path(shutil.copytree(exported, tmp_path / "7"))
+    file = directory / "fingerprint.pb"
+    fingerprint = fingerprint_pb2.FingerprintDef.FromString(file.read_bytes())
+    fingerprint.ClearField("checkpoint_hash")
+    file.write_bytes(fingerprint.SerializeToString())
+    with pytest.raises(ValueError, match="variables.index is not the one that was written with"):
+        serving.SavedModelRunner(str(directory))

@@ -44,10 +44,9 @@ def finish(process):
 def fine_tune(task, **arguments):
     """Runs a task's `run_finetuning`, with its own defaults, in this process."""
 
-    def run_program(task_class, predictor_class, *, defaults=None, release=None):
+    def run_program(config_class, load_parts, *, defaults=None, release=None):
         program = program_lib.Program(
-            task_class,
-            predictor_class,
+            *load_parts(),
             flags.FlagValues(),
             release or finetuning.ReleaseFlags(),
         )

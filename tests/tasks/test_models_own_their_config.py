@@ -22,4 +22,4 @@ def test_later_changes_do_not_reach_the_model(model_class):
     config = dataclasses.replace(CONFIG)
     model = model_class(config)
     config.hidden_size, config.relative_pos_max_distance = 16, 3
-    assert model.etc_config == model.etc_model.config == CONFIG
+    assert model.encoder_config == model.etc_model.config == CONFIG

@@ -1,11 +1,11 @@
 """The program that converts checkpoints."""
 
+import dataclasses
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from absl import flags
 
 from etcmodel.checkpoints import sources
 from etcmodel.models import modeling, presets
@@ -36,20 +36,21 @@ def arguments(tmp_path, weights):
     config.write_text(CONFIG.to_json_string(), encoding="utf-8")
     return {
         "input": berts.write_safetensors(tmp_path, weights),
-        "etc_config_file": config,
+        "model_config_file": config,
         "output_dir": tmp_path / "new",
     }
 
 
-def flag_list(arguments):
-    return [f"--{name}={value}" for name, value in arguments.items()]
+def run_program(*arguments):
+    """Runs the program as a process of its own."""
+    command = [sys.executable, "-m", "etcmodel.tools.convert_checkpoint", *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def options_of(arguments):
-    options = flags.FlagValues()
-    convert_checkpoint.define_flags(options)
-    options(["convert_checkpoint", *flag_list(arguments)])
-    return options
+    return convert_checkpoint.ConvertOptions(
+        **{name: str(value) if name != "overwrite" else value for name, value in arguments.items()}
+    )
 
 
 def run_here(**arguments):
@@ -72,26 +73,25 @@ def test_bert_is_lifted_and_what_went_where_is_told(arguments, weights, capsys):
 
 
 def test_help_tells_every_flag():
-    command = [sys.executable, "-m", "etcmodel.tools.convert_checkpoint", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    options = flags.FlagValues()
-    convert_checkpoint.define_flags(options)
-    for name in options:
-        assert f"{name}:" in done.stdout
+    done = run_program("--help")
+    for field in dataclasses.fields(convert_checkpoint.ConvertOptions):
+        assert f"{field.name}:" in done.stdout
+    assert "--etc_config_file: Alias of --model_config_file." in done.stdout
 
 
-def test_a_refusal_is_a_line_and_not_a_traceback(arguments, monkeypatch):
-    monkeypatch.setattr(flags, "FLAGS", options_of({**arguments, "input": "absent.ckpt"}))
-    with pytest.raises(SystemExit, match="^convert_checkpoint: No readable checkpoint at 'absent"):
-        convert_checkpoint.main([])
+def test_a_refusal_is_a_line_and_not_a_traceback(arguments):
+    config, output_dir = arguments["model_config_file"], arguments["output_dir"]
+    done = run_program(
+        "--input=absent.ckpt", f"--etc_config_file={config}", f"--output_dir={output_dir}"
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: No readable checkpoint at 'absent")
 
 
-def test_a_directory_that_cannot_be_is_a_line_too(arguments, monkeypatch):
-    inside_a_file = arguments["etc_config_file"] / "new"
-    options = options_of({**arguments, "output_dir": inside_a_file})
-    monkeypatch.setattr(flags, "FLAGS", options)
-    with pytest.raises(SystemExit, match="^convert_checkpoint: .*config_of_etc.json"):
-        convert_checkpoint.main([])
+def test_a_directory_that_cannot_be_is_an_error_that_names_it(arguments):
+    inside_a_file = arguments["model_config_file"] / "new"
+    with pytest.raises((ValueError, OSError), match="config_of_etc.json"):
+        convert_checkpoint.run(options_of({**arguments, "output_dir": inside_a_file}))
 
 
 def test_only_overwrite_replaces(arguments):
@@ -124,7 +124,7 @@ def test_rows_follow_the_vocabularies(tmp_path, arguments, weights):
 @pytest.mark.parametrize(
     "more, message",
     [
-        ({"preset": "etc_base"}, "Give --preset or --etc_config_file, not both"),
+        ({"preset": "etc_base"}, "Give --preset or --model_config_file, not both"),
         ({"source_vocab": "vocab.txt"}, "--source_vocab and --target_vocab belong together"),
     ],
 )
@@ -134,8 +134,8 @@ def test_flags_that_cannot_be_are_refused(arguments, more, message):
 
 
 def test_a_preset_is_a_config_by_name(arguments, weights, monkeypatch):
-    monkeypatch.setitem(presets.PRESETS, "small", CONFIG)
-    del arguments["etc_config_file"]
-    run_here(**arguments, preset="small")
+    monkeypatch.setitem(presets.PRESETS, "etc_base", CONFIG)
+    del arguments["model_config_file"]
+    run_here(**arguments, preset="etc_base")
     written = modeling.EtcConfig.from_json_file(arguments["output_dir"] / "etc_config.json")
     assert written == CONFIG

@@ -3,7 +3,7 @@
 import json
 
 from etcmodel.tasks.openkp import raw_data, validation, vdom
-from etcmodel.tools import demo_openkp
+from etcmodel.tools.demos import openkp as demo_openkp
 from etcmodel.tools.make_demo_data import make_demo_data
 
 PAGES = demo_openkp.make_examples(split="train", num_examples=300, seed=0)

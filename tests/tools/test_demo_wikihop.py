@@ -6,7 +6,7 @@ import json
 import pytest
 
 from etcmodel.tasks.wikihop import examples
-from etcmodel.tools import demo_wikihop
+from etcmodel.tools.demos import wikihop as demo_wikihop
 
 
 def make(split="train", num_examples=300, seed=0):

@@ -1,15 +1,18 @@
 """The program that draws attention patterns."""
 
+import dataclasses
 import json
+import subprocess
+import sys
 
 import matplotlib.image
 import numpy as np
 import pytest
-from absl import flags
 from hypothesis import given, settings
 from matplotlib import colors
 
-from etcmodel.tools import attention_subjects, draw_attention
+from etcmodel import attention_picture
+from etcmodel.tools import attention_subjects, draw_attention, sequence_subjects
 from tests.ops import plain_attention
 from tests.ops.test_structure import cases
 
@@ -30,15 +33,8 @@ def write_json(tmp_path, fields):
     return str(path)
 
 
-def options_of(**arguments):
-    options = flags.FlagValues()
-    draw_attention.define_flags(options)
-    options(["draw_attention", *(f"--{name}={value}" for name, value in arguments.items())])
-    return options
-
-
 def panels_of(figure):
-    """The colours that are shown: [queries, keys, 3] by the name of the piece."""
+    """The colors that are shown: [queries, keys, 3] by the name of the piece."""
     panels = {axes.get_xlabel(): axes for axes in figure.axes if axes.images}
     return {name: axes.images[0].get_array() for name, axes in panels.items()}
 
@@ -47,30 +43,30 @@ def panels_of(figure):
 @given(cases(max_long=14, max_global=4))
 def test_pairs_have_the_labels_of_the_numpy_twin(case):
     structure, radius, _ = case
-    labels = draw_attention.pair_labels(structure, radius)
+    labels = attention_subjects.pair_labels(structure, radius)
     drawn = np.block([[labels["g2g"], labels["g2l"]], [labels["l2g"], labels["l2l"]]])
     twin = plain_attention.pairs_of(structure, radius)
     expected = 0 if twin.labels is None else twin.labels[0]
     is_seen = twin.exists[0] & twin.is_allowed[0]
-    np.testing.assert_array_equal(drawn, np.where(is_seen, expected, draw_attention.MASKED))
+    np.testing.assert_array_equal(drawn, np.where(is_seen, expected, attention_picture.MASKED))
 
 
 @pytest.mark.parametrize("example", attention_subjects.EXAMPLES)
-def test_the_picture_shows_each_label_in_a_colour_of_its_own(example):
+def test_the_picture_shows_each_label_in_a_color_of_its_own(example):
     subject = attention_subjects.EXAMPLES[example]()
-    labels = draw_attention.pair_labels(subject.structure, subject.local_radius)
-    shown = panels_of(draw_attention.draw(subject))
+    labels = attention_subjects.pair_labels(subject.structure, subject.local_radius)
+    shown = panels_of(attention_subjects.draw(subject))
     assert list(shown) == ["g2g", "g2l", "l2g", "l2l"]
     seen = {}
     for piece, pairs in labels.items():
-        for label, colour in zip(pairs.flat, shown[piece].reshape(-1, 3), strict=True):
-            assert seen.setdefault(label, colors.to_hex(colour)) == colors.to_hex(colour)
+        for label, color in zip(pairs.flat, shown[piece].reshape(-1, 3), strict=True):
+            assert seen.setdefault(label, colors.to_hex(color)) == colors.to_hex(color)
     assert len(set(seen.values())) == len(seen) >= 9
-    assert seen[draw_attention.MASKED] == "#ffffff"
+    assert seen[attention_picture.MASKED] == "#ffffff"
 
 
 def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():
-    figure = draw_attention.draw(attention_subjects.EXAMPLES["paragraphs"](), "two paragraphs")
+    figure = attention_subjects.draw(attention_subjects.EXAMPLES["paragraphs"](), "two paragraphs")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "long and global token, linked",
         "long and global token, not linked",
@@ -82,7 +78,7 @@ def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():
     assert figure.get_suptitle() == (
         "two paragraphs\n7 global and 28 long tokens, radius 4; rows are queries, columns keys"
     )
-    document = draw_attention.draw(attention_subjects.EXAMPLES["document"]())
+    document = attention_subjects.draw(attention_subjects.EXAMPLES["document"]())
     names = {text.get_text() for text in document.legends[0].get_texts()}
     assert "global tokens of different segments" not in names
 
@@ -90,11 +86,11 @@ def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():
 def test_in_the_paragraphs_global_tokens_see_what_the_paper_says():
     """The question sees all; a paragraph's and a sentence's token only their own words."""
     subject = attention_subjects.EXAMPLES["paragraphs"]()
-    labels = draw_attention.pair_labels(subject.structure, subject.local_radius)
-    num_seen = (labels["g2l"] != draw_attention.MASKED).sum(axis=1)
+    labels = attention_subjects.pair_labels(subject.structure, subject.local_radius)
+    num_seen = (labels["g2l"] != attention_picture.MASKED).sum(axis=1)
     np.testing.assert_array_equal(num_seen, [28, 12, 6, 6, 10, 6, 4])
     words = np.array(subject.long_tokens)
-    assert list(words[labels["g2l"][6] != draw_attention.MASKED]) == [
+    assert list(words[labels["g2l"][6] != attention_picture.MASKED]) == [
         "Salmon",
         "spawn",
         "below",
@@ -106,7 +102,7 @@ def test_the_json_of_the_help_text_is_a_structure(tmp_path):
     text = draw_attention.__doc__[draw_attention.__doc__.index("{") :]
     subject = attention_subjects.read_subject(write_json(tmp_path, json.loads(text)))
     assert subject.long_tokens[-1] == "[PAD]" and subject.global_tokens == ("S1", "S2")
-    assert len(panels_of(draw_attention.draw(subject))) == 4
+    assert len(panels_of(attention_subjects.draw(subject))) == 4
 
 
 def test_a_file_gives_the_structure_it_describes(tmp_path):
@@ -121,9 +117,33 @@ def test_a_file_gives_the_structure_it_describes(tmp_path):
     np.testing.assert_array_equal(structure.ignore_hard_g2l_mask, [[0, 1]])
 
 
+CITES = {"kind": "GlobalEdges", "name": "cites", "label": 9, "ids": [[0, 1]]}
+TREE = {"kind": "LongLabels", "name": "tree", "ids": [[-1, -1, -1, 8, -1]] * 6}
+
+
+def test_the_legend_shows_relations_by_name(tmp_path):
+    fields = {**FIELDS, "relations": [CITES, TREE]}
+    subject = attention_subjects.read_subject(write_json(tmp_path, fields))
+    labels = attention_subjects.pair_labels(subject.structure, 2)
+    assert labels["g2g"].tolist() == [[0, 9], [3, 0]] and labels["l2l"][0].tolist()[:3] == [0, 8, 2]
+    figure = attention_subjects.draw(subject)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == [
+        "label 8",
+        "long and global token, linked",
+        "long and global token, not linked",
+        "cites",
+        "masked: may not attend",
+    ]
+    shown = {patch.get_facecolor() for patch in figure.legends[0].get_patches()}
+    assert len(shown) == len(names)
+    g2g = panels_of(figure)["g2g"]
+    assert colors.to_hex(g2g[0, 1]) not in {colors.to_hex(g2g[x]) for x in ((0, 0), (1, 0))}
+
+
 def test_without_labels_and_without_global_tokens_there_is_one_piece(tmp_path):
     fields = {**FIELDS, "max_distance": 0, "global_example_ids": [], "links": []}
-    figure = draw_attention.draw(attention_subjects.read_subject(write_json(tmp_path, fields)))
+    figure = attention_subjects.draw(attention_subjects.read_subject(write_json(tmp_path, fields)))
     assert list(panels_of(figure)) == ["l2l"]
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["may attend", "masked: may not attend"]
@@ -141,6 +161,18 @@ def test_without_labels_and_without_global_tokens_there_is_one_piece(tmp_path):
         ({"local_radius": 0}, "'local_radius' must be a number from 1 up: 0"),
         ({"max_distance": 1.5}, "'max_distance' must be a number from 0 up: 1.5"),
         ({"use_hard_g2l_mask": 1}, "'use_hard_g2l_mask' must be true or false: 1"),
+        ({"links": [[0, 0, 2, 0, 0, 0]]}, r"`structure.links\[0\]` .* 2 in example 0 at token 2 "),
+        ({"relations": 3}, "'relations' must be a list of relations: 3"),
+        ({"relations": [{"kind": "LinkIds"}]}, "a relation must have kind, name and ids, of "),
+        ({"relations": [{**CITES, "color": 1}]}, "a relation must have kind, name and ids, of "),
+        ({"relations": [{**CITES, "kind": "Edges"}]}, "must be one of .*'GlobalEdges'.*: 'Edges'"),
+        ({"relations": [{**CITES, "label": 6}]}, "'cites' has the label of 'linked', 6"),
+        ({"relations": [{**CITES, "ids": [["a", "b"]]}]}, "page.json: "),
+        (
+            {"relations": [{**CITES, "ids": [[0, 2]]}]},
+            r"page.json: `structure.relations\[0\] \(cites\)` must hold pairs of global tokens.*"
+            r"\[0, 2\] in example 0 at edge 0",
+        ),
         ({"radius": 3}, r"unknown fields \['radius'\]; there are \['global_example_ids'"),
     ],
 )
@@ -168,25 +200,40 @@ def test_what_no_one_could_see_is_refused(tmp_path, num_long, message):
         fields[name] = [1] * num_long
     subject = attention_subjects.read_subject(write_json(tmp_path, fields))
     with pytest.raises(ValueError, match=f"at most 1000 tokens. Received: 2 global and {message}"):
-        draw_attention.draw(subject)
+        attention_subjects.draw(subject)
+
+
+def draw_by_program(**arguments):
+    flags = [f"--{name}={value}" for name, value in arguments.items()]
+    command = [sys.executable, "-m", "etcmodel.tools.draw_attention", *flags]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_the_program_writes_a_picture_1200_pixels_wide(tmp_path):
     output = tmp_path / "new" / "page.png"
-    draw_attention.run(options_of(structure=write_json(tmp_path, FIELDS), output=output))
+    done = draw_by_program(structure=write_json(tmp_path, FIELDS), output=output)
+    assert done.returncode == 0, done.stderr
     assert matplotlib.image.imread(output).shape[1] == 1200
     assert [path.name for path in output.parent.iterdir()] == ["page.png"]
 
 
-def test_a_refusal_is_a_line_and_leaves_no_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "Give --example or --structure, one of them."),
+        ({"example": "document", "structure": "page.json"}, "Give --example or --structure"),
+        ({"example": "circle"}, "flag --example=circle: value should be one of <document|"),
+    ],
+)
+def test_a_refusal_is_a_line_and_leaves_no_file(tmp_path, arguments, message):
     output = tmp_path / "page.png"
-    for inputs in ({}, {"example": "document", "structure": "page.json"}):
-        monkeypatch.setattr(flags, "FLAGS", options_of(output=output, **inputs))
-        with pytest.raises(SystemExit, match="^draw_attention: Give --example or --structure"):
-            draw_attention.main([])
-    assert not output.exists()
+    done = draw_by_program(output=output, **arguments)
+    assert done.returncode == 1 and not output.exists()
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {message}")
 
 
-def test_there_are_only_the_examples_that_there_are():
-    with pytest.raises(flags.IllegalFlagValueError, match="document|fixed_blocks|paragraphs"):
-        options_of(example="circle", output="x.png")
+def test_the_built_in_examples_can_all_be_chosen():
+    fields = {field.name: field for field in dataclasses.fields(draw_attention.DrawOptions)}
+    choices = fields["example"].metadata["choices"]
+    assert set(choices) == {*attention_subjects.EXAMPLES, *sequence_subjects.EXAMPLES}

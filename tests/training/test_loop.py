@@ -1,6 +1,8 @@
 """Whole runs on one device, in this process."""
 
+import itertools
 import json
+import time
 from unittest import mock
 
 import numpy as np
@@ -55,6 +57,19 @@ def test_a_run_learns_and_keeps_its_best_and_its_latest_checkpoints(records, tmp
     assert len(lines(tmp_path / "eval_metrics.jsonl")) == 3
 
 
+def test_a_run_keeps_the_tiling_that_its_dropout_depends_on(records, tmp_path):
+    task, run = toy.ToyTask(records), config(tmp_path, num_train_epochs=1.0)
+    training.train(task, run)
+    path = tmp_path / "run_config.json"
+    kept = json.loads(path.read_text())
+    assert kept.pop("attention_tiling") == {"rows": None, "logits": 4194304}
+    path.write_text(json.dumps(kept))
+    training.train(task, run)  # A run of a version that did not note it had this one.
+    path.write_text(json.dumps({**kept, "attention_tiling": {"rows": 32, "logits": 4194304}}))
+    with pytest.raises(training.OtherRunError, match="attention_tiling.rows: 32 there, None now"):
+        training.train(task, run)
+
+
 def test_metrics_are_means_over_steps(records, tmp_path):
     every_step, two_steps = tmp_path / "every", tmp_path / "two"
     for path, interval in ((every_step, 1), (two_steps, 2)):
@@ -66,6 +81,58 @@ def test_metrics_are_means_over_steps(records, tmp_path):
     # No warm-up step (0.1 of 8): a straight fall from the peak.
     rates = [line["learning_rate"] for line in singles]
     np.testing.assert_allclose(rates, 0.01 * (1 - np.arange(8) / 8), rtol=1e-5)
+
+
+class SlowToTraceTask(toy.ToyTask):
+    """Its loss takes long when it is traced, by a clock that can be set."""
+
+    seconds = 0.0
+
+    def loss(self, outputs, features):
+        SlowToTraceTask.seconds += 1000.0
+        return super().loss(outputs, features)
+
+
+def test_the_time_of_tracing_is_not_in_the_rates(records, tmp_path, monkeypatch):
+    ticks = itertools.count()  # Of a clock that nothing else on the machine makes late.
+    monkeypatch.setattr(time, "monotonic", lambda: 0.001 * next(ticks) + SlowToTraceTask.seconds)
+    for interval in (1, 2):
+        run = config(tmp_path / str(interval), steps_per_summary=interval)
+        training.train(SlowToTraceTask(records), run)
+        rates = [
+            line.get("examples_per_second")
+            for line in lines(tmp_path / str(interval) / "train_metrics.jsonl")
+        ]
+        # Where the step that is traced is the only one, there is no rate.
+        assert (rates.pop(0) is None) if interval == 1 else rates
+        assert all(rate > 12 for rate in rates)
+
+
+def test_what_happens_is_told_a_line_each(records, tmp_path, capsys):
+    task = toy.ToyTask(records, evaluates=True)
+    metrics = training.train(task, config(tmp_path, save_checkpoints_steps=4))
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "step 0/8  tracing the training step, once"
+    evaluations = [line["error"] for line in lines(tmp_path / "eval_metrics.jsonl")]
+    assert evaluations[1] < evaluations[0] and evaluations[1] == metrics["error"]
+    others = [line for line in told[1:] if "examples/s" not in line]
+    assert others == [
+        "step 4/8  checkpoint saved: ckpt-4",
+        f"step 4/8  evaluated  error {evaluations[0]:.4g}, the best so far: saved in best/",
+        "step 8/8  checkpoint saved: ckpt-8",
+        f"step 8/8  evaluated  error {evaluations[1]:.4g}, the best so far: saved in best/",
+    ]
+    assert "best" not in continued_from_the_start(task, tmp_path, capsys)
+
+
+def continued_from_the_start(task, folder, capsys):
+    """What is told when the last evaluation is made up for: it is no better than itself."""
+    log = folder / "eval_metrics.jsonl"
+    log.write_text(log.read_text().splitlines()[0] + "\n")
+    training.train(task, config(folder, save_checkpoints_steps=4))
+    told = capsys.readouterr().err
+    assert "step 8/8  evaluated  error" in told and "tracing" not in told
+    return told
 
 
 def test_accumulated_steps_equal_whole_ones(records, tmp_path):

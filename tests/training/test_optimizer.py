@@ -1,4 +1,4 @@
-"""Optimizers, schedules and clipping against slow NumPy twins."""
+"""Optimizers and clipping against slow NumPy twins."""
 
 import dataclasses
 
@@ -63,55 +63,6 @@ def test_mixed_float16_scales_the_loss():
     config = dataclasses.replace(CONFIG, mixed_precision="mixed_float16")
     optimizer = optimizer_lib.build_optimizer(config, 0.1)
     assert isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
-
-
-def learning_rates(steps, **options):
-    schedule = optimizer_lib.build_learning_rate(
-        config_lib.TrainingConfig(learning_rate=1.0, **options), num_train_steps=100
-    )
-    return [float(schedule(step)) for step in steps]
-
-
-def test_polynomial_decay_follows_the_release():
-    rates = learning_rates([0, 5, 9, 10, 50, 100, 101])
-    np.testing.assert_allclose(rates, [0.0, 0.5, 0.9, 0.9, 0.5, 0.0, 0.0], atol=1e-6)
-
-
-def test_polynomial_decay_has_a_power():
-    rates = learning_rates([10, 50], poly_power=2.0)
-    np.testing.assert_allclose(rates, [0.81, 0.25], atol=1e-6)
-
-
-def test_warmup_starts_late():
-    rates = learning_rates([0, 20, 25, 30, 40], start_warmup_step=20)
-    np.testing.assert_allclose(rates, [0.0, 0.0, 0.5, 0.7, 0.6], atol=1e-6)
-
-
-def test_no_warmup():
-    np.testing.assert_allclose(learning_rates([0, 50], warmup_proportion=0.0), [1.0, 0.5])
-
-
-def test_inverse_sqrt_peaks_at_the_end_of_the_warmup():
-    rates = learning_rates([5, 10, 40, 90], learning_rate_schedule="inverse_sqrt")
-    np.testing.assert_allclose(rates, [0.5, 1.0, 1 / 2, 1 / 3], rtol=1e-6)
-
-
-def test_inverse_sqrt_counts_from_the_start_of_the_warmup():
-    options = {"learning_rate_schedule": "inverse_sqrt", "start_warmup_step": 20}
-    np.testing.assert_allclose(learning_rates([20, 25, 30, 60], **options), [0, 0.5, 1, 0.5])
-
-
-def test_inverse_sqrt_without_warmup():
-    options = {"learning_rate_schedule": "inverse_sqrt", "warmup_proportion": 0.0}
-    np.testing.assert_allclose(learning_rates([0, 1, 4], **options), [1, 1, 0.5])
-
-
-def test_schedules_survive_serialization():
-    schedule = optimizer_lib.build_learning_rate(CONFIG, 100)
-    config = schedule.get_config()
-    after = tf_keras.optimizers.schedules.deserialize(config.pop("after"))
-    again = optimizer_lib.LinearWarmup(**config, after=after)
-    assert float(again(33)) == float(schedule(33))
 
 
 def test_gradients_are_clipped_to_a_common_norm():

@@ -1,8 +1,11 @@
 """Runs of whole programs: resumed after a kill, on two devices, on two workers."""
 
+import contextlib
 import json
 import os
 import pathlib
+import random
+import re
 import signal
 import socket
 import subprocess
@@ -18,7 +21,7 @@ from tests.training import toy
 pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[2]
-SECONDS = 100
+SECONDS = 500  # Other programs may take most of the machine.
 
 
 def start(records, output_dir, *flags, **environment):
@@ -47,10 +50,11 @@ def log_lines(output_dir, name, *, without=()):
     return [{k: v for k, v in json.loads(x).items() if k not in without} for x in lines]
 
 
-def wait_for(path):
-    deadline = time.monotonic() + SECONDS
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
+def wait_for_step(output_dir, step):
+    """Waits until the metrics of a step are written."""
+    deadline, path = time.monotonic() + SECONDS, output_dir / "train_metrics.jsonl"
+    while not (path.exists() and f'"step": {step},' in path.read_text()):
+        assert time.monotonic() < deadline, f"{path} has no line of step {step}"
         time.sleep(0.02)
 
 
@@ -89,11 +93,12 @@ def test_killed_and_resumed_run_equals_the_uninterrupted_one_bit_by_bit(records,
     flags = ("--dropout=0.3", "--save_checkpoints_steps=4", "--steps_per_summary=2")
     through, stopped = tmp_path / "through", tmp_path / "stopped"
     uninterrupted = start(records, through, *flags)
-    killed = start(records, stopped, *flags, "--seconds_per_batch=0.3")
-    wait_for(stopped / "ckpt-8.index")
+    held = ("--held_batch=10", f"--held_until={tmp_path}/never")
+    killed = start(records, stopped, *flags, *held)
+    wait_for_step(stopped, 10)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    assert not (stopped / "ckpt-24.index").exists()
+    assert tf.train.latest_checkpoint(stopped).endswith("ckpt-8")
     finish(start(records, stopped, *flags), stopped)
     finish(uninterrupted, through)
 
@@ -117,32 +122,69 @@ def test_two_mirrored_devices_equal_one(records, one_device, tmp_path):
     assert_same_result(output_dir, one_device)
 
 
-def test_two_workers_equal_one_device(records, one_device, tmp_path):
-    output_dir = tmp_path / "workers"
+def start_workers(records, output_dir, *flags):
     workers = [f"localhost:{port}" for port in free_ports(2)]
-    processes = [
+    return [
         start(
             records,
             output_dir,
             "--distribution_strategy=multi_worker_mirrored",
-            "--save_checkpoints_steps=24",
+            *flags,
             TF_CONFIG=json.dumps(
                 {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
             ),
         )
         for index in range(2)
     ]
-    for process in processes:
+
+
+def test_two_workers_equal_one_device(records, one_device, tmp_path):
+    output_dir = tmp_path / "workers"
+    for process in start_workers(records, output_dir, "--save_checkpoints_steps=24"):
         finish(process, output_dir)
     assert_same_result(output_dir, one_device)
     assert not [name for name in os.listdir(output_dir) if "tmp" in name]
 
 
+@pytest.mark.parametrize("signaled", [[1], [0, 1]], ids=["other", "both"])
+def test_two_workers_of_which_one_is_stopped_save_the_same_step(
+    records, one_device, tmp_path, signaled
+):
+    output_dir = tmp_path / "workers"
+    flags = ("--save_checkpoints_steps=24", "--steps_per_summary=4")
+    go_on = tmp_path / "go_on"
+    held = ("--held_batch=8", f"--held_until={go_on}")
+    processes = start_workers(records, output_dir, *flags, *held)
+    wait_for_step(output_dir, 8)  # All workers wait for the batch of the next one.
+    for index in signaled:
+        processes[index].send_signal(signal.SIGTERM)
+    go_on.touch()
+    codes = [process.wait(SECONDS) for process in processes]
+    log = pathlib.Path(f"{output_dir}.log").read_text()
+    expected = [128 + (signal.SIGTERM if i in signaled else signal.SIGINT) for i in range(2)]
+    assert codes == expected, log[-3000:]
+    (step,) = set(re.findall(r"interrupted: step (\d+) is saved\. The same command", log))
+    assert 8 <= int(step) < 24 and log.count("interrupted: ") == 2 and "Traceback" not in log
+    assert tf.train.latest_checkpoint(output_dir).endswith(f"ckpt-{step}")
+
+    for process in start_workers(records, output_dir, *flags):
+        finish(process, output_dir)
+    values, expected = final_values(output_dir), final_values(one_device)
+    for name in expected:
+        np.testing.assert_allclose(values[name], expected[name], atol=1e-5, err_msg=name)
+    assert not [name for name in os.listdir(output_dir) if "tmp" in name]
+
+
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("localhost", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Ports that the system gives to nobody who does not ask for them."""
+    text = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    first_given = int(text.split()[0])
+    candidates = random.SystemRandom().sample(range(first_given - 8000, first_given), 200)
+    ports = []
+    for port in candidates:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("localhost", port))
+            ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise AssertionError(f"hardly any port below {first_given} is free")

@@ -1,8 +1,10 @@
 """The progress line and the metrics files."""
 
 import io
+import json
+import math
+import sys
 
-import pytest
 import tensorflow as tf
 
 from etcmodel.training import progress as progress_lib
@@ -10,17 +12,13 @@ from etcmodel.training import progress as progress_lib
 METRICS = {"loss": 1.2341, "learning_rate": 4.5e-5, "examples_per_second": 88.13}
 
 
+# Of a loop of one step, which was traced.
+SLOW_FIRST_METRICS = {"loss": 1.2341, "learning_rate": 4.5e-5}
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0s"), (59.4, "59s"), (92, "1m32s"), (11220, "3h07m"), (190800, "2d05h")],
-)
-def test_durations_show_two_units(seconds, text):
-    assert progress_lib.format_duration(seconds) == text
 
 
 def test_progress_reads_well():
@@ -35,26 +33,93 @@ def test_progress_reads_well():
     assert line == "step 120/1000  loss 1.234  lr 4.5e-05  88.1 examples/s  time left 1m32s"
 
 
-def show(stream, steps):
+def test_what_is_not_known_is_not_shown():
+    line = progress_lib.format_progress(step=1, num_steps=9, loss=1.0, learning_rate=0.1)
+    assert line == "step 1/9  loss 1  lr 0.1"
+
+
+def show(stream, steps, rates=None):
     global_step = tf.Variable(0)
     progress = progress_lib.ProgressLine(
         global_step=global_step, num_steps=30, batch_size=4, stream=stream
     )
-    for step in steps:
+    progress.begin()
+    for step, rate in zip(steps, rates or [4.0] * len(steps), strict=True):
         global_step.assign(step)
-        progress(METRICS)
+        progress({**METRICS, "examples_per_second": rate} if rate else SLOW_FIRST_METRICS)
     return stream.getvalue()
 
 
 def test_a_terminal_shows_one_line_that_changes():
     text = show(Terminal(), [10, 20, 30])
-    assert text.count("\r") == 3 and text.count("\n") == 1
+    tracing, rest = text.split("\n", 1)
+    assert tracing == "\rstep 0/30  tracing the training step, once\x1b[K"
+    assert rest.count("\r") == 3 and rest.count("\n") == 1
 
 
-def test_a_file_gets_the_first_line_the_last_and_few_between():
+def test_a_file_gets_the_first_line_the_last_and_few_between(monkeypatch):
+    monkeypatch.setattr(progress_lib.time, "monotonic", lambda: 1000.0)
     lines = show(io.StringIO(), [10, 20, 30]).splitlines()
-    assert [line.split("  ")[0] for line in lines] == ["step 10/30", "step 30/30"]
-    assert lines[0].endswith("time left 1s")
+    starts = [line.split("  ")[0] for line in lines]
+    assert starts == ["step 0/30", "step 10/30", "step 30/30"]
+    assert lines[0] == "step 0/30  tracing the training step, once"
+    assert lines[1].endswith("time left 20s")  # 20 steps of 4 examples, 4 examples a second.
+
+
+def times_left(rates):
+    lines = show(Terminal(), range(1, 1 + len(rates)), rates).split("\r")[2:]
+    return [line.partition("time left ")[2].removesuffix("\x1b[K") for line in lines]
+
+
+def test_the_time_left_is_that_of_the_median_step():
+    # While only the step that was traced is done, nothing is known.
+    assert times_left([None, 4.0]) == ["", "28s"]
+    # A single slow report, as beside a checkpoint, changes little.
+    assert times_left([4.0, 4.0, 0.01, 4.0]) == ["29s", "28s", "27s", "26s"]
+
+
+def test_the_time_left_follows_a_lasting_change():
+    assert times_left([4.0] * 5 + [1.0] * 15)[-1] == "40s"
+
+
+def test_other_lines_stand_by_themselves_on_a_terminal():
+    stream = Terminal()
+    progress = progress_lib.ProgressLine(
+        global_step=tf.Variable(10), num_steps=30, batch_size=4, stream=stream
+    )
+    progress(METRICS)
+    progress.tell("checkpoint saved: ckpt-10")
+    shown = stream.getvalue().split("\r")[-1]
+    assert shown == "step 10/30  checkpoint saved: ckpt-10\x1b[K\n"
+
+
+METRICS_OF_AN_EVALUATION = {"em": 1.0, "long_f1": 0.123456789012345, "count": 500.0, "loss": 123.45}
+
+
+def test_a_table_of_metrics_is_readable():
+    assert progress_lib.format_metrics(METRICS_OF_AN_EVALUATION).splitlines() == [
+        "em         1.0000",
+        "long_f1    0.1235",
+        "count         500",
+        "loss     123.4500",
+    ]
+    assert progress_lib.format_metrics({"a": math.nan}) == "a  nan"
+    assert progress_lib.format_metrics({}) == ""
+
+
+def test_programs_read_exact_metrics_and_people_the_table(capsys):
+    progress_lib.show_metrics(METRICS_OF_AN_EVALUATION)
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == METRICS_OF_AN_EVALUATION
+    assert shown.err == progress_lib.format_metrics(METRICS_OF_AN_EVALUATION) + "\n"
+
+
+def test_a_terminal_shows_the_table_alone(monkeypatch, capsys):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    progress_lib.show_metrics(METRICS_OF_AN_EVALUATION)
+    assert terminal.getvalue() == progress_lib.format_metrics(METRICS_OF_AN_EVALUATION) + "\n"
+    assert not capsys.readouterr().err
 
 
 def test_metrics_log_forgets_what_will_be_repeated(tmp_path):

@@ -1,14 +1,13 @@
 """A task small enough to be trained in a second, and a program that trains it."""
 
 import os
-import time
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 from absl import app, flags
 
-from etcmodel import training
+from etcmodel import options, program_end, training
 from etcmodel.ops import dropout as dropout_ops
 
 NUM_EXAMPLES = 24
@@ -61,7 +60,8 @@ class ToyTask(training.Task):
     Args:
         records: str. Pattern of the TFRecord files.
         dropout: float. Dropout rate.
-        seconds_per_batch: float. Time that reading a batch takes.
+        held_batch: int. Number of the batch, from 0, that is held back; -1: none.
+        held_until: str. The file that lets it through when it is there.
         evaluates: bool. Whether there is evaluation data (the training examples).
     """
 
@@ -69,9 +69,9 @@ class ToyTask(training.Task):
     higher_is_better = False
     num_train_examples = NUM_EXAMPLES
 
-    def __init__(self, records, *, dropout=0.0, seconds_per_batch=0.0, evaluates=False):
-        self.records, self.dropout = records, dropout
-        self.seconds_per_batch, self.evaluates = seconds_per_batch, evaluates
+    def __init__(self, records, *, dropout=0.0, held_batch=-1, held_until="", evaluates=False):
+        self.records, self.dropout, self.evaluates = records, dropout, evaluates
+        self.held_batch, self.held_until = held_batch, held_until
 
     def build_model(self):
         inputs = tf_keras.Input([NUM_INPUTS], name="inputs")
@@ -92,18 +92,25 @@ class ToyTask(training.Task):
 
     def train_dataset(self, request):
         batches = training.training_batches(self.records, self._parse, request, shuffle_buffer=8)
-        if not self.seconds_per_batch:
+        if self.held_batch < 0:
             return batches
 
-        def wait(label):
-            time.sleep(self.seconds_per_batch)
-            return label
+        def wait():
+            # Not in Python, for which TensorFlow would wait in vain when the process ends.
+            files = tf.io.matching_files(self.held_until)
+            return tf.while_loop(
+                lambda files: tf.equal(tf.size(files), 0),
+                lambda files: (tf.io.matching_files(self.held_until),),
+                (files,),
+                shape_invariants=(tf.TensorShape([None]),),
+            )[0]
 
-        def slowly(features):
-            label = tf.numpy_function(wait, [features["label"]], tf.float32)
-            return {**features, "label": tf.ensure_shape(label, features["label"].shape)}
+        def held(number, features):
+            files = tf.cond(tf.equal(number, self.held_batch), wait, lambda: tf.constant([""]))
+            with tf.control_dependencies([files]):
+                return tf.nest.map_structure(tf.identity, features)
 
-        return batches.map(slowly)
+        return batches.enumerate().map(held)
 
     def eval_dataset(self, batch_size):
         if not self.evaluates:
@@ -123,6 +130,12 @@ class ToyTask(training.Task):
         return tf.io.parse_single_example(record, _FEATURES)
 
 
+OPTIONS = options.ProgramFlags(
+    {"training": training.TrainingConfig},
+    defaults={"learning_rate": 0.01, "train_batch_size": 4},
+)
+
+
 def main(unused_argv):
     """Trains the task as the flags say."""
     values = flags.FLAGS
@@ -130,21 +143,24 @@ def main(unused_argv):
         cpu = tf.config.list_physical_devices("CPU")[0]
         logical = [tf.config.LogicalDeviceConfiguration()] * values.num_logical_cpus
         tf.config.set_logical_device_configuration(cpu, logical)
-    config = training.training_config_from_flags(values)
+    config = training.TrainingConfig(**OPTIONS.values("training"))
     strategy = training.build_strategy(config)
     task = ToyTask(
         values.records,
         dropout=values.dropout,
-        seconds_per_batch=values.seconds_per_batch,
+        held_batch=values.held_batch,
+        held_until=values.held_until,
         evaluates=True,
     )
-    print(training.train(task, config, strategy))
+    with program_end.ends_in_one_line():
+        print(training.train(task, config, strategy))
 
 
 if __name__ == "__main__":
-    training.define_training_flags(learning_rate=0.01, train_batch_size=4)
+    OPTIONS.define()
     flags.DEFINE_string("records", None, "TFRecord files.")
     flags.DEFINE_float("dropout", 0.0, "Dropout rate.")
-    flags.DEFINE_float("seconds_per_batch", 0.0, "Time that reading a batch takes.")
+    flags.DEFINE_integer("held_batch", -1, "Number of the batch that is held back.")
+    flags.DEFINE_string("held_until", "", "File that lets it through.")
     flags.DEFINE_integer("num_logical_cpus", 1, "Devices into which the CPU is split.")
     app.run(main)

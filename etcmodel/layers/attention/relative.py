@@ -1,10 +1,10 @@
-"""Multi-head attention with its projections."""
+"""Multi-head attention with relative labels and projections."""
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import base, helpers
+from etcmodel.layers import base, checks, dense, initializers, sublayers
 from etcmodel.layers.attention.qkv import QkvRelativeAttention
 from etcmodel.ops import argument_checks
 
@@ -46,26 +46,32 @@ class ProjectAttentionHeads(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        helpers.check_at_least_1(num_heads=num_heads, size_per_head=size_per_head)
+        checks.check_at_least_1(num_heads=num_heads, size_per_head=size_per_head)
         self.num_heads = num_heads
         self.size_per_head = size_per_head
         self.use_bias = use_bias
-        self.initializer = helpers.as_initializer(initializer)
-        self.linear = helpers.Dense(
+        self.initializer = initializers.as_initializer(initializer)
+        self.linear = dense.Dense(
             num_heads * size_per_head,
             use_bias=use_bias,
-            kernel_initializer=helpers.fresh(self.initializer) or helpers.default_initializer(),
+            kernel_initializer=initializers.fresh(self.initializer)
+            or initializers.default_initializer(),
             name="linear",
             dtype=self.dtype_policy,
         )
 
     def build(self, input_shape):
-        helpers.build_sublayer(self.linear, tf.TensorShape(input_shape))
+        sublayers.build_sublayer(self.linear, tf.TensorShape(input_shape))
         super().build(input_shape)
+
+    @property
+    def heads_shape(self):
+        """list of int: the last axes of the output."""
+        return [self.num_heads, self.size_per_head]
 
     def call(self, inputs):
         shape = tensor_utils.get_shape_list(inputs)
-        return tf.reshape(self.linear(inputs), [*shape[:-1], self.num_heads, self.size_per_head])
+        return tf.reshape(self.linear(inputs), [*shape[:-1], *self.heads_shape])
 
     def get_config(self):
         return {
@@ -73,7 +79,7 @@ class ProjectAttentionHeads(base.Layer):
             "num_heads": self.num_heads,
             "size_per_head": self.size_per_head,
             "use_bias": self.use_bias,
-            "initializer": helpers.serialize_initializer(self.initializer),
+            "initializer": initializers.serialize_initializer(self.initializer),
         }
 
 
@@ -128,7 +134,7 @@ class RelativeAttention(base.Layer):
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
-        helpers.check_at_least_1(hidden_size=hidden_size)
+        checks.check_at_least_1(hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.num_heads = num_heads
         self.total_key_size = total_key_size or hidden_size
@@ -137,7 +143,7 @@ class RelativeAttention(base.Layer):
         check_multiple(num_heads, total_value_size=self.total_value_size)
         self.relative_vocab_size = relative_vocab_size
         self.att_dropout_prob = att_dropout_prob
-        self.initializer = helpers.as_initializer(initializer)
+        self.initializer = initializers.as_initializer(initializer)
         self.use_one_hot_lookup = use_one_hot_lookup
         given = (query_projection, key_projection, value_projection)
         given += (qkv_relative_attention, output_projection)
@@ -154,9 +160,10 @@ class RelativeAttention(base.Layer):
             use_one_hot_lookup=use_one_hot_lookup,
             dtype=self.dtype_policy,
         )
-        self.output_projection = output_projection or helpers.Dense(
+        self.output_projection = output_projection or dense.Dense(
             hidden_size,
-            kernel_initializer=helpers.fresh(self.initializer) or helpers.default_initializer(),
+            kernel_initializer=initializers.fresh(self.initializer)
+            or initializers.default_initializer(),
             name="output_projection",
             dtype=self.dtype_policy,
         )
@@ -165,19 +172,19 @@ class RelativeAttention(base.Layer):
         return ProjectAttentionHeads(
             self.num_heads,
             total_size // self.num_heads,
-            initializer=helpers.fresh(self.initializer),
+            initializer=initializers.fresh(self.initializer),
             name=name,
             dtype=self.dtype_policy,
         )
 
     def build(self, from_shape):
         from_shape = tf.TensorShape(from_shape)
-        helpers.build_sublayer(self.query_projection, from_shape)
+        sublayers.build_sublayer(self.query_projection, from_shape)
         size_per_head = self.total_key_size // self.num_heads
-        helpers.build_sublayer(
+        sublayers.build_sublayer(
             self.qkv_relative_attention, tf.TensorShape([None, None, self.num_heads, size_per_head])
         )
-        helpers.build_sublayer(
+        sublayers.build_sublayer(
             self.output_projection, tf.TensorShape([None, None, self.total_value_size])
         )
         super().build(from_shape)
@@ -191,8 +198,8 @@ class RelativeAttention(base.Layer):
             "relative_att_ids": relative_att_ids,
         }
         argument_checks.check_shapes(inputs, _AXES)
-        from_seq, to_seq = helpers.cast_all(self, from_seq, to_seq)
-        # Keys and values may have another input size, which only the call shows.
+        from_seq, to_seq = sublayers.cast_all(self, from_seq, to_seq)
+        # The input size of keys and values may differ, and is known only in the call.
         att = self.qkv_relative_attention(
             self.query_projection(from_seq),
             self.key_projection(to_seq),
@@ -212,10 +219,11 @@ class RelativeAttention(base.Layer):
             "total_value_size": self.total_value_size,
             "relative_vocab_size": self.relative_vocab_size,
             "att_dropout_prob": self.att_dropout_prob,
-            "initializer": helpers.serialize_initializer(self.initializer),
+            "initializer": initializers.serialize_initializer(self.initializer),
             "use_one_hot_lookup": self.use_one_hot_lookup,
             **{
-                name: helpers.serialize_layer(getattr(self, name)) for name in _PROJECTION_ARGUMENTS
+                name: sublayers.serialize_layer(getattr(self, name))
+                for name in _PROJECTION_ARGUMENTS
             },
         }
 
@@ -235,8 +243,8 @@ _PROJECTION_ARGUMENTS = (
 
 
 def check_multiple(num_heads, **sizes):
-    """Raises ValueError if a size is not a multiple of the number of heads, or either below 1."""
-    helpers.check_at_least_1(num_heads=num_heads, **sizes)
+    """Raises ValueError if a size is not a multiple of `num_heads`, or one of them is below 1."""
+    checks.check_at_least_1(num_heads=num_heads, **sizes)
     for name, size in sizes.items():
         if size % num_heads:
             raise ValueError(

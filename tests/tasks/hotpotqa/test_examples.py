@@ -4,9 +4,9 @@ import pathlib
 
 import pytest
 
-from etcmodel.models import tokenization
 from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
+from etcmodel.text import tokenization
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -84,7 +84,7 @@ class TestFeatures:
 
 
 class TestFixedFaults:
-    """Each with the release's behaviour beside it."""
+    """Each with the release's behavior beside it."""
 
     @pytest.mark.parametrize(("compatible", "numbers"), [(False, [1]), (True, [0])])
     def test_a_left_out_sentence_does_not_shift_the_next_ones_number(
@@ -205,9 +205,9 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"long_seq_length": 1}, "`long_seq_length` must leave room"),
-            ({"global_seq_length": 0}, "`global_seq_length` must leave room"),
-            ({"answer_encoding_method": "x"}, "must be 'span' or 'bio'. Received: 'x'"),
+            ({"long_seq_length": 1}, "`long_seq_length` must be at least 2"),
+            ({"global_seq_length": 0}, "`global_seq_length` must be at least 2"),
+            ({"answer_encoding_method": "x"}, "must be one of .'span', 'bio'.. Received: 'x'"),
             ({"answer_types_map": {"span": 0}}, "`answer_types_map` must map"),
         ],
     )

@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import preprocessing
-from etcmodel.models import tokenization
 from etcmodel.preprocessing import raw_files
 from etcmodel.tasks.hotpotqa import conversion, examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
+from etcmodel.text import tokenization
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 WORDS = "where is the rose ? town red blue in a . yes no"
@@ -65,7 +65,6 @@ def run_program(*arguments):
         env={**os.environ, **nowhere},
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
 
@@ -175,7 +174,7 @@ def test_strict_fails_with_one_line_and_leaves_nothing(tmp_path, input_file, voc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--vocab_file=v.txt"], "--input_json_filename must be given."),
+        (["--vocab_file=v.txt"], "--input_pattern must be given."),
         (
             ["--input_json_filename=none*.json", "--output_tf_examples_file_path_prefix=x"],
             "Either --vocab_file or --spm_model_file must be given.",
@@ -191,10 +190,16 @@ def test_impossible_flags_are_named_in_one_line(arguments, message):
 def test_help_explains_each_flag_with_its_default():
     text = " ".join(run_program("--help").stdout.split())
     for flag, default in [
-        ("--input_json_filename", "default: ''"),
+        ("--input_pattern", "default: ''"),
         ("--num_shards", "default: '256'"),
-        ("--long_seq_length", "Length of the long input in tokens. (default: '2048'"),
-        ("--global_seq_length", "Length of the global input in tokens. (default: '256'"),
+        (
+            "--long_seq_length",
+            "Length of the long input in tokens, padding included. (default: '2048'",
+        ),
+        (
+            "--global_seq_length",
+            "Length of the global input in tokens, padding included. (default: '256'",
+        ),
         ("--[no]release_compatible", "default: 'false'"),
         ("--[no]debug", "default: 'true'"),
     ]:

@@ -45,7 +45,7 @@ class TestReading:
         }
         assert examples.parse_example(theirs) == examples.parse_example(raw)
 
-    def test_an_unlabelled_example_is_fine(self):
+    def test_an_unlabeled_example_is_fine(self):
         raw = {name: raw_example()[name] for name in ("_id", "question", "context")}
         example = examples.parse_example(raw)
         assert (example.answer, example.supporting_facts, example.type) == (None, None, "")

@@ -6,106 +6,27 @@ import json
 import pathlib
 
 import pytest
+from absl import flags
 
-from etcmodel import preprocessing
-from etcmodel.preprocessing import program
-from etcmodel.tasks.hotpotqa import examples, predict, preprocess
+from etcmodel.tasks.hotpotqa import examples, predict
 from etcmodel.tools import make_demo_data
 from tests.tasks import programs
+from tests.tasks.hotpotqa.program_runs import (
+    LENGTHS,
+    REAL_EXAMPLES,
+    REAL_VOCAB,
+    eval_flags,
+    model_flags,
+    predict_flags,
+    preprocess_here,
+    run_here,
+    train_flags,
+    write_config,
+    write_gold,
+    write_questions,
+)
 
 pytestmark = pytest.mark.slow
-
-SHARED = pathlib.Path(__file__).parents[4] / "shared"
-REAL_EXAMPLES = SHARED / "real" / "hotpotqa_10.json"
-REAL_VOCAB = SHARED / "reference" / "vocab" / "bert_uncased_vocab.txt"
-LENGTHS = {"generated": (320, 96), "real": (2048, 256)}
-
-
-def run_here(**arguments):
-    """Runs run_finetuning in this process."""
-    programs.fine_tune("hotpotqa", **arguments)
-
-
-def preprocess_here(folder, source, vocab, lengths, split):
-    options = preprocess.PreprocessOptions(
-        input_pattern=str(source),
-        output_prefix=str(folder / split),
-        vocab_file=str(vocab),
-        long_seq_length=lengths[0],
-        global_seq_length=lengths[1],
-        num_shards=1,
-        is_training=split == "train",
-        strict=True,
-    )
-    preprocessing.run(program.make_job(options, *preprocess.load_parts()))
-
-
-def write_config(folder, vocab):
-    config = {
-        "vocab_size": len(pathlib.Path(vocab).read_text(encoding="utf-8").splitlines()),
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "local_radius": 8,
-        "relative_pos_max_distance": 4,
-        "relative_vocab_size": 12,
-    }
-    (folder / "etc_config.json").write_text(json.dumps(config))
-
-
-def model_flags(folder, vocab, lengths):
-    return {
-        "etc_config_file": folder / "etc_config.json",
-        "vocab_file": vocab,
-        "max_long_seq_length": lengths[0],
-        "max_global_seq_length": lengths[1],
-        "output_dir": folder / "model",
-    }
-
-
-def train_flags(folder):
-    return {
-        "run_mode": "train",
-        "train_tf_examples_filepattern": folder / "train-*.tfrecord",
-        "train_batch_size": 4,
-        "num_train_epochs": 1,
-    }
-
-
-def eval_flags(folder, dev):
-    return {
-        "predict_tf_examples_filepattern": folder / "dev-*.tfrecord",
-        "predict_gold_json_file": dev,
-    }
-
-
-def predict_flags(folder):
-    return {
-        "run_mode": "predict",
-        "export_dir": folder / "model" / "export",
-        "predict_input_json_file": folder / "questions.json",
-        "predictions_file": folder / "predictions.json",
-    }
-
-
-def write_questions(folder, dev):
-    """The examples without what is not known when a question is asked, and two of no use."""
-    hidden = ("answer", "supporting_facts", "type", "level")
-    gold = json.loads(pathlib.Path(dev).read_text(encoding="utf-8"))
-    questions = [{k: v for k, v in example.items() if k not in hidden} for example in gold]
-    too_long = {**questions[0], "_id": "long", "question": "who " * LENGTHS["generated"][0]}
-    raws = [{"_id": "bare"}, *questions, too_long]
-    (folder / "questions.json").write_text(json.dumps(raws))
-    return questions
-
-
-def write_gold(folder, dev):
-    """The examples with a malformed one between them, which preprocessing skips as well."""
-    gold = json.loads(pathlib.Path(dev).read_text(encoding="utf-8"))
-    gold.insert(1, {**gold[0], "_id": "bad", "supporting_facts": [["a title", "first"]]})
-    (folder / "gold.json").write_text(json.dumps(gold))
-    return folder / "gold.json"
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +135,31 @@ def test_true_examples_go_the_whole_way(tmp_path, capsys):
     assert set(predictions["answer"]) == {example["_id"] for example in gold}
 
 
+def test_a_run_is_described_by_files_alone(generated, capsys):
+    """Of canonical names; what the run was told is kept, and taken again as a file."""
+    folder = generated["folder"]
+    (folder / "model.yaml").write_text(
+        f"program:\n  model_config_file: {folder}/etc_config.json\n"
+        "training: {train_batch_size: 4, num_train_epochs: 9, learning_rate: 1e-3}\n"
+    )
+    (folder / "data.yaml").write_text(
+        f"train_data: {folder}/train-*.tfrecord\n"
+        f"task:\n  eval_data: {folder}/dev-*.tfrecord\n"
+        f"  eval_gold: {generated['dev']}\n  vocab_file: {generated['model']['vocab_file']}\n"
+        f"num_train_epochs: 1.0\noutput_dir: {folder}/by_files\n"
+    )
+    config = ["--config", folder / "model.yaml", "--config", folder / "data.yaml"]
+    module = ["-m", "etcmodel.tasks.hotpotqa.run_finetuning"]
+    override = ["--override=training.save_checkpoints_steps=2", "--learning_rate=2e-3"]
+    printed, _ = programs.finish(programs.start_python(*module, *config, *override))
+    kept = json.loads((folder / "by_files" / "run_config.json").read_text())
+    assert kept["training"]["learning_rate"] == 2e-3 and kept["notes"]["num_train_steps"] == 3
+    assert kept["task"]["max_long_seq_length"] == LENGTHS["generated"][0]  # The records'.
+    run_here(config=folder / "by_files" / "options.yaml", run_mode="evaluate")
+    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert metrics == pytest.approx(json.loads(printed.splitlines()[-1]), abs=1e-5)
+
+
 class TestBadInput:
     """Errors are a line on stderr, and the program exits with 1."""
 
@@ -237,12 +183,15 @@ class TestBadInput:
         self.fails(
             capsys,
             generated,
-            "--run_mode=train also needs --train_tf_examples_filepattern.",
+            "--run_mode=train also needs --train_data.",
             train_tf_examples_filepattern="",
         )
 
     def test_records_of_other_lengths(self, capsys, generated):
-        message = "`long_token_ids` has 320 values, the model's length is 512"
+        message = (
+            f"--long_seq_length=512: the data of {generated['folder']}/train.config.json was made "
+            "with --long_seq_length=320. Leave the flag out, or give that value."
+        )
         self.fails(capsys, generated, message, max_long_seq_length=512)
 
     def test_pattern_without_a_file(self, capsys, generated):
@@ -255,7 +204,7 @@ class TestBadInput:
         self.fails(
             capsys,
             generated,
-            "--run_mode=train also needs --predict_gold_json_file.",
+            "--run_mode=train also needs --eval_gold.",
             predict_tf_examples_filepattern="dev-*",
         )
 
@@ -265,12 +214,8 @@ class TestBadInput:
         )
 
     def test_option_outside_its_range(self, capsys, generated):
-        self.fails(
-            capsys,
-            generated,
-            "`supporting_fact_threshold` must lie in [0, 1]",
-            supporting_fact_threshold=2,
-        )
+        with pytest.raises(flags.Error, match=r"2.0 is not a number in the range \[0, 1\]"):
+            self.fails(capsys, generated, "", supporting_fact_threshold=2)
 
     def test_config_with_too_few_labels(self, capsys, generated, tmp_path):
         path = self.changed_config(generated, tmp_path, relative_vocab_size=8)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from etcmodel import finetuning, training
-from etcmodel.models import modeling, tokenization
+from etcmodel.models import modeling
 from etcmodel.preprocessing import program
 from etcmodel.tasks.hotpotqa import examples, predict, preprocess
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.tasks.hotpotqa.decode import DecodingConfig, generate_predictions
 from etcmodel.tasks.hotpotqa.task import HotpotQaTask
+from etcmodel.text import tokenization
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"
 MODEL = str(REFERENCE / "vocab" / "gpt2_sentencepiece.model")
@@ -93,7 +94,7 @@ def decode(tokenizer, make_features):
         ("until 1,990.", "▁ unt il ▁1 ▁, ▁9 90 ▁."),
     ],
 )
-def test_an_answer_is_labelled_and_decoded_as_it_stands_in_the_text(
+def test_an_answer_is_labeled_and_decoded_as_it_stands_in_the_text(
     make_features, decode, answer, pieces
 ):
     features = make_features(answer)
@@ -139,11 +140,11 @@ class TestPrograms:
     def task(self, folder, **options):
         pattern = str(folder / "train-*")
         config = HotpotQaTask.config_class(
-            etc_config=ETC_CONFIG,
-            train_pattern=pattern,
-            eval_pattern=pattern,
-            max_long_seq_length=LONG,
-            max_global_seq_length=GLOBAL,
+            encoder_config=ETC_CONFIG,
+            train_data=pattern,
+            eval_data=pattern,
+            long_seq_length=LONG,
+            global_seq_length=GLOBAL,
             **options,
         )
         return HotpotQaTask(config)

@@ -2,55 +2,12 @@
 
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.tasks.nq import decode
-from etcmodel.tasks.nq.config import ANSWER_TYPES
-
-TOKEN_POS = [-1, -1, -1, *range(10, 40), -1]  # Word 10 + i is the token 3 + i.
-
-
-def window(example_id=1, answer_type="short", null=0.0, **positions):
-    """An output: for each kind of position, a dict of word to logit."""
-    types = np.zeros(5, np.float32)
-    types[ANSWER_TYPES[answer_type]] = 1.0
-    output = {
-        "unique_ids": np.array(example_id, np.int64),
-        "token_pos": np.array(TOKEN_POS),
-        "answer_type_logits": types,
-    }
-    for name in decode.POSITIONS:
-        logits = positions.get(name, {})
-        output[f"{name}_pred"] = np.array([0, *(word - 7 for word in logits)])
-        output[f"{name}_logit"] = np.array([null, *logits.values()], np.float32)
-        output[f"{name}_logit0"] = np.array(null, np.float32)
-    return output
-
-
-ANSWER = {
-    "la_start": {11: 3.0},
-    "la_end": {30: 3.0},
-    "sa_start": {14: 2.0},
-    "sa_end": {15: 2.0},
-}
-
-
-def decoded(*windows, **options):
-    (prediction,) = decode.generate_predictions(windows, decode.DecodingConfig(**options))[
-        "predictions"
-    ]
-    return prediction
-
-
-def words(answer):
-    return answer["start_token"], answer["end_token"]
-
-
-def short_words(prediction):
-    return [words(answer) for answer in prediction["short_answers"]]
+from tests.tasks.nq.outputs import ANSWER, decoded, short_words, window, words
 
 
 class TestFormat:
@@ -85,7 +42,7 @@ class TestFormat:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"span_selection_method": "best"}, "`span_selection_method` must be in"),
+            ({"span_selection_method": "best"}, "`span_selection_method` must be one of"),
             ({"max_short_answer_len": 0}, "`max_short_answer_len` must be at least 1"),
         ],
     )
@@ -147,143 +104,6 @@ class TestSpanSelection:
         assert bool(prediction["short_answers"]) == bool(scores)
         if scores:
             assert prediction["short_answers_score"] == max(scores)
-
-
-class TestEqualScores:
-    tied = {
-        f"{name}_{end}": dict.fromkeys(words, score)
-        for name in ("la", "sa")
-        for end, words, score in (("start", (10, 12), 2.0), ("end", (11, 13), 1.0))
-    }
-
-    @pytest.mark.parametrize("order", [1, -1])
-    @pytest.mark.parametrize("method", ["joint", "disjoint"])
-    def test_in_the_release_the_one_furthest_down_the_page_is_taken(self, method, order):
-        positions = {name: dict([*by_word.items()][::order]) for name, by_word in self.tied.items()}
-        options = {"span_selection_method": method}
-        released = decoded(window(**positions, null=1.0), **options, release_compatible=True)
-        assert words(released["long_answer"]) == (12, 14)
-        assert short_words(released) == [(12, 14)]
-        assert (released["long_answer_score"], released["short_answers_score"]) == (3.0, 3.0)
-
-    def test_in_the_release_the_first_end_for_a_start_is_taken(self):
-        positions = {"sa_start": {20: 2.0}, "sa_end": {24: 1.0, 29: 1.0, 22: 1.0}}
-        released = decoded(window(**positions, null=1.0), release_compatible=True)
-        assert short_words(released) == [(20, 25)]
-
-    def test_in_the_release_the_first_of_the_pairs_is_taken(self):
-        positions = {
-            **ANSWER,
-            "sa_start": {20: 2.0, 22: 2.0},
-            "sa_end": {24: 1.0, 29: 1.0, 22: 1.0},
-        }
-        options = {"span_selection_method": "joint-exhaustive", "release_compatible": True}
-        assert short_words(decoded(window(**positions, null=1.0), **options)) == [(20, 25)]
-
-    def test_in_the_release_ends_that_change_places_are_the_furthest(self):
-        positions = {"sa_start": {25: 2.0, 30: 2.0}, "sa_end": {11: 1.0, 13: 1.0}}
-        for method in ("joint", "disjoint"):
-            options = {"span_selection_method": method, "release_compatible": True}
-            assert short_words(decoded(window(**positions, null=1.0), **options)) == [(13, 31)]
-
-    def test_windows_do_not_matter(self):
-        outputs = [window(sa_start={20: 2.0}, null=1.0), window(sa_start={14: 2.0}, null=1.0)]
-        outputs.append(window(sa_end={33: 1.0}, null=1.0))
-        for windows in itertools.permutations(outputs):
-            assert short_words(decoded(*windows, release_compatible=True)) == [(20, 34)]
-
-
-class TestMissingEnds:
-    @pytest.mark.parametrize(
-        ("positions", "expected", "score"),
-        [
-            ({}, (0, 1), 0.0),
-            ({"start": {14: 2.0, 12: 1.0}}, (0, 15), 2.0),
-            ({"end": {14: 1.0, 12: 2.0}}, (0, 13), 2.0),
-        ],
-    )
-    def test_in_the_release_joint_takes_the_first_word_of_the_page(
-        self, positions, expected, score
-    ):
-        named = {f"{name}_{end}": p for name in ("sa", "la") for end, p in positions.items()}
-        released = decoded(window(**named, null=1.0), release_compatible=True)
-        assert words(released["long_answer"]) == expected
-        assert short_words(released) == [expected]
-        assert (released["long_answer_score"], released["short_answers_score"]) == (score, score)
-        assert decoded(window(**named))["short_answers"] == []
-        assert words(decoded(window(**named))["long_answer"]) == (-1, -1)
-
-    def test_in_the_release_a_short_end_too_far_from_the_first_word_is_taken_all_the_same(self):
-        outputs = window(sa_end={14: 1.0, 12: 2.0}, null=1.0)
-        released = decoded(outputs, release_compatible=True, max_short_answer_len=5)
-        assert short_words(released) == [(0, 13)]
-
-    @pytest.mark.parametrize("method", ["disjoint", "joint-exhaustive"])
-    def test_the_other_methods_give_no_answer(self, method):
-        options = {"span_selection_method": method, "release_compatible": True}
-        released = decoded(window(sa_start={14: 1.0}, null=1.0), **options)
-        assert (words(released["long_answer"]), short_words(released)) == ((-1, -1), [])
-
-
-def released_span(starts, ends, method, max_len, within=None):
-    """(score, first word, last word) of the release, or None; scores by word, in their order."""
-    starts, ends = list(starts.items()), list(ends.items())
-    if method == "joint":
-        starts, ends = starts or [(0, 0.0)], ends or [(0, 0.0)]
-    if not (starts and ends):
-        return None
-
-    def is_span(start, end):
-        return start <= end and (max_len is None or end - start < max_len)
-
-    def furthest_best(positions):
-        return max(positions, key=lambda position: (position[1], position[0]))
-
-    pairs = list(itertools.product(starts, ends))
-    if method == "joint":
-        pairs = [(furthest_best(starts), end) for end in ends]
-    if method == "disjoint":
-        pairs = [(furthest_best(starts), furthest_best(ends))]
-    if method == "joint-exhaustive":
-        pairs = [(s, e) for s, e in pairs if s[1] > 0 and e[1] > 0]
-        if within is not None:
-            inside = range(within[1], within[2] + 1)
-            pairs = [(s, e) for s, e in pairs if s[0] in inside and e[0] in inside]
-    best = None
-    for start, end in pairs:
-        if is_span(start[0], end[0]) and (best is None or start[1] + end[1] > best[0]):
-            best = start[1] + end[1], start[0], end[0]
-    if best is None:
-        start, end = furthest_best(starts), furthest_best(ends)
-        best = start[1] + end[1], *sorted((start[0], end[0]))
-    return best
-
-
-@given(st.data(), st.sampled_from(decode.SPAN_SELECTION_METHODS), st.integers(1, 8))
-@settings(derandomize=True, deadline=None, max_examples=300)
-def test_the_release_selects_as_a_slow_search_does(data, method, max_len):
-    few_scores = st.dictionaries(
-        st.integers(10, 22), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 2.0]), max_size=5
-    )
-    positions = {name: data.draw(few_scores) for name in decode.POSITIONS}
-    options = {"span_selection_method": method, "max_short_answer_len": max_len}
-    released = decoded(
-        window(**positions, null=1.0),
-        **options,
-        consider_answer_type=False,
-        release_compatible=True,
-    )
-    long = released_span(positions["la_start"], positions["la_end"], method, None)
-    within = long or (0.0, -1, -1)
-    short = released_span(positions["sa_start"], positions["sa_end"], method, max_len, within)
-    for name, score, answer, expected in (
-        ("long", released["long_answer_score"], [words(released["long_answer"])], long),
-        ("short", released["short_answers_score"], short_words(released), short),
-    ):
-        if expected is None:
-            assert (score, answer) == (0.0, [(-1, -1)] if name == "long" else [])
-        else:
-            assert (score, answer) == (expected[0], [(expected[1], expected[2] + 1)])
 
 
 class TestScores:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import modeling
+from etcmodel.models import input_utils, modeling
 from etcmodel.tasks.nq import model
 
 CONFIG = modeling.EtcConfig(
@@ -93,6 +93,17 @@ class TestOutputs:
                     plain[f"{name}_logits"][row, :length],
                     atol=1e-5,
                 )
+
+    def test_windows_are_read_as_their_dense_side_inputs_say(self, built):
+        given = features(padding=5)
+        side_inputs = input_utils.add_side_input_features(CONFIG, given)
+        dense = {name: x for name, x in side_inputs.items() if name not in given}
+        long_output, _ = built.etc_model(given["token_ids"], given["global_token_ids"], **dense)
+        logits = built.long_head(long_output)
+        outputs = built(given)
+        assert logits.keys() == set(model.POSITIONS)
+        for name, expected in logits.items():
+            np.testing.assert_allclose(outputs[f"{name}_logits"], expected, atol=1e-5)
 
     def test_masked_output_allows_the_page_and_cls(self, built):
         masked = model.NqModel(CONFIG, mask_long_output=True)

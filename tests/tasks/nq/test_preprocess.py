@@ -121,8 +121,8 @@ class TestOptions:
             ({"input_dir": "x"}, "--input_dir and --output_dir must be given together"),
             ({"input_dir": "x", "output_dir": "y"}, "Give either --input_dir"),
             ({"input_pattern": ""}, "--input_pattern must be given"),
-            ({"vocab_file": ""}, "Either --vocab_file or --spm_model_path"),
-            ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_path"),
+            ({"vocab_file": ""}, "Either --vocab_file or --spm_model_file"),
+            ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_file"),
         ],
     )
     def test_flags_that_do_not_fit_are_named(self, options, changes, message):
@@ -134,7 +134,6 @@ class TestOptions:
         [
             ({"vocab_file": "/none"}, "--vocab_file: no such file"),
             ({"input_pattern": "/none-*"}, "No input file matches '/none-\\*'"),
-            ({"global_token_types": ("a", "1", "2")}, "--global_token_types must be integers"),
             (
                 {"input_pattern": "", "output_prefix": "", "input_dir": "/x", "output_dir": "/y"},
                 "has neither train/nq-train",

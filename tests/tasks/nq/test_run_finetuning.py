@@ -144,14 +144,14 @@ def test_a_small_model_learns_long_and_short_answers(trained):
 def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, capsys, caplog):
     folder = trained["folder"]
     questions = folder / "questions.jsonl"
-    with open(trained["dev"], encoding="utf-8") as file, questions.open("w") as unlabelled:
+    with open(trained["dev"], encoding="utf-8") as file, questions.open("w") as unlabeled:
         for line in file:
             raw = json.loads(line)
             del raw["annotations"]
-            unlabelled.write(json.dumps(raw) + "\n")
+            unlabeled.write(json.dumps(raw) + "\n")
         # What preprocess leaves out is left out.
         no_candidates = {"example_id": 5, "long_answer_candidates": []}
-        unlabelled.write(json.dumps({**raw, **no_candidates}) + "\nnothing\n")
+        unlabeled.write(json.dumps({**raw, **no_candidates}) + "\nnothing\n")
     wanted = ("answer_type_logits", "sa_start_pred")
     (export,) = (folder / "model" / "export").iterdir()
     record_file = folder / "dev-00000-of-00002.tfrecord"
@@ -199,7 +199,7 @@ def by_id(predictions):
         ),
         (
             {"run_mode": "evaluate", "output_dir": "x", "etc_config_file": "y"},
-            "--run_mode=evaluate also needs --predict_precomputed_file, --gold_cache_path",
+            "--run_mode=evaluate also needs --eval_data, --eval_gold",
         ),
     ],
 )

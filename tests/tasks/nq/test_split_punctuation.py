@@ -4,9 +4,9 @@ import pathlib
 
 import pytest
 
-from etcmodel.models import tokenization
 from etcmodel.tasks.nq import examples
 from etcmodel.tasks.nq.config import NqInputConfig
+from etcmodel.text import tokenization
 from tests.tasks.nq.raw_examples import annotation, raw_example
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"

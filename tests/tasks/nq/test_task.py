@@ -7,8 +7,8 @@ import pytest
 
 from etcmodel.models import modeling
 from etcmodel.tasks.nq import task
+from tests.tasks.nq.outputs import ANSWER, window
 from tests.tasks.nq.raw_examples import annotation, raw_example
-from tests.tasks.nq.test_decode import ANSWER, window
 
 # What `ANSWER` says.
 RIGHT = annotation((11, 31), ((14, 16),), candidate_index=-1)
@@ -23,8 +23,8 @@ def evaluate(tmp_path):
         texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
         gold_file.write_text("\n".join(texts))
         config = task.NqConfig(
-            etc_config=modeling.EtcConfig(vocab_size=9),
-            gold_file=str(gold_file),
+            encoder_config=modeling.EtcConfig(vocab_size=9),
+            eval_gold=str(gold_file),
             predictions_file=str(tmp_path / "predictions.json"),
         )
         return task.NqTask(config).evaluate(iter(outputs))

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.models import tokenization
 from etcmodel.tasks.nq import examples
 from etcmodel.tasks.nq.config import NqInputConfig
+from etcmodel.text import tokenization
 from tests.tasks.nq import raw_examples
 from tests.tasks.nq.raw_examples import annotation, raw_example
 

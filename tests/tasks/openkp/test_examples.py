@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from etcmodel.models import tokenization
 from etcmodel.tasks.openkp import examples, layout, raw_data
 from etcmodel.tasks.openkp.config import FLOAT_FEATURES
+from etcmodel.text import tokenization
 from tests.tasks.openkp.pages import element, page
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -35,7 +35,7 @@ def tokenize_word(tokenizer):
 
 
 def convert(tokenize_word, raw, **fields):
-    fields = {"long_max_length": 12, "global_max_length": 4, "url_max_code_points": 24, **fields}
+    fields = {"long_seq_length": 12, "global_seq_length": 4, "url_max_code_points": 24, **fields}
     config = examples.OpenKpInputConfig(**fields)
     return examples.make_features(examples.parse_example(raw), config, tokenize_word)
 
@@ -49,7 +49,7 @@ def labels(converted):
 class TestFeatures:
     def test_layout_of_a_page(self, tokenizer, tokenize_word):
         raw = page("A Red rose", "garden bushes", key_phrases=[["red", "rose"], ["bushes"]])
-        converted = convert(tokenize_word, raw, long_max_length=8)
+        converted = convert(tokenize_word, raw, long_seq_length=8)
         features = converted.features
         assert tokenizer.convert_ids_to_tokens(features["long_token_ids"]) == (
             ["a", "red", "rose", "garden", "bush", "##es", "[PAD]", "[PAD]"]
@@ -68,7 +68,7 @@ class TestFeatures:
 
     def test_first_occurrences_ignore_case_and_go_on_in_the_padding(self, tokenize_word):
         raw = page("red rose", "Red Rose red")
-        features = convert(tokenize_word, raw, long_max_length=7, kp_max_length=2).features
+        features = convert(tokenize_word, raw, long_seq_length=7, kp_max_length=2).features
         assert features["long_word_first_occurrence"] == (
             [0, 1, 0, 1, 0, 5, 6] + [0, 1, 0, 1, 4, 5, 6]
         )
@@ -82,13 +82,13 @@ class TestFeatures:
 
     def test_a_page_is_cut_where_the_global_input_is_full(self, tokenize_word):
         raw = page("red rose", "in", "the", "garden", "bush")
-        converted = convert(tokenize_word, raw, global_max_length=3)
+        converted = convert(tokenize_word, raw, global_seq_length=3)
         assert sum(converted.features["long_word_input_mask"]) == 4
         assert converted.num_words_left_out == 2
 
     def test_counts_phrases_that_are_not_in_the_input(self, tokenize_word):
         raw = page("red rose in the garden", key_phrases=[["garden"], ["red"], ["moon"]])
-        converted = convert(tokenize_word, raw, long_max_length=3)
+        converted = convert(tokenize_word, raw, long_seq_length=3)
         assert labels(converted) == [(0, 1)]
         assert converted.num_phrases_not_found == 2
 
@@ -125,11 +125,11 @@ class TestWords:
 
     def test_words_without_tokens_take_no_room_of_the_tokens(self, tokenize_word):
         raw = page("a    rose in", key_phrases=[["rose"]])
-        fields = {"long_max_length": 6, "global_max_length": 1, "fixed_block_len": 2}
+        fields = {"long_seq_length": 6, "global_seq_length": 1, "fixed_block_len": 2}
         features = convert(tokenize_word, raw, **fields).features
         assert features["long_word_idx"] == [0, 4, 0, 0, 0, 0]
         assert features["long_word_input_mask"] == [1, 1, 1, 1, 1, 0]
-        features = convert(tokenize_word, raw, long_max_length=5).features
+        features = convert(tokenize_word, raw, long_seq_length=5).features
         assert features["long_word_input_mask"] == [1, 1, 1, 1, 1]
 
     def test_an_element_of_an_empty_word_has_its_global_token(self, tokenize_word):
@@ -159,7 +159,7 @@ class TestWords:
             return [ord(char) for char in word if not char.isspace()]
 
         features = convert(
-            tokenize_word, raw, long_max_length=40, global_max_length=10, kp_max_length=3
+            tokenize_word, raw, long_seq_length=40, global_seq_length=10, kp_max_length=3
         ).features
         tokens = [(word, i) for i, word in enumerate(words) for _ in tokenize_word(word)]
         assert features["long_word_idx"][: len(tokens)] == [i for _, i in tokens]
@@ -175,7 +175,7 @@ class TestWords:
 
 
 class TestFixedFaults:
-    """Each with the release's behaviour beside it."""
+    """Each with the release's behavior beside it."""
 
     @pytest.mark.parametrize(("compatible", "found"), [(False, [(1, 2)]), (True, None)])
     def test_a_phrase_may_cross_elements(self, tokenize_word, compatible, found):
@@ -209,7 +209,7 @@ class TestFixedFaults:
         self, tokenize_word, compatible, num_words
     ):
         raw = page("red rose", "in the garden a bush")
-        converted = convert(tokenize_word, raw, long_max_length=5, release_compatible=compatible)
+        converted = convert(tokenize_word, raw, long_seq_length=5, release_compatible=compatible)
         assert sum(converted.features["long_word_input_mask"]) == num_words
 
     @pytest.mark.parametrize("compatible", [False, True])

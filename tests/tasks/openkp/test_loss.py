@@ -75,7 +75,7 @@ def masked(logits, pages):
 
 
 @st.composite
-def labelled_page(draw):
+def labeled_page(draw):
     words = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=8))
     labels = set()
     for _ in range(draw(st.integers(1, 3))):
@@ -87,7 +87,7 @@ def labelled_page(draw):
 
 @pytest.mark.parametrize("occurrences", ["first", "max"])
 @given(
-    pages=st.lists(labelled_page(), min_size=1, max_size=3),
+    pages=st.lists(labeled_page(), min_size=1, max_size=3),
     seed=st.integers(0, 99),
     mass=st.sampled_from([0.0, 1e-4, 0.5]),
 )

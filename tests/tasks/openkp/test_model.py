@@ -40,7 +40,7 @@ def make_model(visual_config=None, **options):
 def features_of(pages, **fields):
     """A batch; every word of n letters has n // 3 + 1 tokens."""
     config = examples.OpenKpInputConfig(
-        long_max_length=LONG, global_max_length=GLOBAL, is_training=False, **fields
+        long_seq_length=LONG, global_seq_length=GLOBAL, is_training=False, **fields
     )
 
     def tokenize_word(word):
@@ -110,8 +110,9 @@ def test_an_ngram_logit_depends_on_its_own_words_alone_given_the_encoder():
     made = make_model()
     words = np.random.default_rng(1).normal(size=[1, LONG, 8]).astype(np.float32)
     changed = words.copy()
-    changed[0, 4] += 1.0
-    before, after = (made._ngram_logits(tf.constant(x), False)[0].numpy() for x in (words, changed))
+    changed[0, 4, 0] += 1.0
+    mask = tf.ones([1, made.kp_max_length, LONG], tf.bool)
+    before, after = (made.scorer(tf.constant(x), mask)[0].numpy() for x in (words, changed))
     for size in (1, 2, 3):
         moved = np.flatnonzero(np.abs(before - after)[size - 1] > 1e-6)
         assert list(moved) == list(range(4 - size + 1, 5))

@@ -26,7 +26,7 @@ BAD = [
     "{nonsense\n",
     page("a red rose", url="http://bad/vdom", VDOM="[{]"),
     page("", url="http://bad/empty"),
-    page("a red rose", url="http://bad/unlabelled", KeyPhrases=None),
+    page("a red rose", url="http://bad/unlabeled", KeyPhrases=None),
 ]
 
 
@@ -89,12 +89,12 @@ def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
         "line 3: malformed JSON",
         "line 4: page 'http://bad/vdom': field `VDOM` is malformed JSON",
         "line 5: page 'http://bad/empty': the page is empty",
-        "http://bad/unlabelled' has no key phrases to train on",
+        "http://bad/unlabeled' has no key phrases to train on",
         "line 12: invalid UTF-8",
     ):
         assert part in named, (part, named)
     settings = json.loads((flags["output_dir"] / "pages.tfrecord.config.json").read_text())
-    assert settings["task"] == "openkp" and settings["long_max_length"] == 8
+    assert settings["task"] == "openkp" and settings["long_seq_length"] == 8
 
 
 def test_strict_fails_and_leaves_nothing_behind(flags):
@@ -118,7 +118,7 @@ def test_output_names_follow_the_input_or_the_prefix():
     assert named.output_prefix == "out/OpenKPTrain.tfrecord"
     given = options(input_pattern="in/a.jsonl", output_dir="out", output_prefix="elsewhere/b")
     assert given.output_prefix == "elsewhere/b"
-    with pytest.raises(ValueError, match="--output_tf_examples_file_path_prefix must be given"):
+    with pytest.raises(ValueError, match="--output_prefix must be given"):
         options(input_pattern="in/a.jsonl")
 
 

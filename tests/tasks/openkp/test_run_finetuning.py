@@ -153,8 +153,8 @@ def test_learns_to_find_key_phrases_far_better_than_by_counting(made):
 
 def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
     folder = made["folder"]
-    unlabelled = folder / "unlabelled.jsonl"
-    with open(made["dev"], encoding="utf-8") as file, open(unlabelled, "w") as out:
+    unlabeled = folder / "unlabeled.jsonl"
+    with open(made["dev"], encoding="utf-8") as file, open(unlabeled, "w") as out:
         for number, page in enumerate(map(json.loads, file)):
             del page["KeyPhrases"]
             out.write(f"{json.dumps(page)}\n")
@@ -168,20 +168,20 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
         "openkp",
         run_mode="predict",
         export_dir=folder / "model" / "export",
-        predict_input_file=unlabelled,
+        predict_input_file=unlabeled,
         predictions_file=folder / "predictions.jsonl",
     )
     predicted = read_predictions(folder / "predictions.jsonl")
     evaluated = read_predictions(folder / "evaluated.jsonl")
     assert {url: predicted[url] for url in evaluated} == evaluated
     assert not [url for url in predicted if url.startswith("refused")]
-    skipped = [m.removeprefix(f"skipped {unlabelled}: ") for m in caplog.messages if "skipped" in m]
+    skipped = [m.removeprefix(f"skipped {unlabeled}: ") for m in caplog.messages if "skipped" in m]
     assert skipped[0].startswith("line 2: malformed JSON")
     assert skipped[1].startswith("line 3: page 'refused/0': the page is empty")
     assert skipped[2].startswith("line 4: page 'refused/1': VDOM element 1: `text` must be the")
     assert skipped[3].startswith("line 5: page 'refused/no-vdom': field `VDOM` is missing")
     num_pages = len(evaluated) + 4 + REAL_FILE.exists()
-    assert skipped[4:] == [f"{unlabelled}: 4 of {num_pages} pages skipped"]
+    assert skipped[4:] == [f"{unlabeled}: 4 of {num_pages} pages skipped"]
     if REAL_FILE.exists():
         (real,) = examples.read_examples(REAL_FILE)
         text = real.text.lower()
@@ -189,7 +189,7 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
         assert all(phrase in text for phrase in predicted[real.url])
 
     predictor = predict.OpenKpPredictor(str(folder / "model" / "export"), max_kp_predictions=2)
-    with open(unlabelled, encoding="utf-8") as file:
+    with open(unlabeled, encoding="utf-8") as file:
         page = json.loads(file.readline())
     assert predictor.predict([page]) == {page["url"]: evaluated[page["url"]][:2]}
     with pytest.raises(ValueError, match="page 'u': field `VDOM` is missing"):

@@ -16,7 +16,7 @@ MISALIGNED = page("a red rose", url="u/bad", text="a red moon")
 
 def make_task(gold_file, **fields):
     config = modeling.EtcConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)
-    return OpenKpTask(OpenKpConfig(etc_config=config, gold_file=gold_file, **fields))
+    return OpenKpTask(OpenKpConfig(encoder_config=config, eval_gold=gold_file, **fields))
 
 
 def output_of(url, start_idx, phrase_len):

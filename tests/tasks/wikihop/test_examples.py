@@ -1,4 +1,4 @@
-"""From typed examples to features; the reference cases have the release's behaviour."""
+"""From typed examples to features; the reference cases have the release's behavior."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def test_mentions_are_linked_to_their_candidates(tokenizer):
     assert converted.num_mentions == 3
 
 
-def test_an_unlabelled_example_has_no_label(tokenizer):
+def test_an_unlabeled_example_has_no_label(tokenizer):
     raw = raw_example()
     del raw["answer"]
     features = convert(tokenizer, raw).features
@@ -135,8 +135,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"long_seq_length": 0}, "`long_seq_length` must be positive. Received: 0"),
-            ({"max_num_sentences": -1}, "`max_num_sentences` must not be negative"),
+            ({"long_seq_length": 0}, "`long_seq_length` must be at least 2. Received: 0"),
+            ({"max_num_sentences": -1}, "`max_num_sentences` must be at least 0"),
             ({"sentence_splitter": "none"}, "`sentence_splitter` must be one of"),
         ],
     )

@@ -6,8 +6,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from etcmodel.models import tokenization
 from etcmodel.tasks.wikihop import mentions
+from etcmodel.text import tokenization
 from tests.tasks.wikihop import tokenizers
 
 SMALL_REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "reference" / "small"

@@ -92,11 +92,11 @@ def test_smoothing_spreads_over_the_candidates():
 
 def side_inputs(features, **options):
     made = built(**options)
-    pairs = side_inputs_of(made._structure(features), made.etc_config.local_radius)
+    pairs = side_inputs_of(made._structure(features), made.encoder_config.local_radius)
     return {name: np.asarray(value)[0] for name, value in pairs.to_dict().items()}
 
 
-def test_mentions_are_labelled_as_linked_to_their_candidate(features):
+def test_mentions_are_labeled_as_linked_to_their_candidate(features):
     plain, linked = (side_inputs(features, enable_l2g_linking=flag) for flag in (False, True))
     differs = plain["l2g_relative_att_ids"] != linked["l2g_relative_att_ids"]
     links = np.asarray(features["l2g_linked_ids"])[0]
@@ -134,13 +134,19 @@ def test_the_final_layer_may_be_left_out(features):
 class TestConfig:
     def test_options_replace_values_of_the_model_config(self):
         config = task.WikiHopConfig(
-            etc_config=etc_config(), local_radius=7, hidden_dropout_prob=0.0
+            encoder_config=etc_config(), local_radius=7, hidden_dropout_prob=0.0
         )
         made = config.model_config()
         assert (made.local_radius, made.hidden_dropout_prob) == (7, 0.0)
         assert made.attention_probs_dropout_prob == 0.1
-        assert config.etc_config.local_radius == 4
+        assert config.encoder_config.local_radius == 4
+
+    @pytest.mark.parametrize("name", ["hidden_dropout_prob", "attention_probs_dropout_prob"])
+    @pytest.mark.parametrize("rate", [-0.5, 1.0])
+    def test_a_rate_outside_its_range_is_refused(self, name, rate):
+        with pytest.raises(ValueError, match=rf"`{name}` must be -1, or in \[0, 1\). .*: {rate}"):
+            task.WikiHopConfig(encoder_config=etc_config(), **{name: rate})
 
     def test_smoothing_outside_its_range_is_refused(self):
         with pytest.raises(ValueError, match=r"`label_smoothing` must be in \[0, 1\)"):
-            task.WikiHopConfig(etc_config=etc_config(), label_smoothing=1.0)
+            task.WikiHopConfig(encoder_config=etc_config(), label_smoothing=1.0)

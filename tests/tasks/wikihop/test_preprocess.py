@@ -9,7 +9,7 @@ import tensorflow as tf
 from etcmodel import finetuning, preprocessing, record_files
 from etcmodel.preprocessing import program, raw_files
 from etcmodel.tasks.wikihop import conversion, inputs, preprocess
-from etcmodel.tools import demo_wikihop
+from etcmodel.tools.demos import wikihop as demo_wikihop
 from tests.tasks.wikihop import tokenizers
 from tests.tasks.wikihop.raw_examples import raw_example
 
@@ -46,7 +46,7 @@ def run(tmp_path, vocab_file, raws, **fields):
         **{
             **lengths,
             "dev_input_pattern": write(tmp_path / "dev.json", raws),
-            "output_prefix": str(tmp_path / "out"),
+            "output_dir": str(tmp_path / "out"),
             "vocab_file": vocab_file,
             "direct_num_workers": 1,
             **fields,
@@ -86,11 +86,11 @@ def test_records_have_what_training_and_evaluation_read(tmp_path, vocab_file):
     (batch,) = finetuning.make_eval_dataset(pattern, config, batch_size=3)
     assert batch["example_id"].numpy().tolist() == [b"good", b"no documents", b"empty documents"]
     longer = inputs.RecordConfig(long_seq_length=65, global_seq_length=32, vocab_size=1000)
-    with pytest.raises(ValueError, match="has 64 values.*--long_seq_len, --global_seq_len"):
+    with pytest.raises(ValueError, match="has 64 values.*--long_seq_length, --global_seq_length"):
         finetuning.check_records(pattern, longer, need_labels=True)
 
 
-def test_unlabelled_records_are_no_training_records(tmp_path, vocab_file):
+def test_unlabeled_records_are_no_training_records(tmp_path, vocab_file):
     raw = raw_example()
     del raw["answer"]
     run(tmp_path, vocab_file, [raw])
@@ -126,7 +126,7 @@ def test_examples_fit_the_usual_lengths_and_their_candidates_are_found(name, tmp
 
 class TestOptions:
     def options(self, **fields):
-        given = {"input_pattern": "t.json", "output_prefix": "out", "vocab_file": "v.txt"}
+        given = {"input_pattern": "t.json", "output_dir": "out", "vocab_file": "v.txt"}
         return preprocess.PreprocessOptions(**{**given, **fields})
 
     def test_each_set_has_its_own_prefix_and_shards(self):
@@ -141,17 +141,17 @@ class TestOptions:
 
     def test_the_tokenizer_type_chooses_among_vocabularies(self):
         both = {"vocab_file": "v.txt", "spm_model_file": "s.model"}
-        for kind, spm_model in (("BERT", ""), ("ALBERT", "s.model"), (None, "s.model")):
+        for kind, spm_model in (("BERT", None), ("ALBERT", "s.model"), (None, "s.model")):
             (only,) = self.options(**both, tokenizer_type=kind).sets()
             assert only.spm_model_file == spm_model
 
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"input_pattern": ""}, "--input_train_json_filepath or --input_dev_json_filepath"),
-            ({"output_prefix": ""}, "--output_dir_path must be given"),
-            ({"vocab_file": ""}, "Either --vocab_file or --spm_model_path must be given"),
-            ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_path"),
+            ({"input_pattern": ""}, "--input_pattern or --dev_input_pattern"),
+            ({"output_dir": ""}, "--output_dir must be given"),
+            ({"vocab_file": ""}, "Either --vocab_file or --spm_model_file must be given"),
+            ({"tokenizer_type": "ALBERT"}, "--tokenizer_type=ALBERT also needs --spm_model_file"),
             ({"init_checkpoint": "cased_L-12/bert_model.ckpt"}, "`do_lower_case` must be Fal"),
         ],
     )

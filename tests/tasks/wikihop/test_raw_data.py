@@ -28,7 +28,7 @@ class TestReading:
             packed = gzip.compress(text.encode())
             assert ids(write(tmp_path / f"{number}.json.gz", packed)) == ["é1", "2"]
 
-    def test_an_unlabelled_example_and_empty_documents_are_fine(self):
+    def test_an_unlabeled_example_and_empty_documents_are_fine(self):
         raw = raw_example(supports=["", "  "])
         del raw["answer"]
         example = examples.parse_example(raw)

@@ -38,7 +38,7 @@ def made(tmp_path_factory):
     options = preprocess.PreprocessOptions(
         input_pattern=paths["train"],
         dev_input_pattern=paths["dev"],
-        output_prefix=str(folder / "records"),
+        output_dir=str(folder / "records"),
         vocab_file=paths["vocab"],
         tokenizer_type="BERT",
         num_shards=2,

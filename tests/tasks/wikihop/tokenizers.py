@@ -2,7 +2,7 @@
 
 import sentencepiece
 
-from etcmodel.models import tokenization
+from etcmodel.text import tokenization
 from etcmodel.tools import make_demo_data
 from tests.tasks.wikihop.raw_examples import raw_example
 

@@ -1,0 +1,180 @@
+"""The picture of who may attend to whom, and as what, like figures 2 and 3 of the paper.
+
+Rows of the picture are queries and columns are keys, of the global and of the long input. White is
+masked; a color is the relative label of the pair. Matplotlib is imported when a picture is drawn.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from etcmodel.ops.relation_labels import RelationLabels
+
+__all__ = ["MASKED", "Legend", "check_sizes", "draw", "from_windows"]
+
+MASKED = -1
+_MOST_TOKENS = 1000  # With more, a token is narrower than a pixel.
+_MOST_WORDS = 48  # With more, words overlap.
+_MOST_LINES = 100  # With more, the lines between tokens hide them.
+
+# From the farthest left to the farthest right; none of them is near white, which is masked.
+_POSITIONS = ("#0b2545", "#1f7a8c", "#9ad1c4")
+_NOT_LINKED, _LINKED, _OTHER_SEGMENT = "#f6d9b0", "#d95f02", "#c7a6d8"
+# Of relations by name, in turn.
+_NAMED = ("#e7298a", "#e6ab02", "#66a61e", "#a31621", "#7b4f2c", "#5b2a86", "#ff9da7", "#8c8c1e")
+_BORDER = "#6b7280"
+
+
+@dataclasses.dataclass(frozen=True)
+class Legend:
+    """What labels mean.
+
+    Attributes:
+        labels: `RelationLabels`.
+        has_labels: bool. Without labels, all pairs have 0.
+        names: dict of int to str, of the free labels.
+    """
+
+    labels: RelationLabels
+    has_labels: bool = True
+    names: dict = dataclasses.field(default_factory=dict)
+
+    def meanings(self):
+        """What labels stand for, in words, without those of positions."""
+        masked = {MASKED: "masked: may not attend"}
+        if not self.has_labels:
+            return {0: "may attend", **masked}
+        return {
+            **({} if self.labels.max_distance else {0: "tokens of the same input"}),
+            self.labels.linked: "long and global token, linked",
+            self.labels.cross: "long and global token, not linked",
+            self.labels.other_segment: "global tokens of different segments",
+            **self.names,
+            **masked,
+        }
+
+
+def from_windows(local, radius):
+    """[tokens, 2 * radius + 1] to [tokens, tokens]; masked beyond the radius."""
+    length = len(local)
+    full = np.full([length, length], MASKED)
+    for query in range(length):
+        first, last = max(0, query - radius), min(length, query + radius + 1)
+        full[query, first:last] = local[query, first - query + radius : last - query + radius]
+    return full
+
+
+def draw(labels, legend, *, local_radius, long_tokens=(), global_tokens=(), title=""):
+    """A `matplotlib.figure.Figure` of 1200 pixels, with the four pieces and a legend.
+
+    Args:
+        labels: dict of int arrays [queries, keys] by piece ("g2g", "g2l", "l2g", "l2l"); `MASKED`
+            where the query may not attend to the key.
+        legend: `Legend`.
+        local_radius: int.
+        long_tokens, global_tokens: sequences of str, one a token; or empty.
+        title: str.
+    Raises:
+        ValueError: if there are no long tokens, or too many tokens to be seen.
+    """
+    from matplotlib.figure import Figure
+
+    num_long, num_global = labels["l2g"].shape
+    check_sizes(num_long, num_global)
+    figure = Figure(figsize=(12, 10.5), dpi=100, layout="constrained")
+    figure.suptitle(
+        f"{title}\n{num_global} global and {num_long} long tokens, radius {local_radius}; "
+        "rows are queries, columns keys".strip()
+    )
+    sides = [(x, n) for x, n in (("g", num_global), ("l", num_long)) if n]
+    grid = figure.subplots(
+        len(sides),
+        len(sides),
+        squeeze=False,
+        gridspec_kw={f"{x}_ratios": [n for _, n in sides] for x in ("width", "height")},
+    )
+    has_lines = num_global + num_long <= _MOST_LINES
+    words = {"g": global_tokens, "l": long_tokens}
+    found = {x for y in labels.values() for x in y.flat}
+    table = _color_table(legend, max(found))
+    for row, (query_side, _) in enumerate(sides):
+        for column, (key_side, _) in enumerate(sides):
+            panel, piece = grid[row, column], f"{query_side}2{key_side}"
+            panel.imshow(table[labels[piece]], interpolation="none", aspect="auto")
+            panel.set_xlabel(piece, fontsize=13, fontweight="bold")
+            num_queries, num_keys = labels[piece].shape
+            _name_tokens(panel.yaxis, words[query_side], num_queries, column == 0, has_lines)
+            _name_tokens(panel.xaxis, words[key_side], num_keys, row == 0, has_lines)
+    _add_legend(figure, grid, table, legend, found)
+    return figure
+
+
+def check_sizes(num_long, num_global):
+    """Raises ValueError if there are no long tokens, or too many tokens to be seen."""
+    if num_long == 0 or num_global + num_long > _MOST_TOKENS:
+        raise ValueError(
+            f"A picture shows at least 1 long token and at most {_MOST_TOKENS} tokens. Received: "
+            f"{num_global} global and {num_long} long tokens"
+        )
+
+
+def _position_colors():
+    from matplotlib import colors
+
+    return colors.LinearSegmentedColormap.from_list("positions", _POSITIONS)
+
+
+def _color_table(legend, highest):
+    """Colors by label, float [labels, 3], up to the highest; the last one, at `MASKED`, is white.
+
+    Args:
+        legend: `Legend`.
+        highest: int.
+    """
+    from matplotlib import colors
+
+    k = legend.labels.max_distance
+    positions = _position_colors()((np.array(legend.labels.offsets) + k) / (2 * k) if k else [0.5])
+    others = [_NOT_LINKED, _LINKED, _OTHER_SEGMENT]
+    others += [_NAMED[x % len(_NAMED)] for x in range(highest + 1 - legend.labels.num_reserved)]
+    return np.concatenate([positions, colors.to_rgba_array([*others, "white"])])[:, :3]
+
+
+def _name_tokens(axis, words, length, is_outer, has_lines):
+    """Words or numbers at the outer panels, and thin lines between tokens."""
+    if has_lines:
+        axis.set_ticks(np.arange(1, length) - 0.5, minor=True)
+        axis.grid(which="minor", color="#d1d5db", linewidth=0.5)
+    axis.set_tick_params(which="both", length=0, labelsize=9)
+    if axis.axis_name == "x":
+        axis.tick_top()
+        axis.set_tick_params(rotation=90)
+        axis.set_label_position("bottom")
+    if not is_outer:
+        axis.set_tick_params(labelleft=False, labeltop=False)
+    elif words and length <= _MOST_WORDS:
+        axis.set_ticks(range(length), words)
+
+
+def _add_legend(figure, grid, table, legend, found):
+    """Tells what the colors of the labels that are found mean."""
+    from matplotlib import cm, colors
+    from matplotlib.patches import Patch
+
+    meanings = legend.meanings()
+    unnamed = sorted(x for x in found if x >= legend.labels.num_reserved and x not in meanings)
+    meanings = {**{label: f"label {label}" for label in unnamed}, **meanings}
+    handles = [
+        Patch(facecolor=table[label], edgecolor=_BORDER, label=meaning)
+        for label, meaning in meanings.items()
+        if label in found
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=11)
+    if k := legend.labels.max_distance:
+        norm = colors.BoundaryNorm(np.arange(-k, k + 2) - 0.5, 256)
+        ramp = cm.ScalarMappable(norm, _position_colors().resampled(256))
+        bar = figure.colorbar(ramp, ax=grid, ticks=range(-k, k + 1), aspect=40, shrink=0.6)
+        names = [f"{offset:+d}" for offset in range(-k, k + 1)]
+        names[0], names[k], names[-1] = f"{-k} and below", "0", f"+{k} and above"
+        bar.set_ticklabels(names)
+        bar.set_label("position of the key minus that of the query (same input)", fontsize=11)

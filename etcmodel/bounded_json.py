@@ -1,0 +1,129 @@
+"""JSON of foreign files, within bounds of depth, size and digits: it may be anything.
+
+Python's reader fails in other ways than by a `ValueError` on what is nested deep, and some make of
+a few bytes gigabytes. No TensorFlow is needed, but to read a whole file.
+"""
+
+import codecs
+import itertools
+import json
+import re
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "TOO_LONG",
+    "check_encoding",
+    "load_object",
+    "loads",
+    "problem_of_size",
+    "read_object",
+]
+
+MAX_DEPTH = 100  # The data sets' examples have less than ten.
+MAX_BYTES = 32 << 20  # In the worst case an example of that size takes 2 GB of memory.
+TOO_LONG = f"longer than {MAX_BYTES >> 20} MiB"
+
+_STRING = re.compile(rb'"[^"]*"?')
+_OTHERS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
+_STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_KINDS = {
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def loads(text):
+    """The value of a JSON text.
+
+    Args:
+        text: str, or bytes in UTF-8.
+    Raises:
+        json.JSONDecodeError: if it is not JSON; that tells the place.
+        UnicodeDecodeError: if it is not UTF-8.
+        ValueError: if it is beyond the bounds, or in another encoding.
+    """
+    encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if problem := problem_of_size(len(encoded)) or _problem_of_depth(encoded):
+        raise ValueError(problem)
+    if isinstance(text, bytes):
+        check_encoding(text)
+        text = text.decode("utf-8")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        raise ValueError("an integer of too many digits") from error
+
+
+def read_object(path, advice=""):
+    """`load_object` of a file, local or remote (`gs://…`)."""
+    import tensorflow as tf  # Slow to import.
+
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return load_object(file.read(MAX_BYTES + 1), path, advice)
+
+
+def load_object(text, source, advice=""):
+    """Likewise a dict, such as a file holds.
+
+    Args:
+        text: as in `loads`.
+        source: the file's name, for errors.
+        advice: str. What to do if it is damaged: a sentence.
+    Raises:
+        ValueError: naming the file, and the place where it is known, if it is no JSON object.
+    """
+    try:
+        value = loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
+    except UnicodeDecodeError as error:
+        problem = f"invalid UTF-8 at byte {error.start + 1}"
+    except ValueError as error:
+        problem = str(error)
+    else:
+        if isinstance(value, dict):
+            return value
+        raise ValueError(
+            _sentences(f"{source} must hold a JSON object, not {_kind(value)}", advice)
+        )
+    raise ValueError(_sentences(f"{source} is not valid JSON: {problem}", advice))
+
+
+def _kind(value):
+    return _KINDS.get(type(value), "a number")
+
+
+def _sentences(problem, advice):
+    return f"{problem}. {advice}" if advice else problem
+
+
+def check_encoding(text):
+    """Raises ValueError if bytes begin with the mark of another encoding than plain UTF-8."""
+    for mark, name in _BYTE_ORDER_MARKS.items():
+        if text.startswith(mark):
+            raise ValueError(f"the text is in {name}: save it in UTF-8")
+
+
+def problem_of_size(num_bytes):
+    """What is wrong with a text of so many bytes: str, '' for nothing."""
+    return TOO_LONG if num_bytes > MAX_BYTES else ""
+
+
+def _problem_of_depth(text):
+    # Each step leaves less to the next, and those over all bytes are no loops of Python's.
+    marks = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _OTHERS)
+    # Two quotes side by side change nothing for the rest, whether they open a string or end one.
+    brackets = _STRING.sub(b"", marks.replace(b'""', b""))
+    depths = itertools.accumulate(map(_STEPS.__getitem__, brackets))
+    too_deep = len(brackets) > MAX_DEPTH and max(depths) > MAX_DEPTH
+    return f"nested deeper than {MAX_DEPTH} levels" if too_deep else ""

@@ -1,0 +1,229 @@
+"""Weights under the names that Hugging Face's files have, for the systems that are theirs, too."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from etcmodel.checkpoints import longformer_names, sources
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints.report import LoadReport
+from etcmodel.models import heads
+
+__all__ = [
+    "Place",
+    "config_entries",
+    "encoder_options",
+    "has_names",
+    "head_of",
+    "is_of",
+    "load",
+    "places",
+    "values",
+]
+
+# By `model_type`, what tells their names.
+_NAMINGS = {"longformer": longformer_names}
+
+
+class Place(NamedTuple):
+    """A variable, and whether the file has its transpose."""
+
+    name: str
+    variable: object
+    is_transposed: bool
+
+
+def is_of(source):
+    """Whether a `Source` is a file of Hugging Face's, by the names of its tensors."""
+    return source.format == sources.SAFETENSORS and not any("/" in name for name in source.shapes)
+
+
+def encoder_options(config, source, head_class=None):
+    """Arguments of the encoder's class that a file of Hugging Face's decides: dict.
+
+    Args:
+        config: `EncoderConfig`.
+        source: `Source`.
+        head_class: class of the model's head, or None.
+    """
+    if config.model_type not in _NAMINGS or not is_of(source):
+        return {}
+    return _NAMINGS[config.model_type].encoder_options(source.shapes, head_class)
+
+
+def head_of(entries):
+    """The head that a `config.json` names.
+
+    Args:
+        entries: dict.
+    Returns:
+        (class, settings): of an `EncoderWithHead`, and its arguments; (None, None) if it names
+        none of this library's.
+    """
+    naming = _NAMINGS.get(entries.get("model_type"))
+    by_name = {known.__name__: known for known in heads.head_classes().values()}
+    for name in entries.get("architectures") or ():
+        if naming is not None and name in by_name:
+            return by_name[name], naming.head_settings(entries, by_name[name])
+    return None, None
+
+
+def config_entries(model):
+    """What `config.json` has beside the encoder's config, for Hugging Face: dict."""
+    if not has_names(model):
+        return {}
+    entries = {"architectures": [type(model).__name__]}
+    if isinstance(model, heads.EncoderWithHead):
+        naming = _NAMINGS[model.encoder.config.model_type]
+        entries |= naming.head_entries(model)
+    return entries
+
+
+def has_names(model):
+    """Whether a model's encoder is of a system whose weights are kept under Hugging Face's names.
+
+    Args:
+        model: built `Encoder`, or a model that holds one.
+    """
+    return names_lib.encoder_of(model).config.model_type in _NAMINGS
+
+
+def values(model):
+    """What a file of Hugging Face's holds of a model: dict of name to array.
+
+    Raises:
+        ValueError: if the model has variables that such files have no name for.
+    """
+    by_name = places(model)
+    return {
+        name: place.variable.numpy().T if place.is_transposed else place.variable.numpy()
+        for name, place in by_name.items()
+    }
+
+
+def load(model, source):
+    """Sets a model's weights from a file of Hugging Face's.
+
+    The file may be of another head, or of none: what the model's encoder needs must be there, a
+    head that is not there keeps its initial values.
+
+    Args:
+        model: built `Encoder`, or `HeadModel` of one, for which `has_names` holds.
+        source: `Source`.
+    Returns:
+        `LoadReport`.
+    Raises:
+        ValueError: if weights of the encoder are missing, a head's are there in part, or shapes
+            differ; all such are named. The model is then unchanged.
+    """
+    by_name = places(model)
+    naming = _NAMINGS[names_lib.encoder_of(model).config.model_type]
+    found = _names_in_file(source.shapes, naming)
+    _check_missing(source, model, by_name, found)
+    _check_shapes(source, by_name, found)
+    for name, place in by_name.items():
+        if name in found:
+            value = np.asarray(source.read(found[name]))
+            value = value.T if place.is_transposed else value
+            place.variable.assign(value.astype(place.variable.dtype.as_numpy_dtype))
+    loaded = [name for name in by_name if name in found]
+    used = {found[name] for name in loaded}
+    unused = [name for name in source.shapes if name not in used]
+    return LoadReport(
+        checkpoint=source.path,
+        loaded=tuple(by_name[name].name for name in loaded),
+        not_in_checkpoint=tuple(p.name for name, p in by_name.items() if name not in found),
+        unused=tuple(name for name in unused if not _is_copy(name, naming)),
+        training_state=source.training_state,
+        origins={by_name[name].name: found[name] for name in loaded},
+        notes=tuple(f"{name} is a copy, left out" for name in unused if _is_copy(name, naming)),
+    )
+
+
+def places(model):
+    """Where a model's weights are in a file of Hugging Face's.
+
+    Args:
+        model: built `Encoder`, or `HeadModel` of one, for which `has_names` holds.
+    Returns:
+        dict of name in the file to `Place`, in the model's order; tied weights are there once.
+    Raises:
+        ValueError: if the model has variables that such files have no name for.
+    """
+    encoder = names_lib.encoder_of(model)
+    naming = _NAMINGS[encoder.config.model_type]
+    is_alone = encoder is model
+    found, unknown, seen = {}, [], set()
+    for name, variable in names_lib.release_names(model).items():
+        if id(variable) in seen:  # Tied weights are there once.
+            continue
+        seen.add(id(variable))
+        file_name = _file_name(name, naming)
+        if file_name is None:
+            unknown.append(name)
+            continue
+        if is_alone:
+            file_name = file_name.removeprefix(naming.PREFIX)
+        found[file_name] = Place(name, variable, name.endswith("/kernel"))
+    if unknown:
+        raise ValueError(f"Hugging Face's files have no name for {', '.join(unknown)}.")
+    return found
+
+
+def _file_name(name, naming):
+    """The name in files of models with a head, or None."""
+    for pattern, replacement in naming.NAMES:
+        if match := re.fullmatch(pattern, name):
+            return match.expand(replacement)
+    return None
+
+
+def _names_in_file(shapes, naming) -> Mapping[str, str]:
+    """For all names that a tensor of the file may be asked by, its name there.
+
+    The encoder's have a prefix in files of models with a head, and none in others.
+    """
+    found = {name: name for name in shapes}
+    for name in shapes:
+        bare = name.removeprefix(naming.PREFIX)
+        found.setdefault(bare, name)
+        found.setdefault(naming.PREFIX + bare, name)
+    return found
+
+
+def _is_copy(name, naming):
+    return bool(re.fullmatch(naming.COPIES, name))
+
+
+def _check_missing(source, model, by_name, found):
+    inside = {id(variable) for variable in names_lib.encoder_of(model).weights}
+    missing = [name for name in by_name if name not in found]
+    lost = [name for name in missing if id(by_name[name].variable) in inside]
+    of_head = [name for name in missing if name not in lost]
+    if len(of_head) < sum(id(place.variable) not in inside for place in by_name.values()):
+        lost += of_head
+    if lost:
+        raise ValueError(
+            f"{source.path!r} lacks weights of {model.name!r}: {_some(lost)}. It has, for example, "
+            f"{sorted(source.shapes)[:2]}."
+        )
+
+
+def _check_shapes(source, by_name, found):
+    wrong = []
+    for name, place in by_name.items():
+        if name not in found:
+            continue
+        shape, wanted = list(source.shapes[found[name]]), list(place.variable.shape)
+        if shape != (wanted[::-1] if place.is_transposed else wanted):
+            wrong.append(f"{found[name]}: {shape} in the file, {wanted} in the model")
+    if wrong:
+        raise ValueError(
+            f"{source.path!r} does not fit the model's config:\n  " + "\n  ".join(wrong)
+        )
+
+
+def _some(names):
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

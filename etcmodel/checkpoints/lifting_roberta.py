@@ -1,0 +1,155 @@
+"""Lifting RoBERTa into Longformer (Beltagy et al. 2020, section 5), to any length."""
+
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from etcmodel import bounded_json
+from etcmodel.checkpoints import bert_config, hugging_face, processors, sources
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.models import encoders
+from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM, LongformerModel
+from etcmodel.models.longformer.modeling import LongformerLayers
+
+__all__ = ["copy_local_to_global", "lift_roberta"]
+
+_POSITIONS = "longformer.embeddings.position_embeddings.weight"
+_GLOBAL = re.compile(r"(.*\.attention\.self\.(?:query|key|value))_global(\..*)")
+# Entries of RoBERTa's config that Longformer's has, too.
+_SAME = (
+    "vocab_size",
+    "type_vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_act",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "initializer_range",
+    "layer_norm_eps",
+    "pad_token_id",
+    "bos_token_id",
+    "eos_token_id",
+)
+
+
+def lift_roberta(directory, max_length=4096, **changes):
+    """A Longformer that begins with the weights of a RoBERTa.
+
+    The table of positions is repeated, rows 0 and 1 (RoBERTa's padding) are as they are; global
+    tokens get copies of the projections. While the window covers a text and RoBERTa could read it,
+    the outputs are RoBERTa's. `save_pretrained` writes the folder of the model.
+
+    Args:
+        directory: str. Hugging Face's folder of a RoBERTa (or XLM-RoBERTa or CamemBERT):
+            `config.json` and `model.safetensors`.
+        max_length: int. The most tokens of a text; any number.
+        **changes: entries of `LongformerConfig` that are to be others, such as `attention_window`,
+            by default 512.
+    Returns:
+        `LongformerForMaskedLM`, or `LongformerModel` if the folder has no such head. Its
+        `processor` is that of the folder. The report of loading goes to the log.
+    Raises:
+        ValueError: naming the file or entry, if the folder is no such model's or something is
+            missing.
+    """
+    directory = os.fspath(directory)
+    path = os.path.join(directory, encoders.CONFIG_FILE)
+    entries = bounded_json.read_object(path)
+    if entries.get("model_type") not in bert_config.ROBERTA_TYPES:
+        raise ValueError(
+            f"{path}: only a RoBERTa is lifted into Longformer. Received: a model of type "
+            f"{entries.get('model_type')!r}"
+        )
+    bert_config.check(entries, path)
+    source = sources.open_source(directory)
+    config = _config(entries, path, max_length, changes)
+    has_head = any(name.startswith("lm_head.") for name in source.shapes)
+    model = LongformerForMaskedLM(config) if has_head else _encoder(config, source)
+    lifted = _lifted(source, list(hugging_face.places(model)), config)
+    report = hugging_face.load(model, lifted)
+    logging.info("%s", report)
+    model.processor = processors.read_processor(directory, config)
+    return model
+
+
+def _config(entries, path, max_length, changes):
+    given = {name: entries[name] for name in _SAME if name in entries}
+    given = {"type_vocab_size": 1, "pad_token_id": 1, "attention_window": 512, **given}
+    given["max_position_embeddings"] = max_length + given["pad_token_id"] + 1
+    given["sep_token_id"] = given.get("eos_token_id", LongformerConfig.sep_token_id)
+    try:
+        return encoders.replace(LongformerConfig(**given), **changes)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _encoder(config, source):
+    has_pooler = any("pooler." in name for name in source.shapes)
+    encoder = LongformerModel(config, add_pooling_layer=has_pooler)
+    with tf.name_scope(encoder.name):
+        encoder.build(None)
+    return encoder
+
+
+def _lifted(source, wanted, config):
+    """A `Source` of Longformer's weights by the names that are wanted, of RoBERTa's."""
+    theirs = {name.removeprefix("roberta."): name for name in source.shapes}
+    origins = {name: theirs.get(_origin(name)) for name in wanted}
+    if missing := [name for name, origin in origins.items() if origin is None]:
+        raise ValueError(
+            f"{source.path!r} lacks what becomes {', '.join(missing[:5])}. It has, for example, "
+            f"{sorted(source.shapes)[:2]}."
+        )
+    first = config.pad_token_id + 1
+    num_rows = config.max_position_embeddings
+
+    def is_table(name):
+        return _POSITIONS.endswith(name)
+
+    def read(name):
+        value = np.asarray(source.read(origins[name]))
+        if not is_table(name):
+            return value
+        rows = np.resize(value[first:], (num_rows - first, value.shape[1]))
+        return np.concatenate([value[:first], rows])
+
+    shapes = {name: source.shapes[origin] for name, origin in origins.items()}
+    shapes = {n: (num_rows, *s[1:]) if is_table(n) else s for n, s in shapes.items()}
+    return sources.Source(source.path, sources.SAFETENSORS, shapes, (), read)
+
+
+def _origin(name):
+    """RoBERTa's name, without its prefix, of what becomes a weight of Longformer."""
+    name = name.removeprefix("longformer.")
+    match = _GLOBAL.fullmatch(name)
+    return match.group(1) + match.group(2) if match else name
+
+
+def copy_local_to_global(model):
+    """Copies the projections of local tokens to those of global ones.
+
+    For after pre-training without global tokens, which leaves those as they were.
+
+    Args:
+        model: built `LongformerModel`, or a model that holds one.
+    Raises:
+        ValueError: if there is none, or it has no global tokens.
+    """
+    stacks = [x for x in model._flatten_layers() if isinstance(x, LongformerLayers)]
+    if not stacks or stacks[0].config.autoregressive:
+        kind = names_lib.encoder_of(model).config.model_type
+        raise ValueError(f"{model.name!r}, of type {kind!r}, has no projections of global tokens.")
+    for block in stacks[0].attention_layers:
+        attention = block.inner_layer
+        for local, of_globals in (
+            (attention.query, attention.query_global),
+            (attention.key, attention.key_global),
+            (attention.value, attention.value_global),
+        ):
+            of_globals.linear.kernel.assign(local.linear.kernel)
+            of_globals.linear.bias.assign(local.linear.bias)

@@ -1,0 +1,95 @@
+"""The names of Longformer's weights in Hugging Face's files."""
+
+from etcmodel.models.longformer import heads
+
+__all__ = ["COPIES", "NAMES", "PREFIX", "encoder_options", "head_entries", "head_settings"]
+
+PREFIX = "longformer."  # Of the encoder's, in files of models with a head.
+_LAYER = r"longformer/layers/{}_layer_(\d+)"
+_ATTENTION, _FEED_FORWARD = _LAYER.format("attention"), _LAYER.format("feed_forward")
+_IN_LAYER = r"longformer.encoder.layer.\1"
+
+
+def _dense(ours, theirs):
+    """Kernels are [in, out], Hugging Face's weights [out, in]."""
+    return (f"{ours}/kernel", f"{theirs}.weight"), (f"{ours}/bias", f"{theirs}.bias")
+
+
+def _norm(ours, theirs):
+    return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
+
+
+# Patterns of names as in `names.release_names`, and theirs in files of models with a head.
+NAMES = (
+    (
+        r"longformer/(word|position|token_type)_embeddings/embedding_table",
+        r"longformer.embeddings.\1_embeddings.weight",
+    ),
+    *_norm("longformer/embedding_norm", "longformer.embeddings.LayerNorm"),
+    *(
+        pair
+        for name in ("query", "key", "value", "query_global", "key_global", "value_global")
+        for pair in _dense(
+            f"{_ATTENTION}/self_attention/{name}/linear", f"{_IN_LAYER}.attention.self.{name}"
+        )
+    ),
+    *_dense(f"{_ATTENTION}/self_attention/output", f"{_IN_LAYER}.attention.output.dense"),
+    *_norm(f"{_ATTENTION}/layer_norm", f"{_IN_LAYER}.attention.output.LayerNorm"),
+    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_0", f"{_IN_LAYER}.intermediate.dense"),
+    *_dense(f"{_FEED_FORWARD}/dense_layers/layer_1", f"{_IN_LAYER}.output.dense"),
+    *_norm(f"{_FEED_FORWARD}/layer_norm", f"{_IN_LAYER}.output.LayerNorm"),
+    *_dense("longformer/pooler", "longformer.pooler.dense"),
+    *_dense("mlm/transform/dense", "lm_head.dense"),
+    *_norm("mlm/transform/LayerNorm", "lm_head.layer_norm"),
+    ("mlm/bias", "lm_head.bias"),
+    *_dense("classifier_dense", "classifier.dense"),
+    # `TokenLogits` has its weights as Hugging Face has them.
+    ("classifier_out/weights", "classifier.out_proj.weight"),
+    ("classifier_out/bias", "classifier.out_proj.bias"),
+    (r"(classifier|qa_outputs)/weights", r"\1.weight"),
+    (r"(classifier|qa_outputs)/bias", r"\1.bias"),
+)
+# Tied weights and constants that older files hold once more.
+COPIES = r"lm_head\.decoder\.(weight|bias)|(longformer\.)?embeddings\.position_ids"
+
+
+def encoder_options(names, head_class):
+    """Arguments of `LongformerModel`: most heads go without the pooler.
+
+    Args:
+        names: of the tensors of a file.
+        head_class: class of a `LongformerHead`, or None.
+    """
+    if head_class is not None:
+        return {"add_pooling_layer": head_class.needs_pooler}
+    return {"add_pooling_layer": any("pooler." in name for name in names)}
+
+
+def head_settings(entries, head_class):
+    """Arguments of a head's class, of the entries of a `config.json`.
+
+    Args:
+        entries: dict.
+        head_class: class of a `LongformerHead`.
+    """
+    settings = {}
+    classes = (heads.LongformerForSequenceClassification, heads.LongformerForTokenClassification)
+    if issubclass(head_class, classes):
+        number = len(entries.get("id2label") or ()) or entries.get("num_labels", 2)
+        settings["num_labels"] = number
+        if head_class is heads.LongformerForSequenceClassification:
+            default = "regression" if number == 1 else "single_label_classification"
+            settings["problem_type"] = entries.get("problem_type") or default
+    return settings
+
+
+def head_entries(model):
+    """The entries of a `config.json` that tell a `LongformerHead`: the inverse."""
+    settings, entries = model.settings(), {}
+    if "num_labels" in settings:
+        names = [f"LABEL_{number}" for number in range(settings["num_labels"])]
+        entries["id2label"] = {str(number): name for number, name in enumerate(names)}
+        entries["label2id"] = {name: number for number, name in enumerate(names)}
+    if "problem_type" in settings:
+        entries["problem_type"] = settings["problem_type"]
+    return entries

@@ -1,0 +1,285 @@
+"""One folder a model: config, weights, head, vocabulary and processor."""
+
+import dataclasses
+import glob
+import inspect
+import json
+import os
+
+import tensorflow as tf
+from absl import logging
+
+from etcmodel import atomic_files, bounded_json
+from etcmodel.checkpoints import (
+    bert_config,
+    bert_names,
+    hugging_face,
+    processors,
+    released,
+    seq2seq,
+    sources,
+    writing,
+)
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.models import downloads, encoders, heads
+
+__all__ = [
+    "CONFIG_FILE",
+    "HEAD_CONFIG_FILE",
+    "from_pretrained",
+    "load_pretrained",
+    "save_pretrained",
+]
+
+CONFIG_FILE = encoders.CONFIG_FILE
+HEAD_CONFIG_FILE = "head_config.json"
+_WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
+_BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
+
+
+def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrides):
+    """A ready model from a folder.
+
+    Args:
+        directory: str. What `save_pretrained` wrote; a checkpoint of the authors' or of this
+            library in any format with its config (`etc_config.json`); or BERT or RoBERTa of Hugging
+            Face (`config.json`, `model.safetensors`), of Model Garden or the original
+            (`bert_config.json` and a checkpoint), which becomes an ETC: see
+            `bert_config.etc_config` and `lift_bert`; or Longformer of Hugging Face, with or without
+            one of the heads of `models.longformer`; or its LongT5 (`config.json`,
+            `model.safetensors`).
+        checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), where there
+            are several.
+        as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head begins
+            fresh unless the folder has one of this class. None: what the folder holds.
+        **overrides: entries of the config, arguments of the head, or options of the encoder's class
+            that are to be others, such as `local_radius`.
+    Returns:
+        `Encoder`, or `EncoderWithHead`, built and loaded. Its `processor` is the `EtcProcessor`
+        that lies beside it, or of the vocabulary there: see `processors.read_processor`. A fresh
+        head has its `relation_names`. The report of loading goes to the log.
+    Raises:
+        ValueError: in a line that names the file or entry, if something is missing, unknown, or
+            does not fit.
+    """
+    directory = os.fspath(directory)
+    if not tf.io.gfile.isdir(directory):
+        hint = downloads.download_hint(directory)
+        raise ValueError(f"There is no directory {directory!r}. {hint}")
+    path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
+    if seq2seq.is_of(directory):
+        return seq2seq.load(directory, path, as_class, overrides)
+    config, source = _config_and_source(directory, path)
+    head_class, head_settings = _head_of(directory, as_class)
+    changes, options, new_settings = _split(overrides, config, head_class)
+    config = encoders.replace(config, **changes)
+    processor = processors.read_processor(directory, config, new_settings.get("relation_names"))
+    if head_settings is None and "relation_names" in _head_arguments(head_class):
+        names = getattr(processor, "relation_names", ())
+        new_settings = {"relation_names": names, **new_settings}
+    of_file = hugging_face.encoder_options(config, source, head_class)
+    encoder = encoders.make_encoder(config, **{**of_file, **options})
+    if head_class is None:
+        model = _loaded_encoder(encoder, source)
+    else:
+        model = _loaded_head(head_class, encoder, source, head_settings, new_settings)
+    _check_class(model, as_class, directory)
+    processors.check_processor(model, processor)
+    model.processor = processor
+    return model
+
+
+load_pretrained = from_pretrained
+
+
+def _config_and_source(directory, path):
+    """The config of the encoder that the folder becomes, and the `Source` of its weights."""
+    config_file = encoders.config_file_in(directory)
+    if config_file is not None:
+        return encoders.read_config(config_file), sources.open_source(path)
+    files = [os.path.join(directory, name) for name in _BERT_CONFIG_FILES]
+    files = list(filter(tf.io.gfile.exists, files))
+    if not files:
+        raise ValueError(
+            f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. "
+            f"{downloads.download_hint(directory)}"
+        )
+    entries = bounded_json.read_object(files[0])
+    bert_config.check_type(entries, files[0])
+    source = sources.open_source(path)
+    bert = bert_names.find_bert(source)
+    if bert is None:
+        raise ValueError(f"{source.path!r} holds no BERT or RoBERTa, of which {files[0]!r} is.")
+    config = bert_config.etc_config(
+        entries,
+        is_roberta=bert.is_roberta,
+        is_hugging_face=source.format == sources.SAFETENSORS,
+        source=files[0],
+    )
+    return config, source
+
+
+def _head_of(directory, as_class):
+    """(class of the head, the settings of the folder's head), None for what there is not.
+
+    A folder's head of another class than the one that is wanted is left out.
+    """
+    is_head = as_class is not None and issubclass(as_class, heads.EncoderWithHead)
+    if as_class is not None and not is_head:
+        return None, None
+    path = os.path.join(directory, HEAD_CONFIG_FILE)
+    if tf.io.gfile.exists(path):
+        settings = bounded_json.read_object(path)
+        found = heads.head_class(settings.pop("head_type", None), path)
+    else:
+        path = os.path.join(directory, CONFIG_FILE)
+        entries = bounded_json.read_object(path) if tf.io.gfile.exists(path) else {}
+        found, settings = hugging_face.head_of(entries)
+    if found is None or as_class in (None, found):
+        return found or as_class, settings
+    logging.info("%s: the head %r is left out.", path, found.head_type)
+    return as_class, None
+
+
+def _split(overrides, config, head_class):
+    """Overrides by what they are of: (config, options of the encoder, settings of the head)."""
+    entries = {field.name for field in dataclasses.fields(config)}
+    encoder_class = encoders.encoder_type(config.model_type).encoder_class
+    options = _arguments(encoder_class) - {"config"}
+    settings = _head_arguments(head_class)
+    unknown = sorted(set(overrides) - entries - options - settings)
+    if unknown:
+        raise ValueError(
+            f"`{unknown[0]}` is no entry of a config of type {config.model_type!r}"
+            + f", nor an argument of {encoder_class.__name__}"
+            + (f" or {head_class.__name__}." if head_class else ".")
+        )
+    parts = (settings, entries - settings, options - settings - entries)
+    of_head, changes, of_encoder = (
+        {name: value for name, value in overrides.items() if name in part} for part in parts
+    )
+    return changes, of_encoder, of_head
+
+
+def _head_arguments(head_class):
+    """Names of the settings of a head's class; none for None."""
+    if head_class is None:
+        return set()
+    classes = [x for x in head_class.__mro__ if issubclass(x, heads.EncoderWithHead)]
+    return set().union(*map(_arguments, classes)) - {"encoder", "own"}
+
+
+def _arguments(made_of):
+    """Names of the arguments of a class."""
+    parameters = inspect.signature(made_of.__init__).parameters.values()
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {x.name for x in parameters if x.kind in kinds} - {"self"}
+
+
+def _loaded_encoder(encoder, source):
+    with tf.name_scope(encoder.name):
+        encoder.build(None)
+    released.initialize(encoder, source)
+    return encoder
+
+
+def _loaded_head(head_class, encoder, source, settings, changes):
+    """A model with the head of these settings, or with a fresh one if they are None."""
+    model = head_class(encoder, **{**(settings or {}), **changes})
+    if settings is None:
+        released.initialize(model.encoder, source)
+        return model
+    report = released.initialize(model, source)
+    encoder_names = names_lib.encoder_variables(model)
+    if lost := [name for name in report.not_in_checkpoint if name not in encoder_names]:
+        raise ValueError(f"{source.path!r} lacks weights of the head: {', '.join(lost)}")
+    return model
+
+
+def _check_class(model, as_class, directory):
+    if as_class is not None and not isinstance(model, as_class):
+        raise ValueError(
+            f"{directory!r} holds a model of class {type(model).__name__}. "
+            f"Wanted: {as_class.__name__}"
+        )
+
+
+def save_pretrained(model, directory, processor=None):
+    """Writes a model to a folder, of which `from_pretrained` makes it again, bit by bit the same.
+
+    The folder gets `config.json`, `model.safetensors`, for a model with a head
+    `head_config.json`, and the files of the processor, all or none of them; an older model of this
+    library is replaced. A processor that is there stays if none is given and the model takes its
+    batches. The state of training is not written. A Longformer is written as Hugging Face has it.
+
+    Args:
+        model: built `Encoder`, or `EncoderWithHead`.
+        directory: str. Made if missing. On a local disk; copied to a bucket, it is read from there.
+        processor: object with a method `save_pretrained(directory)`, or None for `model.processor`.
+    Raises:
+        ValueError: if the model is not built, the folder holds another model or checkpoint, or
+            model and processor name other relations.
+    """
+    directory = os.fspath(directory)
+    if not model.built:
+        raise ValueError(f"{model.name!r} has no weights yet: call it, or `build` it, first.")
+    if seq2seq.is_model(model):
+        seq2seq.save(model, directory, processor)
+        return
+    config = names_lib.encoder_of(model).config
+    processor = getattr(model, "processor", None) if processor is None else processor
+    processors.check_processor(model, processor)
+    _check_free(directory)
+    of_hugging_face = hugging_face.has_names(model)
+    if of_hugging_face:
+        values = hugging_face.values(model)
+    else:
+        values = {name: v.numpy() for name, v in names_lib.release_names(model).items()}
+    with atomic_files.scratch_folder(os.path.join(directory, _WEIGHTS_FILE)) as folder:
+        if processor is not None:
+            processor.save_pretrained(folder)
+        entries = {"model_type": config.model_type, **config.to_dict()}
+        texts = {CONFIG_FILE: {**entries, **hugging_face.config_entries(model)}}
+        if isinstance(model, heads.EncoderWithHead):
+            texts[HEAD_CONFIG_FILE] = {"head_type": model.head_type, **model.settings()}
+        for name, entries in texts.items():
+            text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
+            atomic_files.write_text(os.path.join(folder, name), [text])
+        made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader wants to know.
+        writing.write_safetensors(values, os.path.join(folder, _WEIGHTS_FILE), made_by=made_by)
+        _move_all(folder, directory, others=_others(model, directory, config))
+
+
+def _others(model, directory, config):
+    """Names of files beside a model that are no longer of it once it is written."""
+    names = (HEAD_CONFIG_FILE, *encoders.config_file_names())
+    if not tf.io.gfile.exists(os.path.join(directory, processors.PROCESSOR_FILE)):
+        return names
+    try:
+        processors.check_processor(model, processors.read_processor(directory, config))
+    except ValueError as error:
+        logging.info("%s: the processor of an older model goes away: %s", directory, error)
+        return (*names, processors.PROCESSOR_FILE)
+    return names
+
+
+def _check_free(directory):
+    """Raises ValueError if a folder has what `from_pretrained` would read in the model's place."""
+    indexes = tf.io.gfile.glob(os.path.join(glob.escape(directory), "*.index"))
+    config_file = os.path.join(directory, CONFIG_FILE)
+    is_of_others = tf.io.gfile.exists(config_file) and encoders.config_file_in(directory) is None
+    for path in (*indexes[:1], *[config_file] * is_of_others):
+        raise ValueError(
+            f"{directory!r} holds another model: {os.path.basename(path)!r}. Choose another "
+            "directory."
+        )
+
+
+def _move_all(folder, directory, others):
+    """Moves files to their place, the weights last, and older and `others` away."""
+    names = sorted(tf.io.gfile.listdir(folder), key=lambda name: name == _WEIGHTS_FILE)
+    moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
+    # Their order: without weights, the rest is no model.
+    olds = [*reversed(names), *others]
+    olds = [os.path.join(directory, name) for name in dict.fromkeys(olds)]
+    atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)

@@ -1,0 +1,159 @@
+"""What lies beside a model in its folder and is not of weights: vocabulary and processor."""
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+
+import tensorflow as tf
+from absl import logging
+
+from etcmodel.text import byte_bpe, processor_files
+from etcmodel.text.processor import EtcProcessor
+from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
+
+__all__ = [
+    "PROCESSOR_FILE",
+    "VocabularyFiles",
+    "check_processor",
+    "read_processor",
+    "trained_settings",
+]
+
+# Models whose texts are tokens of byte-level BPE, and nothing else.
+_OF_BYTES = ("longformer",)
+_NAMES = (
+    processor_files.WORD_PIECES,
+    processor_files.SENTENCE_PIECES,
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabularyFiles:
+    """The files of a vocabulary of which no processor can be made, taken along as they are.
+
+    Attributes:
+        files: dict of name to bytes.
+        reason: str. Why there is no processor.
+    """
+
+    files: Mapping[str, bytes]
+    reason: str = ""
+
+    def __call__(self, *args, **kwargs):
+        raise ValueError(
+            f"The model has no processor: {self.reason} Set `model.processor` to an `EtcProcessor`."
+        )
+
+    def save_pretrained(self, directory):
+        """Writes them into a directory."""
+        for name, content in self.files.items():
+            with tf.io.gfile.GFile(os.path.join(directory, name), "wb") as file:
+                file.write(content)
+
+
+def read_processor(directory, config, relation_names=None):
+    """What is beside a model and makes its batches.
+
+    Args:
+        directory: str.
+        config: `EncoderConfig`. A processor that is made of a vocabulary alone cuts what is longer
+            than the model's tables of positions. It gives tokens the segment and global tokens the
+            id that the authors' checkpoints were trained with (`default_segment_id`,
+            `global_token_id`), unless the segment is 0, as with BERT's.
+        relation_names: sequence of str, in place of those of the folder; None for these.
+    Returns:
+        `EtcProcessor`, or for Longformer a `ByteLevelTokenizer`; `VocabularyFiles` if the folder
+        has neither settings of a processor nor a vocabulary of which one can be made; None if it
+        has no vocabulary at all.
+    Raises:
+        ValueError: naming the file, if the settings of a processor are damaged.
+    """
+    settings = {} if relation_names is None else {"relation_names": tuple(relation_names)}
+    if tf.io.gfile.exists(os.path.join(directory, PROCESSOR_FILE)):
+        return EtcProcessor.from_pretrained(directory, **settings)
+    files = {name: _content(os.path.join(directory, name)) for name in _NAMES}
+    files = {name: content for name, content in files.items() if content is not None}
+    if not files:
+        return None
+    if config.model_type in _OF_BYTES:
+        return _byte_level(directory, files)
+    settings |= trained_settings(config)
+    try:
+        return EtcProcessor.from_pretrained(directory, **settings)
+    except ValueError as error:
+        logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
+        return VocabularyFiles(files, str(error))
+
+
+def trained_settings(config):
+    """What a processor's settings must be for batches as a model was trained with: dict.
+
+    Args:
+        config: `EncoderConfig`.
+    """
+    settings = {}
+    if limit := getattr(config, "max_absolute_position_embeddings", 0):
+        settings |= {"max_long_len": limit, "max_global_len": limit}
+    segment_id = getattr(config, "default_segment_id", 0)
+    if segment_id:
+        settings |= {"segment_id": segment_id, "global_token_id": config.global_token_id}
+    elif getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
+        settings["segment_id"] = 0
+    return settings
+
+
+def _byte_level(directory, files):
+    try:
+        return byte_bpe.ByteLevelTokenizer.from_pretrained(directory)
+    except (ValueError, OSError) as error:
+        logging.info("The files of the vocabulary are kept, but make no tokenizer: %s", error)
+        return VocabularyFiles(files, str(error))
+
+
+def _content(path):
+    if not tf.io.gfile.exists(path):
+        return None
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read()
+
+
+def check_processor(model, processor):
+    """Checks that the batches of a processor, if there is one, are those that a model takes.
+
+    Args:
+        model: `Encoder`, or `HeadModel`.
+        processor: any; what it does not have (`relation_names`, `vocabulary`) is not looked at.
+    Raises:
+        ValueError: telling both sides, if they name other relations, the processor relates tokens
+            out of the model's reach, or it has more tokens than the model.
+    """
+    ours = getattr(model, "relation_names", None)
+    theirs = getattr(processor, "relation_names", None)
+    if ours is not None and theirs is not None and tuple(ours) != tuple(theirs):
+        raise ValueError(
+            f"The model's `relation_names` are {list(ours)}, the processor's {list(theirs)}; they "
+            "must be the same"
+        )
+    settings, radius = getattr(processor, "config", None), _local_radius(model)
+    if getattr(settings, "long_relation_names", ()) and settings.long_radius > (radius or math.inf):
+        raise ValueError(
+            f"The processor's `long_radius`, {settings.long_radius}, must be at most the model's "
+            f"`local_radius`, {radius}"
+        )
+    size = getattr(getattr(model, "encoder", model).config, "vocab_size", None)
+    num_tokens = len(getattr(processor, "vocabulary", ()))
+    if size is not None and num_tokens > size:
+        raise ValueError(
+            f"The processor's vocabulary has {num_tokens} tokens, more than the model's "
+            f"`vocab_size`, {size}"
+        )
+
+
+def _local_radius(model):
+    return getattr(getattr(model, "encoder", model).config, "local_radius", None)

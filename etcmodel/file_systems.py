@@ -1,0 +1,179 @@
+"""What `atomic_files` needs of file systems: local ones, which have locks, and remote ones."""
+
+import contextlib
+import fcntl
+import os
+import platform
+import re
+import shutil
+
+__all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile"]
+
+# What may follow a name: of this library, and of its first edition.
+_TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]+"
+
+
+def file_system(path):
+    return RemoteFiles if "://" in os.fspath(path) else LocalFiles
+
+
+class LocalFiles:
+    """What is done with files of this machine."""
+
+    @staticmethod
+    def rename(source, target):
+        os.replace(source, target)
+
+    @staticmethod
+    def open_text(path):
+        return open(path, "w", encoding="utf-8")
+
+    @staticmethod
+    def makedirs(folder):
+        os.makedirs(folder or ".", exist_ok=True)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def made(make_name, is_folder):
+        while True:
+            path = make_name()
+            if is_folder:
+                os.mkdir(path)
+            else:
+                open(path, "x").close()
+            # Meanwhile, another process may have taken it for abandoned, and remove it.
+            descriptor = _lock(path, wait=True)
+            if descriptor is not None or os.path.exists(path):
+                break
+        try:
+            yield path
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def alone_in(folder):
+        descriptor = _lock(folder or ".", wait=True)
+        try:
+            yield
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    @classmethod
+    @contextlib.contextmanager
+    def held(cls, path):
+        cls.makedirs(os.path.dirname(path))
+        is_there = False
+        while not is_there:  # Else its last holder has removed it meanwhile.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.read(descriptor, 1000).decode("utf-8", "replace").strip()
+                os.close(descriptor)
+                raise BlockingIOError(error.errno, holder or "another process", path) from error
+            except OSError:  # The file system has no locks.
+                break
+            with contextlib.suppress(OSError):
+                is_there = os.path.samestat(os.fstat(descriptor), os.stat(path))
+            if not is_there:
+                os.close(descriptor)
+        try:
+            with contextlib.suppress(OSError):  # A full disk: it is held without telling by whom.
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
+            yield
+        finally:
+            cls.remove(path)
+            os.close(descriptor)
+
+    @staticmethod
+    def remove(path):
+        if os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                os.remove(path)
+
+    @classmethod
+    def remove_abandoned(cls, path):
+        folder, name = os.path.split(path)
+        temporary = re.compile(re.escape(name) + f"({_TEMPORARY})")
+        for entry in os.listdir(folder or "."):
+            if temporary.fullmatch(entry):
+                left = os.path.join(folder, entry)
+                descriptor = _lock(left)
+                if descriptor is not None:
+                    cls.remove(left)
+                    os.close(descriptor)
+
+
+def _lock(path, wait=False):
+    """A descriptor that holds the lock of a file or folder; None if it cannot be had."""
+    with contextlib.ExitStack() as stack:
+        try:
+            # NFS locks only what is open for writing, which no folder can be.
+            descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            is_there = os.path.samestat(os.fstat(descriptor), os.stat(path))
+        except OSError:  # Gone, or another's, or the file system has no locks.
+            return None
+        if not is_there:
+            return None
+        stack.pop_all()
+        return descriptor
+
+
+class RemoteFiles:
+    """Likewise for what TensorFlow reaches."""
+
+    @staticmethod
+    def rename(source, target):
+        gfile().rename(source, target, overwrite=True)
+
+    @staticmethod
+    def open_text(path):
+        return gfile().GFile(path, "w")
+
+    @staticmethod
+    def makedirs(folder):
+        gfile().makedirs(folder)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def made(make_name, is_folder):
+        path = make_name()
+        if is_folder:
+            gfile().makedirs(path)
+        yield path
+
+    @staticmethod
+    def alone_in(folder):
+        del folder
+        return contextlib.nullcontext()
+
+    @staticmethod
+    def held(path):
+        del path
+        return contextlib.nullcontext()
+
+    @staticmethod
+    def remove(path):
+        if gfile().isdir(path):
+            gfile().rmtree(path)
+        elif gfile().exists(path):
+            gfile().remove(path)
+
+    @staticmethod
+    def remove_abandoned(path):
+        del path  # It may be a live process's of another machine.
+
+
+def gfile():
+    """TensorFlow's file system, which takes seconds to import."""
+    import tensorflow as tf  # Slow to import.
+
+    return tf.io.gfile

@@ -1,0 +1,126 @@
+"""Refuses options that contradict those of the records, the run or the export."""
+
+from etcmodel import options as options_lib
+from etcmodel.models import encoders
+from etcmodel.text import tokenization
+
+__all__ = [
+    "NOT_OF_THE_RESULT",
+    "VOCABULARY_FIELDS",
+    "check_encoder_config",
+    "check_export",
+    "check_given",
+    "comparable",
+    "features_of_records",
+    "shown",
+]
+
+VOCABULARY_FIELDS = ("vocab_file", "spm_model_file")
+NOT_OF_THE_RESULT = "grad_checkpointing_period"  # Affects only memory and time.
+
+
+def features_of_records(config_class, flag_values, settings):
+    """The feature options that the training records were made with.
+
+    Args:
+        config_class: dataclass of options.
+        flag_values: parsed `flags.FlagValues`.
+        settings: dict of a settings file to its content.
+    Returns:
+        dict of field name to value.
+    Raises:
+        ValueError: if a flag contradicts the records, or settings of several records contradict
+            each other.
+    """
+    given = options_lib.values_from_flags(
+        config_class, flag_values, only_given=True, roles=("features",)
+    )
+    fields = options_lib.option_fields(config_class)
+    names = [field.name for field in fields if field.metadata["role"] == "features"]
+    found, files = {}, {}
+    for file, noted in settings.items():
+        noted = options_lib.from_kept(config_class, noted)
+        if noted.get("tokenizer") == "sentencepiece":
+            noted["do_lower_case"] = True  # Sentence pieces do not depend on this option.
+        for name in [name for name in names if name in noted]:
+            value = noted[name]
+            check_given(name, given.get(name, value), value, f"the data of {file}")
+            if found.setdefault(name, value) != value:
+                raise ValueError(
+                    f"{file}: the records were made with --{name}={shown(value)}, those of "
+                    f"{files[name]} with --{name}={shown(found[name])}. Preprocess them alike."
+                )
+            files[name] = file
+    return found
+
+
+def check_export(config, flag_values, source):
+    """Refuses flags on the command line that contradict the options of an exported model.
+
+    Args:
+        config: `FinetuningConfig` of the export.
+        flag_values: parsed `flags.FlagValues`.
+        source: str. The export, for error messages.
+    Raises:
+        ValueError: naming the flag and both values.
+    """
+    given = options_lib.values_from_flags(
+        type(config), flag_values, only_given=True, roles=("model", "features")
+    )
+    for name, value in given.items():
+        check_given(name, value, getattr(config, name), source)
+    if path := flag_values["model_config_file"].value:
+        given_config = encoders.read_config(path)
+        check_encoder_config(given_config, config.encoder_config, source)
+    for name in VOCABULARY_FIELDS:
+        path = flag_values[name].value
+        kept = getattr(config, name)
+        if path and kept and tokenization.file_sha256(path) != tokenization.file_sha256(kept):
+            raise ValueError(
+                f"--{name}={path}: {source} has another vocabulary, and takes that. Leave the flag "
+                "out."
+            )
+
+
+def check_given(flag, given, trained, source):
+    """Compares the value given for an option with that of a run, records or an export.
+
+    Raises:
+        ValueError: naming the flag, both values and `source`, if the values differ.
+    """
+    if given != trained:
+        raise ValueError(
+            f"--{flag}={shown(given)}: {source} was made with --{flag}={shown(trained)}. "
+            "Leave the flag out, or give that value."
+        )
+
+
+def check_encoder_config(given, made, source):
+    """Compares a given `EncoderConfig` with that of `source`.
+
+    Raises:
+        ValueError: naming the entries that differ.
+    """
+    given, made = map(comparable, (given, made))
+    differences = [
+        f"{name} is {given[name]!r}, and there {made[name]!r}"
+        for name in made
+        if given[name] != made[name]
+    ]
+    if differences:
+        raise ValueError(
+            f"--model_config_file: {source} was made with another config: "
+            f"{', '.join(differences)}. Leave the flag out, or give that config."
+        )
+
+
+def comparable(encoder_config):
+    """dict of those entries of an `EncoderConfig` that decide results."""
+    entries = encoder_config.to_dict()
+    del entries[NOT_OF_THE_RESULT]  # Affects only memory and time.
+    return entries
+
+
+def shown(value):
+    """A value as it is written on a command line."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

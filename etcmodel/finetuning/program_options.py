@@ -1,0 +1,43 @@
+"""The options of a fine-tuning program itself: mode, model and directories."""
+
+import dataclasses
+
+from etcmodel.options import ModelOptions, option
+
+__all__ = ["AFTER_TRAINING", "NEEDED", "OPTIONS_FILE", "RUN_MODES", "ProgramOptions"]
+
+OPTIONS_FILE = "options.yaml"  # In the directory of a run.
+RUN_MODES = ("train", "continuous_eval", "evaluate", "predict_records", "export", "predict")
+
+# The options that each mode needs.
+NEEDED = {
+    "train": ("output_dir", "model_config_file", "train_data"),
+    "evaluate": ("output_dir", "eval_data", "eval_gold"),
+    "continuous_eval": ("output_dir", "eval_data", "eval_gold"),
+    "predict_records": ("output_dir", "eval_data", "eval_gold"),
+    "export": ("output_dir",),
+    "predict": ("input_file",),
+}
+AFTER_TRAINING = ("evaluate", "continuous_eval", "predict_records", "export")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProgramOptions(ModelOptions):
+    """The mode, the model and the weights."""
+
+    run_mode: str = option("train", "What to do.", choices=RUN_MODES)
+    export_dir: str | None = option(
+        None,
+        "Directory of exported models, each in a folder named by its step. None: export in "
+        "--output_dir.",
+    )
+    export_ckpts: str | None = option(
+        None,
+        "Checkpoint to evaluate or export (path prefix). None: the best one, else the latest.",
+    )
+    eval_timeout: float | None = option(
+        None,
+        "Seconds without a new checkpoint after which continuous_eval ends, even if the run is "
+        "not at its last step. None: it waits on.",
+        lower_bound=0,
+    )

@@ -1,0 +1,69 @@
+"""Compares the settings that `preprocess` wrote beside records with the options of a run."""
+
+from etcmodel import record_files, training
+
+__all__ = ["check_punctuation", "check_vocabulary", "settings", "vocabularies"]
+
+
+def settings(file_pattern):
+    """The settings files that `preprocess` wrote, as far as they are beside the records.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+    Returns:
+        dict of the path of a settings file to its content, a dict.
+    """
+    try:
+        files = training.matching_files(file_pattern) if file_pattern else []
+    except ValueError:
+        return {}  # The reader of the records reports the error.
+    return record_files.read_settings(files)
+
+
+def vocabularies(file_pattern):
+    """The vocabularies that records were made with, as far as they have settings files.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+    Returns:
+        dict of the path of a settings file to a `FullTokenizer.source_sha256`.
+    """
+    found = {name: noted.get("vocab_sha256") for name, noted in settings(file_pattern).items()}
+    return {name: sha256 for name, sha256 in found.items() if sha256}
+
+
+def check_vocabulary(file_pattern, tokenizer):
+    """Compares the vocabulary of records, if it is known, with that of the run.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        tokenizer: `FullTokenizer`.
+    Raises:
+        ValueError: naming both files, if they differ.
+    """
+    expected = tokenizer.source_sha256()
+    for settings_file, sha256 in vocabularies(file_pattern).items():
+        if sha256 != expected:
+            raise ValueError(
+                f"{settings_file}: the records were made with another vocabulary than "
+                f"{str(tokenizer.source_file)!r}. Give that one, or preprocess again."
+            )
+    check_punctuation(file_pattern, tokenizer.split_punctuation)
+
+
+def check_punctuation(file_pattern, split_punctuation):
+    """Compares `split_punctuation` of records with that of the run.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        split_punctuation: bool. See `tokenization.FullTokenizer`.
+    Raises:
+        ValueError: naming the settings beside the records, if they differ.
+    """
+    for settings_file, noted in settings(file_pattern).items():
+        if noted.get("split_punctuation", False) != split_punctuation:
+            made, advice = ("without", "Leave it out") if split_punctuation else ("with", "Give it")
+            raise ValueError(
+                f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
+                "preprocess again."
+            )

@@ -1,0 +1,133 @@
+"""Beam search with the rules of Hugging Face's, as one loop."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from etcmodel.generation import processors
+
+__all__ = ["beam_search"]
+
+_LEAST = -1e9  # The score of what is not there.
+
+
+class _State(NamedTuple):
+    """Beams: running ones, which `cache` is of, and finished ones, the best first.
+
+    Attributes:
+        length: int32 scalar. Tokens of running beams.
+        running: int32 [batch, beams, max_length].
+        running_scores: float32 [batch, beams]. Sums of log probabilities.
+        finished: int32 [batch, beams, max_length].
+        finished_scores: float32 [batch, beams]. Divided by the length penalty.
+        is_finished: bool [batch, beams]. Whether there is a finished beam at that place.
+        is_open: bool [batch]. Whether a running beam may still become better.
+        cache: nest of tensors, by beam.
+    """
+
+    length: tf.Tensor
+    running: tf.Tensor
+    running_scores: tf.Tensor
+    finished: tf.Tensor
+    finished_scores: tf.Tensor
+    is_finished: tf.Tensor
+    is_open: tf.Tensor
+    cache: tuple
+
+
+def beam_search(step, cache, batch, settings, *, start, eos, pad):
+    """The best sequences of each input.
+
+    Of twice as many candidates as there are beams those that end are finished, if they are among
+    the best; the others go on.
+
+    Args:
+        step: function of ids, int32 [batch * num_beams], and a cache to float32 logits [batch *
+            num_beams, vocab_size] and the next cache.
+        cache: an object with a method `of_rows(rows)`, and a nest of tensors.
+        batch: int or int32 scalar.
+        settings: `GenerationSettings`.
+        start: int. The first token.
+        eos: int. The end token.
+        pad: int. What follows an end token.
+    Returns:
+        dict: `sequences`, int32 [batch * num_return_sequences, max_length], those of an input
+        together, the best first; `sequences_scores`, float32 [batch * num_return_sequences].
+    """
+    beams, max_length = settings.num_beams, settings.max_length
+    empty = tf.fill([batch, beams, max_length], pad)
+    first = tf.concat([tf.fill([batch, beams, 1], start), empty[:, :, 1:]], axis=2)
+    # All beams are the same at first: one of them counts.
+    scores = tf.where(tf.equal(tf.range(beams), 0), 0.0, _LEAST) + tf.zeros([batch, 1])
+    state = _State(
+        length=tf.constant(1),
+        running=first,
+        running_scores=scores,
+        finished=first,
+        finished_scores=tf.fill([batch, beams], _LEAST),
+        is_finished=tf.zeros([batch, beams], tf.bool),
+        is_open=tf.ones([batch], tf.bool),
+        cache=cache,
+    )
+    (state,) = tf.while_loop(
+        lambda state: (state.length < max_length) & tf.reduce_any(state.is_open),
+        lambda state: (_advanced(state, step, settings, eos),),
+        (state,),
+        parallel_iterations=1,
+    )
+    count = settings.num_return_sequences
+    sequences = tf.reshape(state.finished[:, :count], [batch * count, max_length])
+    scores = tf.reshape(state.finished_scores[:, :count], [batch * count])
+    return {"sequences": sequences, "sequences_scores": scores}
+
+
+def _advanced(state, step, settings, eos):
+    """The state with one token more."""
+    beams, max_length = settings.num_beams, settings.max_length
+    batch, length = tf.shape(state.running)[0], state.length
+    rows = tf.reshape(state.running, [batch * beams, max_length])
+    logits, cache = step(rows[:, length - 1], state.cache)
+    scores = processors.processed(tf.nn.log_softmax(logits), rows, length, settings, eos)
+    vocab_size = tf.shape(scores)[1]
+    scores = tf.reshape(scores, [batch, beams, vocab_size]) + state.running_scores[:, :, tf.newaxis]
+    scores, places = tf.nn.top_k(tf.reshape(scores, [batch, beams * vocab_size]), 2 * beams)
+    beam, ids = places // vocab_size, places % vocab_size
+    is_next = tf.equal(tf.range(max_length), length)
+    candidates = tf.gather(state.running, beam, batch_dims=1)
+    candidates = tf.where(is_next, ids[:, :, tf.newaxis], candidates)
+    ends = tf.equal(ids, eos) | tf.equal(length + 1, max_length)
+    # What ends does not go on.
+    running_scores, chosen = tf.nn.top_k(scores + tf.where(ends, _LEAST, 0.0), beams)
+    running = tf.gather(candidates, chosen, batch_dims=1)
+    beam = tf.gather(beam, chosen, batch_dims=1) + beams * tf.range(batch)[:, tf.newaxis]
+    finished = _finished(state, candidates, scores, ends, settings)
+    is_open = state.is_open & _may_improve(running_scores, finished, length, settings)
+    cache = cache.of_rows(tf.reshape(beam, [batch * beams]))
+    return _State(length + 1, running, running_scores, *finished, is_open, cache)
+
+
+def _finished(state, candidates, scores, ends, settings):
+    """Finished beams, their scores, and which there are: old ones and the best candidates."""
+    beams = settings.num_beams
+    is_new = ends & (tf.range(2 * beams) < beams) & state.is_open[:, tf.newaxis]
+    if settings.early_stopping is True:
+        is_new &= ~tf.reduce_all(state.is_finished, axis=1, keepdims=True)
+    scores /= tf.cast(state.length, tf.float32) ** settings.length_penalty
+    scores = tf.where(is_new, scores, _LEAST)
+    scores, best = tf.nn.top_k(tf.concat([state.finished_scores, scores], 1), beams)
+    sequences = tf.concat([state.finished, candidates], axis=1)
+    are = tf.concat([state.is_finished, is_new], axis=1)
+    return tf.gather(sequences, best, batch_dims=1), scores, tf.gather(are, best, batch_dims=1)
+
+
+def _may_improve(running_scores, finished, length, settings):
+    """Whether a running beam of each input may become better than the worst finished one."""
+    _, scores, is_finished = finished
+    if settings.early_stopping is True:
+        return ~tf.reduce_all(is_finished, axis=1)
+    tokens = tf.cast(length, tf.float32)
+    if settings.early_stopping == "never" and settings.length_penalty > 0:
+        tokens = float(settings.max_length - 1)
+    best = running_scores[:, 0] / tokens**settings.length_penalty
+    worst = tf.reduce_min(tf.where(is_finished, scores, _LEAST), axis=1)
+    return best > worst

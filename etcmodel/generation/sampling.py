@@ -1,0 +1,66 @@
+"""One sequence a row: the most probable token each time, or one that is drawn."""
+
+import tensorflow as tf
+
+from etcmodel.generation import filters, processors
+
+__all__ = ["sample"]
+
+
+def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=False):
+    """Greedy search, or sampling, as one loop that ends once every row has its end token.
+
+    Args:
+        step: function of ids, int32 [num_rows], and a cache to float32 logits [num_rows,
+            vocab_size] and the next cache.
+        cache: nest of tensors.
+        num_rows: int or int32 scalar.
+        settings: `GenerationSettings`.
+        start: int. The first token.
+        eos: int. The end token.
+        pad: int. What follows an end token.
+        with_scores: bool. Whether to return the scores of all steps.
+    Returns:
+        dict: `sequences`, int32 [num_rows, max_length], the start token first; with scores
+        `step_scores`, float32 [num_rows, max_length - 1, vocab_size], of the processed logits,
+        which mean nothing after a row's end.
+    """
+    max_length = settings.max_length
+    sequences = tf.fill([num_rows, max_length], pad)
+    sequences = tf.concat([tf.fill([num_rows, 1], start), sequences[:, 1:]], axis=1)
+    is_done = tf.zeros([num_rows], tf.bool)
+    arrays = tf.TensorArray(tf.float32, size=max_length - 1 if with_scores else 0)
+
+    def body(length, sequences, is_done, cache, arrays):
+        logits, cache = step(sequences[:, length - 1], cache)
+        scores = processors.processed(logits, sequences, length, settings, eos)
+        ids = tf.where(is_done, pad, _choose(scores, length, settings))
+        is_next = tf.equal(tf.range(max_length), length)
+        sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
+        if with_scores:
+            arrays = arrays.write(length - 1, scores)
+        return length + 1, sequences, is_done | tf.equal(ids, eos), cache, arrays
+
+    length, sequences, _, _, arrays = tf.while_loop(
+        lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),
+        body,
+        (tf.constant(1), sequences, is_done, cache, arrays),
+        parallel_iterations=1,
+    )
+    outputs = {"sequences": sequences}
+    if with_scores:
+        scores = arrays.gather(tf.range(length - 1))
+        outputs["step_scores"] = tf.transpose(scores, [1, 0, 2])
+    return outputs
+
+
+def _choose(scores, length, settings):
+    if settings.do_sample:
+        scores = filters.filtered(scores, settings.temperature, settings.top_k, settings.top_p)
+        # The largest of logits and Gumbel noise is a draw from them (Gumbel 1954); the noise of a
+        # row does not depend on how many follow it.
+        uniform = tf.random.stateless_uniform(
+            tf.shape(scores), [settings.seed, length], minval=1e-20, maxval=1.0
+        )
+        scores -= tf.math.log(-tf.math.log(uniform))
+    return tf.argmax(scores, axis=1, output_type=tf.int32)

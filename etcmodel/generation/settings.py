@@ -1,0 +1,80 @@
+"""How sequences are generated."""
+
+import dataclasses
+
+__all__ = ["GenerationSettings"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GenerationSettings:
+    """What a search is told, with the names of Hugging Face's `generate`.
+
+    Attributes:
+        max_length: int. Most tokens of a sequence, the start token included.
+        min_length: int. No end token before so many tokens, the start token included.
+        num_beams: int. 1 for greedy search or sampling.
+        num_return_sequences: int, at most `num_beams`. Of each input.
+        length_penalty: float. Scores of beams are divided by (tokens without the start token) to
+            the power of it.
+        early_stopping: True: an input is done once it has `num_beams` finished beams; False: once
+            no running beam would be better if it ended now; "never": once none can become better.
+        no_repeat_ngram_size: int. No n-gram of this size comes twice; 0 for no such rule.
+        forced_bos_token_id: int or None. The token after the start token.
+        forced_eos_token_id: int or None. The token at `max_length`.
+        do_sample: bool. Draw tokens at random in place of the most probable, with one beam.
+        temperature: float. Logits are divided by it before they are drawn from.
+        top_k: int. Draw from the k most probable tokens; 0 for all.
+        top_p: float. Draw from the fewest tokens that have this probability together; 1 for all.
+        seed: int. Equal seeds draw equal tokens.
+    Raises:
+        ValueError: naming the setting, if one is out of range, or some do not fit each other.
+    """
+
+    max_length: int = 20
+    min_length: int = 0
+    num_beams: int = 1
+    num_return_sequences: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool | str = False
+    no_repeat_ngram_size: int = 0
+    forced_bos_token_id: int | None = None
+    forced_eos_token_id: int | None = None
+    do_sample: bool = False
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self):
+        least = {
+            "max_length": 2,
+            "min_length": 0,
+            "num_beams": 1,
+            "num_return_sequences": 1,
+            "no_repeat_ngram_size": 0,
+            "top_k": 0,
+        }
+        for name, number in least.items():
+            if getattr(self, name) < number:
+                raise ValueError(
+                    f"`{name}` must be at least {number}. Received: {getattr(self, name)}"
+                )
+        if self.early_stopping not in (True, False, "never"):
+            raise ValueError(
+                "`early_stopping` must be True, False or 'never'. Received: "
+                f"{self.early_stopping!r}"
+            )
+        if self.temperature <= 0 or not 0 < self.top_p <= 1:
+            raise ValueError(
+                "`temperature` must be above 0, and `top_p` above 0 and at most 1. Received: "
+                f"{self.temperature}, {self.top_p}"
+            )
+        if self.num_return_sequences > self.num_beams and not self.do_sample:
+            raise ValueError(
+                "`num_return_sequences` must be at most `num_beams`. Received: "
+                f"{self.num_return_sequences}, {self.num_beams}"
+            )
+        if self.do_sample and self.num_beams > 1:
+            raise ValueError(
+                f"`do_sample` goes with one beam. Received: num_beams={self.num_beams}"
+            )

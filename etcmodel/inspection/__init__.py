@@ -1,0 +1,20 @@
+"""Looking inside a model: hidden states, attention probabilities, attributions, and a page of them.
+
+The functions take a model and what it is called with, and leave it as it is.
+"""
+
+from etcmodel.inspection.attention import MEAN, SIDES, Attention, attention
+from etcmodel.inspection.attributions import Attributions, integrated_gradients
+from etcmodel.inspection.hidden_states import hidden_states
+from etcmodel.inspection.page import write_page
+
+__all__ = [
+    "MEAN",
+    "SIDES",
+    "Attention",
+    "Attributions",
+    "attention",
+    "hidden_states",
+    "integrated_gradients",
+    "write_page",
+]

@@ -1,0 +1,184 @@
+"""Attention probabilities of chosen layers, heads and queries, as sparse arrays."""
+
+import dataclasses
+
+import numpy as np
+
+from etcmodel.inspection import calls
+from etcmodel.models.modeling import EtcModel
+from etcmodel.ops import blockwise
+from etcmodel.ops.interception import intercept
+
+__all__ = ["MEAN", "SIDES", "Attention", "attention"]
+
+MEAN = -1  # Among heads: the mean over all of them.
+SIDES = ("long", "global")
+# By the side of the queries, the keys of one softmax in their order, as the attention has them.
+_KEYS = {"long": ("long", "global"), "global": ("global", "long")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Attention:
+    """Probabilities of one layer by which queries of one side look at keys, where they are not 0.
+
+    The arrays hold an entry for each pair and head, all of the same length; those of a query and
+    head are together, the most probable key first.
+
+    Attributes:
+        layer: int, from 0.
+        query_side: 'long' or 'global'.
+        query: int32. Position of the query.
+        head: int32; `MEAN` for the mean over all heads.
+        key_side: int32. Index into `SIDES`.
+        key: int32. Position of the key on its side.
+        probability: float32.
+        num_keys: tuple of int. How many keys there are on each of `SIDES`.
+    """
+
+    layer: int
+    query_side: str
+    query: np.ndarray
+    head: np.ndarray
+    key_side: np.ndarray
+    key: np.ndarray
+    probability: np.ndarray
+    num_keys: tuple
+
+    def dense(self, query, head):
+        """Of one query and head by side of the keys: dict of float32 [num_keys]."""
+        chosen = (self.query == query) & (self.head == head)
+        rows = {}
+        for number, (side, size) in enumerate(zip(SIDES, self.num_keys, strict=True)):
+            here = chosen & (self.key_side == number)
+            rows[side] = np.zeros(size, np.float32)
+            rows[side][self.key[here]] = self.probability[here]
+        return rows
+
+
+def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None, example=0):
+    """Whom tokens look at: the probabilities by which the model's attention weighs its values.
+
+    They are those of the model's own computation, as it goes: the same key sets, masks, labels and
+    tiles (`ops.blockwise.probs_of_steps`), of one ordinary call without dropout. Memory grows with
+    the chosen queries and their windows, not with the square of the length. If the model calls its
+    encoder several times, they are those of the last time.
+
+    Args:
+        model: `EtcModel`, or a model that holds one.
+        inputs: dict. See `hidden_states`.
+        layers: sequence of int, from 0; by default all.
+        heads: sequence of int, also `MEAN`; by default all heads, without the mean.
+        queries: dict of 'long' and 'global' to a sequence of positions; a side that is not there
+            has none. By default all tokens.
+        top: int or None. How many keys to keep of each query and head, the most probable.
+        example: int. Row of the batch.
+    Returns:
+        list of `Attention`: for each layer in the given order the long and the global queries,
+        where some are chosen.
+    Raises:
+        ValueError: if a layer, head, query or example is not there, the model holds no `EtcModel`,
+            inside a `tf.function`, or as the model.
+    """
+    calls.check_eager()
+    if not isinstance(encoder := calls.encoder_of(model), EtcModel):
+        raise ValueError(f"Attention is shown of an `EtcModel`. Received: {encoder.name!r}")
+    if top is not None and top < 1:
+        raise ValueError(f"`top` must be at least 1. Received: {top}")
+    stack = calls.stack_of(model)
+    layers = _chosen("layers", layers, stack.num_hidden_layers)
+    look = _Look(
+        layer_of={id(stack.fused_att_layers[layer]): layer for layer in layers},
+        heads=_chosen("heads", heads, stack.num_attention_heads, MEAN),
+        queries=_by_side(queries),
+        top=top,
+        example=example,
+    )
+    with intercept(*(stack.fused_att_layers[layer] for layer in layers), by=look.at_layer):
+        calls.call_model(model, inputs)
+    wanted = [(layer, side) for layer in layers for side in SIDES]
+    return [look.seen[key] for key in wanted if key in look.seen]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Look:
+    """What to look at: the arguments of `attention`; and what was seen, by layer and side."""
+
+    layer_of: dict
+    heads: list
+    queries: dict
+    top: int | None
+    example: int
+    seen: dict = dataclasses.field(default_factory=dict)
+
+    def at_layer(self, block, call, inputs, **kwargs):
+        """A call of the residual block around a layer's attention."""
+        calls.check_eager()
+        layer, sides = self.layer_of[id(block)], iter(SIDES)
+        batch, num_keys = inputs[0].shape[0], tuple(x.shape[1] for x in inputs)
+        _chosen("example", [self.example], batch)
+
+        def at_attend(_, attend, queries, key_sets, *, dropout_rate=0.0, **options):
+            side = next(sides)  # The layer attends for its long queries first.
+            rows = _chosen(f"queries['{side}']", self.queries[side], queries.shape[1])
+            if rows:
+                steps = blockwise.probs_of_steps(queries, key_sets, rows, **options)
+                sizes = [key_set.num_keys for key_set in key_sets]
+                parts = [self._entries(side, num_keys, sizes, *step) for step in steps]
+                columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+                self.seen[layer, side] = Attention(layer, side, *columns, num_keys)
+            return attend(queries, key_sets, dropout_rate=dropout_rate, **options)
+
+        with intercept(blockwise.attend, by=at_attend):
+            return call(inputs, **kwargs)
+
+    def _entries(self, side, num_keys, sizes, positions, by_set):
+        """Columns of `Attention` from one step of `blockwise.probs_of_steps`.
+
+        The sets' keys one after the other are those of the two sides, however many sets there are.
+        """
+        starts = np.cumsum([0, *sizes[:-1]])
+        keys = [
+            np.where((keys >= 0) & (keys < size), keys + start, -1)
+            for (keys, _), size, start in zip(by_set, sizes, starts, strict=True)
+        ]
+        keys = np.concatenate(keys, -1)[:, np.newaxis].repeat(len(self.heads), 1)
+        probs = self._of_heads(np.concatenate([x[:, self.example] for _, x in by_set], -1))
+        order = np.argsort(-probs, axis=-1, kind="stable")[..., : self.top]
+        probs = np.take_along_axis(probs, order, -1)
+        keys = np.take_along_axis(keys, order, -1)
+        queries, heads = (
+            np.broadcast_to(x, keys.shape)
+            for x in (positions[:, np.newaxis, np.newaxis], np.array(self.heads)[:, np.newaxis])
+        )
+        first, second = (SIDES.index(x) for x in _KEYS[side])
+        is_first = keys < num_keys[first]
+        key_sides = np.where(is_first, first, second)
+        keys = np.where(is_first, keys, keys - num_keys[first])
+        kept = (probs > 0) & (keys >= 0)
+        ids = (np.asarray(x[kept], np.int32) for x in (queries, heads, key_sides, keys))
+        return *ids, probs[kept]
+
+    def _of_heads(self, probs):
+        """[rows, all heads, keys] to [rows, chosen heads, keys]."""
+        mean = probs.mean(1, keepdims=True)
+        return np.concatenate([probs, mean], 1)[:, self.heads]  # `MEAN` is the last one.
+
+
+def _by_side(queries):
+    """Positions by side, None for all."""
+    if queries is None:
+        return dict.fromkeys(SIDES)
+    if unknown := sorted(set(queries) - set(SIDES)):
+        raise ValueError(f"`queries` must be a dict of {SIDES} to positions. Received: {unknown}")
+    return {side: queries.get(side, ()) for side in SIDES}
+
+
+def _chosen(name, numbers, size, *special):
+    """The numbers as a list, all of them by default; raises ValueError for one out of range."""
+    if numbers is None:
+        return list(range(size))
+    for number in numbers:
+        if number not in range(size) and number not in special:
+            also = "".join(f", or {x}" for x in special)
+            raise ValueError(f"`{name}` must be from 0 to {size - 1}{also}. Received: {number}")
+    return list(map(int, numbers))

@@ -1,0 +1,194 @@
+"""A page of attention: the text, and what each token looks at, in one HTML file."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+
+import numpy as np
+
+from etcmodel import atomic_files
+from etcmodel.inspection import page_parts
+from etcmodel.inspection.attention import MEAN
+from etcmodel.text.vocabulary import SPIECE_UNDERLINE
+
+__all__ = ["render_page", "write_page"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_KEYS_IN_TABLE = 3
+
+
+def write_page(
+    path, attention, long_tokens, global_tokens, *, title="Attention", attributions=None
+):
+    """Writes the page; it appears under its name when it is complete.
+
+    Args:
+        path: str.
+        attention: list of `Attention` of one example, such as `attention(…, top=8)` gives it, with
+            any layers, heads and queries. The page has all of their entries: choose few.
+        long_tokens: sequence of str, one a long token. Word pieces ("##ing") and pieces of
+            SentencePiece are joined to words.
+        global_tokens: sequence of str, names of the global tokens.
+        title: str.
+        attributions: pair of float [long_len] and [global_len], such as the rows of an example in
+            `Attributions.tokens`; or None.
+    Raises:
+        ValueError: if there is no attention, or tokens are not as many as the attention's.
+        OSError: if nothing can be written there.
+    """
+    page = render_page(
+        attention, long_tokens, global_tokens, title=title, attributions=attributions
+    )
+    atomic_files.write_text(path, [page])
+
+
+def render_page(attention, long_tokens, global_tokens, *, title="Attention", attributions=None):
+    """The page as str; see `write_page`."""
+    long_tokens, global_tokens = ([_clean(x) for x in y] for y in (long_tokens, global_tokens))
+    _check(attention, (long_tokens, global_tokens), attributions)
+    data = {
+        "long": _words(long_tokens)[1],
+        "global": global_tokens,
+        "attention": [rows for part in attention for rows in _rows(part)],
+    }
+    if attributions is not None:
+        joined = np.concatenate([np.asarray(x, np.float64) for x in attributions])
+        data["attributions"] = [float(f"{x:.6g}") for x in joined]
+    return page_parts.PAGE.substitute(
+        title=html.escape(_clean(title)),
+        style=page_parts.STYLE,
+        script=page_parts.SCRIPT,
+        style_hash=_hash(page_parts.STYLE),
+        script_hash=_hash(page_parts.SCRIPT),
+        controls="\n".join(_controls(data)),
+        long_tokens=_html_tokens("long", *_words(long_tokens), 0),
+        global_tokens=_html_tokens(
+            "global", [True] * len(global_tokens), global_tokens, len(long_tokens)
+        ),
+        table=_html_table(data),
+        data=_script_json(data),
+    )
+
+
+def _check(attention, tokens, attributions):
+    if not attention:
+        raise ValueError("`attention` is empty: there is nothing to show.")
+    sizes = tuple(map(len, tokens))
+    for part in attention:
+        if part.num_keys != sizes:
+            raise ValueError(
+                "The page needs a word for each of {} long and {} global tokens. Received: {} and "
+                "{} words".format(*part.num_keys, *sizes)
+            )
+    if attributions is not None and tuple(map(len, attributions)) != sizes:
+        raise ValueError(
+            f"`attributions` must have a number for each of {sizes} tokens. Received: "
+            f"{tuple(map(len, attributions))}"
+        )
+
+
+def _clean(text):
+    """Without what no file or screen can hold."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text))
+
+
+def _words(tokens):
+    """Whether there is a space before each token, and what is shown of it."""
+    if any(token.startswith(SPIECE_UNDERLINE) for token in tokens):
+        begins = [token.startswith(SPIECE_UNDERLINE) for token in tokens]
+        return begins, [
+            token.removeprefix(SPIECE_UNDERLINE) or SPIECE_UNDERLINE for token in tokens
+        ]
+    begins = [not token.startswith("##") or token == "##" for token in tokens]
+    return begins, [x if y else x.removeprefix("##") for x, y in zip(tokens, begins, strict=True)]
+
+
+def _rows(part):
+    """What the page has of an `Attention`, by head; keys are counted with the long ones first."""
+    keys = part.key + part.key_side * part.num_keys[0]
+    for head in np.unique(part.head):
+        here = np.flatnonzero(part.head == head)
+        here = here[np.argsort(part.query[here], kind="stable")]
+        queries, starts = np.unique(part.query[here], return_index=True)
+        yield {
+            "layer": part.layer,
+            "head": int(head),
+            "side": part.query_side,
+            "queries": queries.tolist(),
+            "starts": [*starts.tolist(), len(here)],
+            "keys": keys[here].tolist(),
+            "probabilities": [float(f"{x:.6g}") for x in part.probability[here]],
+        }
+
+
+def _controls(data):
+    for name in ("layer", "head"):
+        options = {row[name]: None for row in data["attention"]}
+        names = ("mean of all" if name == "head" and x == MEAN else x for x in options)
+        yield _html_choice(name, dict(zip(options, names, strict=True)))
+    if "attributions" in data:
+        names = {"attention": "attention", "attributions": "integrated gradients"}
+        yield _html_choice("view", names)
+
+
+def _html_choice(name, options):
+    lines = (f'<option value="{value}">{shown}</option>' for value, shown in options.items())
+    return f'<label>{name} <select id="{name}" autocomplete="off">{"".join(lines)}</select></label>'
+
+
+def _html_tokens(side, begins, words, start):
+    """The tokens of a side as running text."""
+    parts = []
+    for number, (begins_word, word) in enumerate(zip(begins, words, strict=True)):
+        first = "" if number else ' data-first="1"'
+        parts.append(
+            f'{" " if begins_word else ""}<span class="token {side}" '
+            f'data-number="{start + number}"{first}>{html.escape(word)}</span>'
+        )
+    return "".join(parts)
+
+
+def _html_table(data):
+    """What each query looks at most, for the first layer and head; it needs no script."""
+    layer, head = (data["attention"][0][name] for name in ("layer", "head"))
+    words = data["long"] + data["global"]
+    shown = "mean of all heads" if head == MEAN else f"head {head}"
+    lines = [
+        f"<table><caption>Layer {layer}, {shown}</caption>",
+        '<thead><tr><th scope="col">token</th><th scope="col">looks most at</th></tr></thead>',
+        "<tbody>",
+    ]
+    for rows in data["attention"]:
+        if (rows["layer"], rows["head"]) != (layer, head):
+            continue
+        for query, start, end in zip(
+            rows["queries"], rows["starts"], rows["starts"][1:], strict=False
+        ):
+            number = query if rows["side"] == "long" else len(data["long"]) + query
+            seen = (
+                f"{_html_name(data, words, rows['keys'][i])} {rows['probabilities'][i]:.2f}"
+                for i in range(start, min(end, start + _KEYS_IN_TABLE))
+            )
+            name = _html_name(data, words, number)
+            lines.append(f'<tr><th scope="row">{name}</th><td>{", ".join(seen)}</td></tr>')
+    return "\n".join([*lines, "</tbody></table>"])
+
+
+def _html_name(data, words, number):
+    num_long = len(data["long"])
+    side, position = ("long", number) if number < num_long else ("global", number - num_long)
+    return f"{html.escape(words[number])} ({side} {position})"
+
+
+def _script_json(data):
+    """JSON that cannot end the element around it; all but ASCII is escaped."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _hash(text):
+    """What the page's security policy knows an inline element by."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -1,0 +1,111 @@
+"""The base of attention layers with one projection each of queries, keys, values and outputs."""
+
+import tensorflow as tf
+
+from etcmodel import tensor_utils
+from etcmodel.layers import base, checks, dense, initializers, sublayers
+from etcmodel.ops import blockwise
+
+__all__ = ["ProjectedAttention"]
+
+
+class ProjectedAttention(base.Layer):
+    """Projections around an attention; a subclass says in `call` what its key sets are.
+
+    Args:
+        hidden_size: int. Size of input and output.
+        num_heads: int.
+        size_per_head: int or None. None for `hidden_size / num_heads`.
+        scale: float or None. Factor of the logits; None for 1 / sqrt(`size_per_head`).
+        use_bias: bool. Whether the projections have biases.
+        att_dropout_prob: float. Dropout of attention probabilities.
+        initializer_range: float or None. Standard deviation of the initial weights; None for those
+            of T5, which make up for logits without a scale (Raffel et al. 2020).
+        name: name of the layer.
+    Raises:
+        ValueError: if a size is below 1, or the heads do not divide `hidden_size`.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        num_heads,
+        size_per_head=None,
+        *,
+        scale=None,
+        use_bias=False,
+        att_dropout_prob=0.0,
+        initializer_range=None,
+        name="attention",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        checks.check_at_least_1(hidden_size=hidden_size, num_heads=num_heads)
+        checks.check_rates(att_dropout_prob=att_dropout_prob)
+        if size_per_head is None and hidden_size % num_heads:
+            raise ValueError(
+                "`hidden_size` must be a multiple of `num_heads`, or `size_per_head` given. "
+                f"Received: {hidden_size=}, {num_heads=}"
+            )
+        self.hidden_size = hidden_size
+        self.num_heads = num_heads
+        self.size_per_head = size_per_head or hidden_size // num_heads
+        self.scale = scale
+        self.use_bias = use_bias
+        self.att_dropout_prob = att_dropout_prob
+        self.initializer_range = initializer_range
+        inner, spread = num_heads * self.size_per_head, hidden_size**-0.5
+        self.query = self._dense("query", inner, spread * self.size_per_head**-0.5)
+        self.key = self._dense("key", inner, spread)
+        self.value = self._dense("value", inner, spread)
+        self.output_projection = self._dense("output_projection", hidden_size, inner**-0.5)
+
+    def _dense(self, name, units, spread):
+        return dense.Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=initializers.default_initializer(self.initializer_range or spread),
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        for layer in (self.query, self.key, self.value):
+            sublayers.build_sublayer(layer, tf.TensorShape([None, self.hidden_size]))
+        inner = tf.TensorShape([None, self.num_heads * self.size_per_head])
+        sublayers.build_sublayer(self.output_projection, inner)
+        super().build(input_shape)
+
+    def split(self, x):
+        """[batch, len, heads * size] to [batch, len, heads, size]."""
+        *outer, _ = tensor_utils.get_shape_list(x)
+        return tf.reshape(x, [*outer, self.num_heads, self.size_per_head])
+
+    def keys_values(self, inputs):
+        """(keys, values): float [batch, len, heads, size] each, of [batch, len, hidden_size]."""
+        return self.split(self.key(inputs)), self.split(self.value(inputs))
+
+    def attend(self, queries, key_sets, training, **options):
+        """The projected output of `ops.blockwise.attend`: [batch, len, hidden_size]."""
+        attended = blockwise.attend(
+            queries,
+            key_sets,
+            scale=self.scale,
+            dropout_rate=self.att_dropout_prob if training else 0.0,
+            **options,
+        )
+        batch, length, *_ = tensor_utils.get_shape_list(attended)
+        inner = self.num_heads * self.size_per_head
+        return self.output_projection(tf.reshape(attended, [batch, length, inner]))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_size": self.hidden_size,
+            "num_heads": self.num_heads,
+            "size_per_head": self.size_per_head,
+            "scale": self.scale,
+            "use_bias": self.use_bias,
+            "att_dropout_prob": self.att_dropout_prob,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,0 +1,111 @@
+"""The dense side inputs of global-local attention: masks and labels of all pairs, as one value.
+
+Layers with the signatures of the authors' release take eight tensors as arguments and pass them on
+as a `DenseSideInputs`, the alternative to an `ops.structure.GlobalLocalStructure`.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from etcmodel.ops import argument_checks
+from etcmodel.ops.structure import GlobalLocalStructure
+
+__all__ = ["SIDE_INPUT_AXES", "WINDOW", "DenseSideInputs", "pairs_of"]
+
+WINDOW = "2*local_radius+1"
+SIDE_INPUT_AXES = {
+    "l2l_att_mask": f"batch long_len {WINDOW}",
+    "g2g_att_mask": "batch global_len global_len",
+    "l2g_att_mask": "batch long_len global_len",
+    "g2l_att_mask": "batch global_len long_len",
+    "l2l_relative_att_ids": f"batch long_len {WINDOW}",
+    "g2g_relative_att_ids": "batch global_len global_len",
+    "l2g_relative_att_ids": "batch long_len global_len",
+    "g2l_relative_att_ids": "batch global_len long_len",
+}
+
+
+class DenseSideInputs(NamedTuple):
+    """Masks (0/1 int or bool) and relative labels (int) of the four pieces; None where not given.
+
+    Attributes:
+        l2l_att_mask: [batch, long_len, 2 * local_radius + 1].
+        g2g_att_mask: [batch, global_len, global_len].
+        l2g_att_mask: [batch, long_len, global_len].
+        g2l_att_mask: [batch, global_len, long_len].
+        l2l_relative_att_ids: shaped as the mask of the same piece.
+        g2g_relative_att_ids: likewise.
+        l2g_relative_att_ids: likewise.
+        g2l_relative_att_ids: likewise.
+    """
+
+    l2l_att_mask: tf.Tensor | None = None
+    g2g_att_mask: tf.Tensor | None = None
+    l2g_att_mask: tf.Tensor | None = None
+    g2l_att_mask: tf.Tensor | None = None
+    l2l_relative_att_ids: tf.Tensor | None = None
+    g2g_relative_att_ids: tf.Tensor | None = None
+    l2g_relative_att_ids: tf.Tensor | None = None
+    g2l_relative_att_ids: tf.Tensor | None = None
+
+    @property
+    def is_empty(self):
+        """Whether nothing is given, so that all tokens within reach may attend to each other."""
+        return all(tensor is None for tensor in self)
+
+    def check_labels(self):
+        """Raises ValueError if labels are given for one of two pieces that share a softmax."""
+        for one, other in (("l2l", "l2g"), ("g2g", "g2l")):
+            names = [f"{piece}_relative_att_ids" for piece in (one, other)]
+            if len({getattr(self, name) is None for name in names}) > 1:
+                argument_checks.fail("Give both `{}` and `{}`, or neither.".format(*names))
+
+    def of_global_queries(self, batch, global_len, long_len):
+        """Mask and labels of global queries over global and then long keys.
+
+        Args:
+            batch: int, or int scalar tensor.
+            global_len: likewise.
+            long_len: likewise.
+        Returns:
+            (att_mask, relative_att_ids): int32 [batch, global_len, global_len + long_len] each, or
+            None. If only one piece has a mask, all pairs of the other one may attend.
+        """
+        mask = [self.g2g_att_mask, self.g2l_att_mask]
+        if sum(piece is None for piece in mask) == 1:
+            lengths = (global_len, long_len)
+            mask = [
+                tf.fill([batch, global_len, length], 1) if piece is None else piece
+                for piece, length in zip(mask, lengths, strict=True)
+            ]
+        return _joined(mask), _joined([self.g2g_relative_att_ids, self.g2l_relative_att_ids])
+
+
+def _joined(pieces):
+    if pieces[0] is None:
+        return None
+    return tf.concat([tf.cast(piece, tf.int32) for piece in pieces], axis=2)
+
+
+@tf.autograph.experimental.do_not_convert
+def pairs_of(structure, *dense):
+    """The masks and labels of a call, from one of the two kinds of arguments.
+
+    Args:
+        structure: `GlobalLocalStructure` (or a list of its fields, see `GlobalLocalStructure.of`),
+            `DenseSideInputs`, or None.
+        *dense: the fields of `DenseSideInputs`, in their order.
+    Returns:
+        `GlobalLocalStructure` or `DenseSideInputs`.
+    Raises:
+        ValueError: if both are given.
+    """
+    given = DenseSideInputs(*dense)
+    if structure is None:
+        return given
+    if not given.is_empty:
+        argument_checks.fail("Give `structure`, or masks and relative labels, not both.")
+    if isinstance(structure, DenseSideInputs):
+        return structure
+    return GlobalLocalStructure.of(structure)

@@ -1,0 +1,188 @@
+"""Longformer's attention: sliding windows, and global tokens with projections of their own."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import base, checks, dense, initializers, sublayers
+from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
+from etcmodel.ops import argument_checks, blockwise, sliding_window
+from etcmodel.ops.key_sets import KeySet
+from etcmodel.ops.masks import KeyMask
+from etcmodel.ops.reach import Window
+
+__all__ = ["SlidingWindowAttention"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class SlidingWindowAttention(base.Layer):
+    """Local tokens see their window and the global tokens, global tokens see everything.
+
+    Source: Beltagy et al. 2020 (arXiv:2004.05150), section 3, as in Hugging Face's Longformer and
+    LED: a local token looks at global ones by its own query and their local keys; a global token
+    looks at all by query, key and value projections of its own; a masked token gets nothing, before
+    the output projection.
+
+    Args:
+        hidden_size: int. Size of input and output.
+        num_heads: int.
+        radius: int. Tokens visible on each side: half of Hugging Face's `attention_window`.
+        dilation: int, at least 1, or sequence of int, one a head. Distance between visible tokens.
+        is_causal: bool. Whether a token sees only those before it, and itself. There are no global
+            tokens then.
+        att_dropout_prob: float. Dropout of attention probabilities.
+        initializer: initializer of the projections; by default truncated normal, 0.02.
+        name: name of the layer.
+    Call args:
+        inputs: float [batch, length, hidden_size].
+        token_mask: bool [batch, length] or None. True for tokens, False for padding.
+        global_tokens: `ops.global_tokens.GlobalTokens`, none of them masked, or None.
+        training: bool.
+    Returns:
+        float [batch, length, hidden_size].
+    Raises:
+        ValueError: if a number is out of range, `hidden_size` no multiple of the heads, or a causal
+            layer gets global tokens.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        num_heads,
+        radius,
+        *,
+        dilation=1,
+        is_causal=False,
+        att_dropout_prob=0.0,
+        initializer=None,
+        name="self_attention",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        checks.check_at_least_1(hidden_size=hidden_size, num_heads=num_heads, radius=radius)
+        checks.check_rates(att_dropout_prob=att_dropout_prob)
+        check_multiple(num_heads, hidden_size=hidden_size)
+        self.hidden_size = hidden_size
+        self.num_heads = num_heads
+        self.radius = radius
+        self.dilation = dilation if isinstance(dilation, int) else list(dilation)
+        self.is_causal = is_causal
+        self.att_dropout_prob = att_dropout_prob
+        self.initializer = initializers.as_initializer(initializer)
+        by_head = [dilation] * num_heads if isinstance(dilation, int) else list(dilation)
+        if len(by_head) != num_heads:
+            raise ValueError(
+                f"`dilation` must be one number, or one for each of {num_heads} heads. Received: "
+                f"{dilation}"
+            )
+        right = 0 if is_causal else radius
+        self.windows = tuple(Window(radius, right, number) for number in by_head)
+        self.query, self.key, self.value = map(self._project, ("query", "key", "value"))
+        self.query_global = self.key_global = self.value_global = None
+        if not is_causal:
+            self.query_global = self._project("query_global")
+            self.key_global = self._project("key_global")
+            self.value_global = self._project("value_global")
+        self.output_projection = dense.Dense(
+            hidden_size,
+            kernel_initializer=initializers.fresh_or_default(self.initializer),
+            name="output",
+            dtype=self.dtype_policy,
+        )
+
+    def _project(self, name):
+        return ProjectAttentionHeads(
+            self.num_heads,
+            self.hidden_size // self.num_heads,
+            initializer=self.initializer,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        hidden = tf.TensorShape([None, None, self.hidden_size])
+        layers = (self.query, self.key, self.value)
+        layers += (self.query_global, self.key_global, self.value_global, self.output_projection)
+        for layer in layers:
+            if layer is not None:
+                sublayers.build_sublayer(layer, hidden)
+        super().build(input_shape)
+
+    def call(self, inputs, token_mask=None, global_tokens=None, training=None):
+        (inputs,) = sublayers.cast_all(self, inputs)
+        self._check(global_tokens)
+        rate = self.att_dropout_prob if training else 0.0
+        attended = sliding_window.attend(
+            *(project(inputs) for project in (self.query, self.key, self.value)),
+            self.windows,
+            token_mask=token_mask,
+            global_tokens=global_tokens,
+            dropout_rate=rate,
+        )
+        if global_tokens is not None:
+            attended = self._with_global_rows(attended, inputs, token_mask, global_tokens, rate)
+        return self.output_projection(tensor_utils.flatten_dims(attended, first_dim=-2))
+
+    def _check(self, global_tokens):
+        if self.is_causal and global_tokens is not None:
+            argument_checks.fail(
+                f"Layer {self.name!r} is causal and can have no global tokens: all would see them."
+            )
+
+    def _with_global_rows(self, attended, inputs, token_mask, global_tokens, rate):
+        def run():
+            queries, key_set = self._global_parts(inputs, token_mask, global_tokens)
+            rows = blockwise.attend(queries, [key_set], dropout_rate=rate)
+            return global_tokens.put(attended, rows)
+
+        if isinstance(global_tokens.number, int):
+            return run()
+        # Without global tokens, their projections would be the most expensive part.
+        return tf.cond(global_tokens.number > 0, run, lambda: attended)
+
+    def _global_parts(self, inputs, token_mask, global_tokens):
+        """Queries [batch, slots, num_heads, size_per_head], and the `KeySet` that they see."""
+        masks = () if token_mask is None else (KeyMask(token_mask),)
+        key_set = KeySet(self.key_global(inputs), self.value_global(inputs), masks=masks)
+        return self.query_global(global_tokens.gather(inputs)), key_set
+
+    def attention_probs(self, inputs, token_mask=None, global_tokens=None):
+        """The probabilities of a call without dropout, to look at.
+
+        Args:
+            As those of a call.
+        Returns:
+            (local, global): float32 [batch, num_heads, length, slots + window], of the queries of
+            local tokens by global token and place in the window (see
+            `sliding_window.attention_probs`), 0 for those of masked and of global tokens; and
+            [batch, num_heads, length, slots], of global tokens on each place, 0 in unused slots, or
+            None without global tokens.
+        """
+        (inputs,) = sublayers.cast_all(self, inputs)
+        self._check(global_tokens)
+        local = sliding_window.attention_probs(
+            self.query(inputs),
+            self.key(inputs),
+            self.windows,
+            token_mask=token_mask,
+            global_tokens=global_tokens,
+        )
+        if global_tokens is None:
+            return local, None
+        queries, key_set = self._global_parts(inputs, token_mask, global_tokens)
+        local = tf.where(global_tokens.mask[:, tf.newaxis, :, tf.newaxis], 0.0, local)
+        (probs,) = blockwise.attention_probs(queries, [key_set])
+        is_used = global_tokens.is_used[:, tf.newaxis, :, tf.newaxis]
+        return local, tf.transpose(tf.where(is_used, probs, 0.0), [0, 1, 3, 2])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_size": self.hidden_size,
+            "num_heads": self.num_heads,
+            "radius": self.radius,
+            "dilation": self.dilation,
+            "is_causal": self.is_causal,
+            "att_dropout_prob": self.att_dropout_prob,
+            "initializer": initializers.serialize_initializer(self.initializer),
+        }

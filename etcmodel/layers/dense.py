@@ -1,0 +1,119 @@
+"""Dense layers."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import base, checks, initializers, sublayers
+from etcmodel.ops import activations
+from etcmodel.ops import dense as dense_ops
+
+__all__ = ["Dense", "DenseLayers"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class Dense(tf_keras.layers.Dense):
+    """Keras's dense layer, computed on the input reshaped to rank 2.
+
+    TensorFlow can fuse bias and activation into a matrix product of rank 2.
+    """
+
+    def call(self, inputs):
+        if inputs.shape.rank == 2:
+            return super().call(inputs)
+        *outer, size = tensor_utils.get_shape_list(inputs)
+        outputs = super().call(tf.reshape(inputs, [-1, size]))
+        return tf.reshape(outputs, [*outer, self.units])
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class DenseLayers(base.Layer):
+    """A sequence of dense layers, with an activation between them and none after the last.
+
+    Args:
+        hidden_sizes: list of int. Units of each layer.
+        activation: function, name (`tf_keras.activations`), or None.
+        use_bias: bool.
+        kernel_initializer: initializer; by default Glorot uniform.
+        bias_initializer: initializer.
+        name: name of the layer.
+    Call args:
+        inputs: float [..., input_size].
+    Returns:
+        float [..., hidden_sizes[-1]].
+    Raises:
+        ValueError: if `hidden_sizes` is empty or a size is below 1.
+    """
+
+    def __init__(
+        self,
+        hidden_sizes,
+        activation=None,
+        use_bias=True,
+        kernel_initializer=None,
+        bias_initializer="zeros",
+        name="dense_layers",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        if not hidden_sizes:
+            raise ValueError(f"`hidden_sizes` must not be empty. Received: {hidden_sizes=}")
+        for i, size in enumerate(hidden_sizes):
+            checks.check_at_least_1(**{f"hidden_sizes[{i}]": size})
+        self.hidden_sizes = list(hidden_sizes)
+        self.activation = tf_keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.as_initializer(
+            kernel_initializer or "glorot_uniform"
+        )
+        self.bias_initializer = initializers.as_initializer(bias_initializer)
+        self.layers = [
+            Dense(
+                size,
+                use_bias=use_bias,
+                kernel_initializer=initializers.fresh(self.kernel_initializer),
+                bias_initializer=initializers.fresh(self.bias_initializer),
+                name=f"layer_{i}",
+                dtype=self.dtype_policy,
+            )
+            for i, size in enumerate(self.hidden_sizes)
+        ]
+
+    def build(self, input_shape):
+        size = input_shape[-1]
+        for layer in self.layers:
+            sublayers.build_sublayer(layer, [None, size])
+            layer.input_spec = None
+            size = layer.units
+        super().build(input_shape)
+
+    def call(self, inputs, training=None):
+        *outer, size = tensor_utils.get_shape_list(inputs)
+        first, *others = self.layers
+        outputs = first(tf.reshape(inputs, [-1, size]))
+        for layer in others:
+            outputs = self._activated(layer, outputs, training)
+        return tf.reshape(outputs, [*outer, self.hidden_sizes[-1]])
+
+    def _activated(self, layer, inputs, training):
+        """Applies the activation and then a layer to inputs [rows, size]."""
+        if self.activation is activations.gelu and self.use_bias:
+            tensors = sublayers.cast_all(self, inputs, layer.kernel, layer.bias)
+            return dense_ops.dense_of_gelu(*tensors, training=bool(training))
+        return layer(inputs if self.activation is None else self.activation(inputs))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_sizes": list(self.hidden_sizes),
+            "activation": tf_keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": tf_keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": tf_keras.initializers.serialize(self.bias_initializer),
+        }
+
+
+for _activation in (activations.gelu, activations.gelu_exact):
+    tf_keras.utils.register_keras_serializable(package="etcmodel", name=_activation.__name__)(
+        _activation
+    )

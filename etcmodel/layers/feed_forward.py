@@ -1,0 +1,99 @@
+"""Feed-forward layers with a gate, and those that float16 cannot hold."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import base, dense, initializers, sublayers
+from etcmodel.layers.recomputing_dropout import RecomputingDropout
+
+__all__ = ["FeedForward"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class FeedForward(base.Layer):
+    """`output(dropout(act(inner(x))))`, or with a gate `output(dropout(act(inner(x)) * gate(x)))`.
+
+    Under the policy `mixed_float16` the output's product is float32, and clipped to what float16
+    can hold: those of T5 exceed it.
+
+    Args:
+        hidden_size: int. Size of input and output.
+        intermediate_size: int.
+        activation: function or name.
+        is_gated: bool. Whether there is a gate (Shazeer 2020).
+        use_bias: bool.
+        dropout_prob: float.
+        initializer_range: float. Standard deviation of the initial weights of all parts; None:
+            1 / sqrt(size of their input).
+        name: name of the layer.
+    Call args:
+        inputs: float [..., hidden_size].
+        training: bool.
+    Returns:
+        As `inputs`.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        intermediate_size,
+        activation="relu",
+        is_gated=False,
+        use_bias=True,
+        dropout_prob=0.0,
+        initializer_range=None,
+        name="feed_forward",
+        **kwargs,
+    ):
+        super().__init__(name=name, **kwargs)
+        self.hidden_size = hidden_size
+        self.intermediate_size = intermediate_size
+        self.activation = tf_keras.activations.get(activation)
+        self.is_gated = is_gated
+        self.use_bias = use_bias
+        self.initializer_range = initializer_range
+        self.inner = self._dense("inner", intermediate_size, hidden_size)
+        self.gate = self._dense("gate", intermediate_size, hidden_size) if is_gated else None
+        self.dropout = RecomputingDropout(dropout_prob, name="dropout", dtype=self.dtype_policy)
+        is_float16 = self.compute_dtype == "float16"
+        dtype = tf_keras.mixed_precision.Policy("float32") if is_float16 else None
+        self.output_layer = self._dense("output", hidden_size, intermediate_size, dtype)
+
+    def _dense(self, name, units, input_size, dtype=None):
+        spread = self.initializer_range or input_size**-0.5
+        return dense.Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=initializers.default_initializer(spread),
+            name=name,
+            dtype=dtype or self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        for layer in filter(None, (self.inner, self.gate)):
+            sublayers.build_sublayer(layer, tf.TensorShape([None, self.hidden_size]))
+        sublayers.build_sublayer(self.output_layer, tf.TensorShape([None, self.intermediate_size]))
+        super().build(input_shape)
+
+    def call(self, inputs, training=None):
+        hidden = self.activation(self.inner(inputs))
+        if self.gate is not None:
+            hidden *= self.gate(inputs)
+        output = self.output_layer(self.dropout(hidden, training=training))
+        if output.dtype != inputs.dtype:
+            largest = inputs.dtype.max
+            output = tf.cast(tf.clip_by_value(output, -largest, largest), inputs.dtype)
+        return tf.reshape(output, tensor_utils.get_shape_list(inputs))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "hidden_size": self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "activation": tf_keras.activations.serialize(self.activation),
+            "is_gated": self.is_gated,
+            "use_bias": self.use_bias,
+            "dropout_prob": self.dropout.rate,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,0 +1,165 @@
+"""Heads: from hidden states to the logits of a task, and from logits to the best outputs."""
+
+import dataclasses
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import base, checks, initializers
+
+__all__ = [
+    "MASKED_LOGIT",
+    "NUM_TOP_POSITIONS",
+    "SpanLogits",
+    "TokenLogits",
+    "best_tags",
+    "top_positions",
+]
+
+MASKED_LOGIT = -1e9
+NUM_TOP_POSITIONS = 50  # Positions kept for decoding, for each end of a span.
+
+
+@dataclasses.dataclass(frozen=True)
+class _Weights:
+    """Hides variables from Keras's tracking, which would list another layer's variables twice."""
+
+    kernel: tf.Variable
+    bias: tf.Variable
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class TokenLogits(base.Layer):
+    """Logits of each token, or of one token: a dense layer like that of BERT's heads.
+
+    Its weights are [num_outputs, hidden_size], the transpose of a Keras kernel.
+
+    Args:
+        num_outputs: int. Number of logits per token.
+        initializer_range: float. Standard deviation of the initial weights.
+        name: name of the layer.
+    Call args:
+        hidden: float [..., hidden_size].
+    Returns:
+        float [..., num_outputs], in the layer's compute dtype. Tasks create heads with
+        `dtype="float32"`, whatever the encoder's dtype.
+    Raises:
+        ValueError: if `num_outputs` is below 1.
+    """
+
+    def __init__(self, num_outputs, initializer_range=0.02, name="token_logits", **kwargs):
+        super().__init__(name=name, **kwargs)
+        checks.check_at_least_1(num_outputs=num_outputs)
+        self.num_outputs = num_outputs
+        self.initializer_range = initializer_range
+        self._made = None
+
+    def build(self, input_shape):
+        if self._made is None:
+            self.build_in(self, "", input_shape[-1])
+        super().build(input_shape)
+
+    def build_in(self, owner, prefix, hidden_size):
+        """Builds the head with variables that belong to another layer.
+
+        In the authors' release a head is not a layer: its variables belong to the task's model, and
+        their names begin with a prefix.
+
+        Args:
+            owner: layer that the variables `<prefix>weights` and `<prefix>bias` are added to.
+            prefix: str.
+            hidden_size: int.
+        """
+        kernel = owner.add_weight(
+            name=f"{prefix}weights",
+            shape=(self.num_outputs, hidden_size),
+            initializer=initializers.default_initializer(self.initializer_range),
+        )
+        bias = owner.add_weight(
+            name=f"{prefix}bias", shape=(self.num_outputs,), initializer="zeros"
+        )
+        self._made = _Weights(kernel, bias)
+
+    @property
+    def kernel(self):
+        """Variable [num_outputs, hidden_size]."""
+        return self._made.kernel
+
+    @property
+    def bias(self):
+        """Variable [num_outputs]."""
+        return self._made.bias
+
+    def call(self, hidden):
+        hidden, kernel, bias = (
+            tf.cast(tensor, self.compute_dtype) for tensor in (hidden, self.kernel, self.bias)
+        )
+        return tf.tensordot(hidden, kernel, [[-1], [-1]]) + bias
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_outputs": self.num_outputs,
+            "initializer_range": self.initializer_range,
+        }
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class SpanLogits(TokenLogits):
+    """Logits of each token as an end of a span.
+
+    Source: Devlin et al. 2018 (arXiv:1810.04805), section 4.2.
+
+    Args:
+        ends: sequence of str. Names of the ends, in the order of the weights.
+        initializer_range: float. Standard deviation of the initial weights.
+        name: name of the layer.
+    Call args:
+        hidden: float [batch, len, hidden_size].
+        allowed: bool [batch, len], or None. Positions where an end may be; the others get the
+            logit `MASKED_LOGIT`.
+    Returns:
+        dict of the name of an end to float [batch, len].
+    Raises:
+        ValueError: if `ends` is empty.
+    """
+
+    def __init__(self, ends, initializer_range=0.02, name="span_logits", **kwargs):
+        super().__init__(len(ends), initializer_range, name=name, **kwargs)
+        self.ends = list(ends)
+
+    def call(self, hidden, allowed=None):
+        logits = super().call(hidden)  # [batch, len, number of ends]
+        if allowed is not None:
+            masked = tf.cast(MASKED_LOGIT, logits.dtype)
+            logits = tf.where(allowed[:, :, tf.newaxis], logits, masked)
+        return dict(zip(self.ends, tf.unstack(logits, axis=-1), strict=True))
+
+    def get_config(self):
+        config = {**super().get_config(), "ends": list(self.ends)}
+        del config["num_outputs"]
+        return config
+
+
+def top_positions(scores, num_top=NUM_TOP_POSITIONS):
+    """The best positions for an end.
+
+    Args:
+        scores: float [batch, len]. Logits or probabilities.
+        num_top: int.
+    Returns:
+        (values, positions): float and int32 [batch, min(num_top, len)], the highest first.
+    """
+    return tf.math.top_k(scores, k=tf.minimum(num_top, tf.shape(scores)[1]))
+
+
+def best_tags(logits):
+    """The most probable tag of each token, such as a BIO id.
+
+    Args:
+        logits: float [..., number of tags].
+    Returns:
+        (tags, probs): int32 and float [...].
+    """
+    probs = tf.nn.softmax(logits)
+    return tf.argmax(probs, -1, tf.int32), tf.reduce_max(probs, axis=-1)

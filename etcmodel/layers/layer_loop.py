@@ -1,0 +1,154 @@
+"""Layers that differ in their weights alone as the body of one loop.
+
+XLA compiles whatever it finds in a graph, layers that are alike each for itself, so that the time
+it takes grows with their number; a loop's body it compiles once. The weights of all layers are
+stacked for that, as in JAX's `scan` over layers (`flax.linen.scan`).
+"""
+
+import contextlib
+import threading
+
+import tensorflow as tf
+
+from etcmodel.layers.steps import weights_of_layers
+from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops import interception
+
+__all__ = ["loop_scope", "run_loop", "should_loop"]
+
+_MODES = ("auto", "always", "never")
+_state = threading.local()
+
+
+@contextlib.contextmanager
+def loop_scope(mode):
+    """Chooses where stacks of layers become loops inside.
+
+    Args:
+        mode: 'auto' (in what XLA compiles as a whole), 'always' (in all graphs) or 'never', as
+            outside of any scope.
+    Raises:
+        ValueError: if the mode is unknown.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"`mode` must be one of {_MODES}. Received: {mode!r}")
+    previous = _mode()
+    _state.mode = mode
+    try:
+        yield
+    finally:
+        _state.mode = previous
+
+
+def _mode():
+    return getattr(_state, "mode", "never")
+
+
+def should_loop(groups, compute_dtype):
+    """Whether groups of layers are to be one loop, and can be.
+
+    They can be if they differ in nothing but weights and names, as far as their configs tell, and
+    if they do nothing that a loop would hide: keep values from call to call (batch normalization),
+    have activity regularizers, are looked at (`ops.interception`), or compute in another type.
+
+    Args:
+        groups: list of lists of tuples of `steps.Step`.
+        compute_dtype: str. That of the stack.
+    """
+    is_compiled = tf.__internal__.get_enclosing_xla_context() is not None
+    is_wanted = is_compiled if _mode() == "auto" else _mode() == "always"
+    if not is_wanted or tf.executing_eagerly() or interception.is_intercepting():
+        return False
+    if len(groups) < 2:
+        return False
+    form = _form(groups[0], compute_dtype)
+    return form is not None and all(_form(x, compute_dtype) == form for x in groups[1:])
+
+
+def run_loop(groups, hidden, run_group):
+    """Runs groups of layers one after the other, as a loop.
+
+    Dropouts draw the masks that they draw without it. Gradients are those without it, too, but for
+    two things: all of a layer's weights have one as soon as one layer's output matters, zeros
+    instead of None where nothing depends on them; and in mixed precision, gradients of a weight
+    that a layer uses twice are added up in the compute type.
+
+    Args:
+        groups: see `should_loop`.
+        hidden: sequence of float [batch, len, hidden_size], one a stream.
+        run_group: function of a group, hidden tensors and tensors to take as the group's weights
+            (see `steps.weights_of_layers`) to hidden tensors of the same shapes.
+    Returns:
+        list of tensors, shaped as `hidden`.
+    """
+    variables = [weights_of_layers(group).variables for group in groups]
+    stacked = [tf.stack(of_all) for of_all in zip(*variables, strict=True)]
+    num_seeds = dropout_ops.num_seeds()
+
+    def body(number, num_seeds, hidden, stacked):
+        taken = [_take(x, number) for x in stacked]
+        dropout_ops.set_num_seeds(num_seeds)
+        outputs = run_group(groups[0], hidden, [weight for weight, _ in taken])
+        outputs = [tf.ensure_shape(x, like.shape) for x, like in zip(outputs, hidden, strict=True)]
+        return number + 1, dropout_ops.num_seeds(), outputs, [rest for _, rest in taken]
+
+    try:
+        _, num_seeds, hidden, _ = tf.while_loop(
+            lambda number, *_: number < len(groups),
+            body,
+            [tf.constant(0), tf.convert_to_tensor(num_seeds), list(hidden), stacked],
+            maximum_iterations=len(groups),  # XLA has to know how much to keep for gradients.
+            parallel_iterations=1,
+        )
+    finally:
+        dropout_ops.set_num_seeds(num_seeds)
+    return hidden
+
+
+@tf.custom_gradient
+def _take(stacked, number):
+    """`stacked[number]`, and `stacked`, for others to take of.
+
+    As each place is taken once, gradients are put into their places, in one buffer for all: that of
+    a tensor from outside the loop would be a sum of mostly zeros each time.
+    """
+
+    def grad(gradient, gradient_of_others):
+        updates = tf.convert_to_tensor(gradient)[tf.newaxis]
+        return tf.tensor_scatter_nd_update(gradient_of_others, [[number]], updates), None
+
+    return (stacked[number], tf.identity(stacked)), grad
+
+
+def _form(group, compute_dtype):
+    """All that decides what a group computes but its weights; None if that cannot be told."""
+    blocks = [step.block for steps in group for step in steps]
+    weights = weights_of_layers(group)
+    layers = [layer for block in blocks for layer in (block, *block.submodules)]
+    is_plain = all(_is_plain(layer, compute_dtype) for layer in layers)
+    found = {id(variable) for variable in weights.variables if variable.trainable}
+    if not is_plain or any(id(x) not in found for block in blocks for x in block.variables):
+        return None
+    try:
+        configs = [repr(_without_names(x.get_config())) for x in layers if hasattr(x, "get_config")]
+    except NotImplementedError:
+        return None
+    steps = [(step.streams, step.options) for steps in group for step in steps]
+    ids = [id(block) for block in blocks]
+    sharing = [ids.index(x) for x in ids]
+    places = [(type(module), name, number) for module, name, number in weights.places]
+    variables = [(x.shape.as_list(), x.dtype) for x in weights.variables]
+    return steps, sharing, configs, places, variables
+
+
+def _is_plain(layer, compute_dtype):
+    is_regular = getattr(layer, "activity_regularizer", None) is None
+    return is_regular and getattr(layer, "compute_dtype", compute_dtype) == compute_dtype
+
+
+def _without_names(config):
+    if isinstance(config, dict):
+        return {key: _without_names(x) for key, x in config.items() if key != "name"}
+    if isinstance(config, (list, tuple)):
+        return [_without_names(x) for x in config]
+    return config

@@ -1,0 +1,35 @@
+"""Layers that are parts of other layers: how they are built, called and serialized."""
+
+import tensorflow as tf
+import tf_keras
+
+__all__ = ["as_ids", "build_sublayer", "cast_all", "serialize_layer"]
+
+
+def build_sublayer(layer, input_shape):
+    """Builds `layer`, unless it is built, in its own name scope, so variables get full names."""
+    if not layer.built:
+        with tf.name_scope(layer.name):
+            layer.build(input_shape)
+            layer.built = True
+
+
+def serialize_layer(layer):
+    """The config of a layer that is part of another one.
+
+    Leaves out `build_config`, which Keras adds once the layer is built: a layer created from it
+    would be built immediately, outside the name scope of the outer layer.
+    """
+    config = tf_keras.layers.serialize(layer)
+    return {name: value for name, value in config.items() if name != "build_config"}
+
+
+def cast_all(layer, *tensors):
+    """Casts to the layer's compute dtype; Keras itself casts only the first argument of a call."""
+    return [tf.cast(tensor, layer.compute_dtype) for tensor in tensors]
+
+
+def as_ids(tensor):
+    """The ids as a tensor; int32 if they are whole numbers stored as floats."""
+    tensor = tf.convert_to_tensor(tensor)
+    return tf.cast(tensor, tf.int32) if tensor.dtype.is_floating else tensor

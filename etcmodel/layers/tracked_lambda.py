@@ -1,0 +1,44 @@
+"""Functions as layers."""
+
+import inspect
+
+from etcmodel.layers import base
+
+__all__ = ["TrackedLambda"]
+
+
+class TrackedLambda(base.Layer):
+    """A function as a layer that tracks the layers and variables that the function uses.
+
+    Args:
+        function: function of the call's arguments. It receives `training`, as Keras sets it, if it
+            has such a parameter.
+        dependencies: sequence of layers, `tf.Module`s or variables. Their variables become the
+            layer's.
+        name: name of the layer.
+    Returns:
+        What the function returns.
+    Raises:
+        ValueError: if a dependency is a layer of Keras 3.
+    """
+
+    def __init__(self, function, dependencies=(), name="tracked_lambda", **kwargs):
+        super().__init__(name=name, **kwargs)
+        for i, dependency in enumerate(dependencies):
+            base.refuse_keras_3(f"dependencies[{i}]", dependency)
+        self.function = function
+        self.dependencies = list(dependencies)
+        parameters = inspect.signature(function).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        self._takes_training = takes_any or "training" in parameters
+
+    def call(self, *args, **kwargs):
+        if not self._takes_training:
+            kwargs.pop("training", None)
+        return self.function(*args, **kwargs)
+
+    def get_config(self):
+        raise NotImplementedError(
+            f"Layer {self.name!r} holds a Python function, which a config cannot. Save its weights "
+            "(`save_weights`), or make the function a layer of your own."
+        )

@@ -1,0 +1,26 @@
+"""Packages that import their parts at first use, so that `--help` does not wait for TensorFlow."""
+
+import importlib
+
+__all__ = ["attributes"]
+
+
+def attributes(package, homes):
+    """The `__getattr__` of a package's `__init__`: imports what is asked for.
+
+    Args:
+        package: str. Name of the package.
+        homes: dict of the name of an attribute to the module that has it: a name within the
+            package, or a dotted one.
+    Returns:
+        function of an attribute's name that returns the attribute.
+    """
+
+    def get(name):
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name]
+        module = importlib.import_module(home if "." in home else f"{package}.{home}")
+        return getattr(module, name)
+
+    return get

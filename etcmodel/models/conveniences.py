@@ -1,0 +1,57 @@
+"""Methods that all encoders of a long and a global input share."""
+
+import importlib
+
+from etcmodel.models import features as features_lib
+from etcmodel.models import pooling as pooling_lib
+
+__all__ = ["EncoderConveniences", "Pretrained"]
+
+
+class Pretrained:
+    """A model that can be saved in a folder and loaded from it.
+
+    Attributes:
+        processor: `EtcProcessor`, or another object with a method `save_pretrained(directory)`,
+            that turns texts into the model's input and is saved with it; or None.
+    """
+
+    processor = None
+
+    def save_pretrained(self, directory, processor=None):
+        """Writes the model and its processor: see `etcmodel.checkpoints.save_pretrained`."""
+        _package().save_pretrained(self, directory, processor)
+
+    @classmethod
+    def from_pretrained(cls, directory, **overrides):
+        """Loads a model of this class: see `etcmodel.checkpoints.from_pretrained`."""
+        return _package().from_pretrained(directory, as_class=cls, **overrides)
+
+
+def _package():
+    """The package `etcmodel`, imported late: its loaders import the models."""
+    return importlib.import_module("etcmodel")
+
+
+class EncoderConveniences(Pretrained):
+    """Methods of encoders that take features as in `models.features`."""
+
+    def structure(self, features, relation_names=()):
+        """All arguments of a call; what the features lack is added.
+
+        Args:
+            features: token ids [batch, long_len], or dict of features.
+            relation_names: sequence of str.
+        Returns:
+            dict, for `model(**model.structure(ids))`. By default its `structure` has one document
+            in each row, masked padding, positions, and a global token for each sentence or block.
+        Raises:
+            ValueError: see `features.completed`.
+        """
+        return features_lib.completed(features, self.config, relation_names).arguments
+
+    def embed(self, features, pooling="mean", *, relation_names=(), normalize=False):
+        """Vectors of texts: see `models.pooling.embed`."""
+        return pooling_lib.embed(
+            self, features, pooling, relation_names=relation_names, normalize=normalize
+        )

@@ -1,0 +1,50 @@
+"""Global tokens and positions of a batch that comes without them; pure tensor functions."""
+
+import tensorflow as tf
+
+from etcmodel.ops import argument_checks
+
+__all__ = ["blocks", "examples_of_links", "num_of_links", "places_in_runs"]
+
+
+def num_of_links(links):
+    """Global tokens that are linked to: their number is the length of the global input."""
+    if tf.__internal__.get_enclosing_xla_context() is not None:
+        argument_checks.fail(
+            "`global_token_ids` must be given beside `links` in a function that XLA compiles, such "
+            "as with `jit_compile`: without them, the length of the global input is not known there"
+        )
+    return tf.maximum(tf.reduce_max(links) + 1, 0)
+
+
+def blocks(example_ids, block_length):
+    """(links, number) of global tokens, one a block of tokens; none for blocks of length 0."""
+    shape = tf.shape(example_ids)
+    if not block_length:
+        return tf.fill(shape, -1), 0
+    # An int where it is known: what is compiled needs it.
+    length = shape[1] if example_ids.shape[1] is None else example_ids.shape[1]
+    blocks = tf.broadcast_to(tf.range(length) // block_length, shape)
+    return tf.where(example_ids > 0, blocks, -1), -(-length // block_length)
+
+
+def examples_of_links(links, example_ids, num_global):
+    """int32 [batch, num_global]. The example of the tokens that are linked to a global token."""
+    batch = tf.shape(links)[0]
+    rows = tf.range(batch)[:, tf.newaxis] * num_global
+    ids = tf.math.unsorted_segment_max(
+        example_ids, tf.where(links >= 0, rows + links, -1), batch * num_global
+    )
+    # Tokens of no link leave the least int there.
+    return tf.maximum(tf.reshape(ids, [batch, num_global]), 0)
+
+
+def places_in_runs(example_ids):
+    """int32 [batch, len]. 0, 1, 2 … in each run of equal ids."""
+    batch, length = tf.unstack(tf.shape(example_ids))
+    places = tf.broadcast_to(tf.range(length), [batch, length])
+    is_new = tf.not_equal(example_ids[:, 1:], example_ids[:, :-1])
+    runs = tf.cumsum(tf.pad(tf.cast(is_new, tf.int32), [[0, 0], [1, 0]]), axis=1)[:, :length]
+    runs += tf.range(batch)[:, tf.newaxis] * length  # A number of its own for each run.
+    begins = tf.math.unsorted_segment_min(places, runs, batch * length)
+    return places - tf.gather(begins, runs)

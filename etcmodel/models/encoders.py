@@ -1,0 +1,300 @@
+"""The registry of encoders, by the `model_type` of their configs.
+
+Tasks, programs and checkpoints work with an `Encoder` and its `EncoderConfig`, whose classes follow
+from the `model_type` in a config's JSON. A kind of encoder is registered by one statement at the
+end of this module, or by one call of `register` elsewhere.
+"""
+
+import dataclasses
+import os
+import typing
+
+import tensorflow as tf
+
+from etcmodel.models import json_config
+from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
+from etcmodel.models.longformer.modeling import LongformerConfig, LongformerModel
+from etcmodel.models.modeling import EtcModel
+
+__all__ = [
+    "Encoder",
+    "EncoderConfig",
+    "EncoderType",
+    "GlobalLocalEncoder",
+    "build_encoder",
+    "CONFIG_FILE",
+    "RELEASE_CONFIG_FILE",
+    "config_file_in",
+    "config_file_names",
+    "config_from_dict",
+    "config_from_json_string",
+    "encoder_type",
+    "make_encoder",
+    "make_global_local_encoder",
+    "read_config",
+    "register",
+    "registered_types",
+    "replace",
+]
+
+
+class EncoderConfig(typing.Protocol):
+    """Sizes and options of an encoder: a dataclass (see `json_config.JsonConfig`).
+
+    Attributes:
+        model_type: str, a class attribute. The registered type.
+        vocab_size: int. Token ids are below it.
+        hidden_size: int. Size of the hidden states.
+        initializer_range: float. Standard deviation of initial weights, those of heads, too.
+        hidden_dropout_prob: float.
+    """
+
+    model_type: typing.ClassVar[str]
+    vocab_size: int
+    hidden_size: int
+    initializer_range: float
+    hidden_dropout_prob: float
+
+    @classmethod
+    def from_dict(cls, entries):
+        """A config from a dict; raises ValueError, naming the entry, if one is invalid."""
+
+    def to_dict(self):
+        """The dict that `from_dict` takes; JSON can hold it."""
+
+    def to_json_string(self):
+        """The text of the config's file: str."""
+
+    def check(self):
+        """Raises ValueError, naming the entries, if no model can be built."""
+
+
+@typing.runtime_checkable
+class Encoder(typing.Protocol):
+    """A Keras layer from token ids to hidden states, as code that reads and writes weights sees it.
+
+    Its class takes the config, and options by keyword. Its default name is the scope of its
+    `EncoderType`. A subclass of this protocol, such as `GlobalLocalEncoder`, defines its call.
+
+    Attributes:
+        config: `EncoderConfig`, the encoder's own copy.
+    """
+
+    config: EncoderConfig
+
+    def build(self, input_shape):
+        """Creates all variables; their sizes follow from the config, not from the shape."""
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, embedding_size]."""
+
+
+class GlobalLocalEncoder(Encoder, typing.Protocol):
+    """An encoder of a long and a global input, as the tasks and pre-training call it."""
+
+    def __call__(
+        self,
+        token_ids,
+        global_token_ids,
+        *,
+        segment_ids=None,
+        global_segment_ids=None,
+        structure=None,
+        training=None,
+    ):
+        """Encodes both inputs, as `EtcModel`.
+
+        Args:
+            token_ids, segment_ids: int [batch, long_len]; segments may be None.
+            global_token_ids, global_segment_ids: int [batch, global_len]; likewise.
+            structure: `ops.structure.GlobalLocalStructure`, or None.
+            training: bool.
+        Returns:
+            (long_output, global_output): float [batch, long_len, hidden_size] and [batch,
+            global_len, hidden_size].
+        """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderType:
+    """A kind of encoder: its classes, and its names in checkpoints.
+
+    Attributes:
+        config_class: a class of `EncoderConfig`.
+        encoder_class: a class of `Encoder`.
+        protocol: `Encoder`, or a subclass such as `GlobalLocalEncoder`, which defines the call.
+        scope: str. The first part of the names of the encoder's variables in checkpoints.
+        config_file: str. Name of the config's file beside a checkpoint and in an export.
+        unscoped_parts: tuple of str. Names of layers whose variables are outside the scope.
+        parts: tuple of str. Names of the encoder's other layers, which identify the encoder's
+            variables if it was built outside its scope.
+    """
+
+    config_class: type
+    encoder_class: type
+    scope: str
+    protocol: type = Encoder
+    config_file: str = "encoder_config.json"
+    unscoped_parts: tuple = ()
+    parts: tuple = ()
+
+    @property
+    def model_type(self):
+        """The type's name in configs: str."""
+        return self.config_class.model_type
+
+
+CONFIG_FILE = "config.json"  # In a folder that holds one model; BERT's config has this name, too.
+RELEASE_CONFIG_FILE = "etc_config.json"
+_TYPES = {}
+_DEFAULT = EtcConfig.model_type  # For configs without a type, such as the release's.
+
+
+def register(new_type):
+    """Registers a kind of encoder, for code that reads configs and checkpoints.
+
+    Args:
+        new_type: `EncoderType`.
+    Raises:
+        ValueError: if another one has the same `model_type`.
+    """
+    if _TYPES.setdefault(new_type.model_type, new_type) != new_type:
+        raise ValueError(f"There is another encoder of `model_type` {new_type.model_type!r}.")
+
+
+def registered_types():
+    """tuple of all `EncoderType`s."""
+    return tuple(_TYPES.values())
+
+
+def encoder_type(model_type, source="config"):
+    """The `EncoderType` of a `model_type`.
+
+    Args:
+        model_type: str, or None for ETC.
+        source: str. Where the type is from, for error messages.
+    Raises:
+        ValueError: naming the source and the known types, if the type is unknown.
+    """
+    found = _TYPES.get(model_type or _DEFAULT)
+    if found is None:
+        known = ", ".join(map(repr, sorted(_TYPES)))
+        raise ValueError(
+            f"{source}: There is no encoder of `model_type` {model_type!r}; the known types are "
+            f"{known}. {LIFTING_ADVICE}"
+        )
+    return found
+
+
+def config_from_dict(entries, source="config"):
+    """The `EncoderConfig` of a dict, in the class for its `model_type`.
+
+    Args:
+        entries: dict, as from `EncoderConfig.to_dict`. Without a type it is one of `EtcConfig`.
+        source: str. Where the dict is from, for error messages.
+    Raises:
+        ValueError: naming the source, if the type is unknown or an entry is invalid.
+    """
+    config_class = encoder_type(entries.get("model_type"), source).config_class
+    try:
+        return config_class.from_dict(entries)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+
+
+def config_from_json_string(text, source="config"):
+    """As `config_from_dict`, from JSON text."""
+    return config_from_dict(json_config.json_object(text, source), source)
+
+
+def read_config(path):
+    """As `config_from_dict`, from a JSON file; also raises ValueError if it does not exist."""
+    return config_from_json_string(json_config.read_text(path), path)
+
+
+def config_file_in(directory):
+    """Path of the config in a checkpoint's directory; None if there is none.
+
+    A `config.json` counts if its `model_type` is registered.
+    """
+    paths = [os.path.join(directory, name) for name in config_file_names()]
+    if found := next(filter(tf.io.gfile.exists, paths), None):
+        return found
+    path = os.path.join(directory, CONFIG_FILE)
+    if not tf.io.gfile.exists(path):
+        return None
+    entries = json_config.json_object(json_config.read_text(path), path)
+    return path if entries.get("model_type") in _TYPES else None
+
+
+def config_file_names():
+    """Names of the config files of all types: tuple of str."""
+    return tuple(dict.fromkeys(known.config_file for known in _TYPES.values()))
+
+
+def replace(config, **changes):
+    """A copy of a config with some entries changed.
+
+    Raises:
+        ValueError: naming the entry, if configs of this type have no such entry.
+    """
+    known = {field.name for field in dataclasses.fields(config)}
+    if unknown := sorted(set(changes) - known):
+        raise ValueError(f"A config of type {config.model_type!r} has no `{unknown[0]}`.")
+    return dataclasses.replace(config, **changes)
+
+
+def make_encoder(config, **options):
+    """A new `Encoder`, not yet built.
+
+    Args:
+        config: `EncoderConfig`.
+        **options: further arguments of the encoder's class.
+    """
+    return encoder_type(config.model_type).encoder_class(config, **options)
+
+
+def make_global_local_encoder(config, **options):
+    """As `make_encoder`, for a new `GlobalLocalEncoder`, not yet built.
+
+    Raises:
+        ValueError: naming the config's type, if its encoders have no global input.
+    """
+    # `issubclass` does not support protocols with attributes.
+    fit = [name for name, known in _TYPES.items() if GlobalLocalEncoder in known.protocol.__mro__]
+    if encoder_type(config.model_type).model_type not in fit:
+        raise ValueError(
+            "This model needs an encoder of a long and a global input, of `model_type` "
+            f"{' or '.join(map(repr, fit))}. Received a config of type {config.model_type!r}."
+        )
+    return make_encoder(config, **options)
+
+
+def build_encoder(config, **options):
+    """As `make_encoder`, but the encoder is built, in its own name scope."""
+    encoder = make_encoder(config, **options)
+    with tf.name_scope(encoder.name):
+        encoder.build(None)
+    return encoder
+
+
+register(
+    EncoderType(
+        config_class=EtcConfig,
+        encoder_class=EtcModel,
+        scope="etc_document_bert",
+        protocol=GlobalLocalEncoder,
+        config_file=RELEASE_CONFIG_FILE,
+        unscoped_parts=("position_emb_lookup_long", "position_emb_lookup_global"),
+        parts=(
+            "token_emb_lookup",
+            "segment_emb_lookup",
+            "long_emb_layer_norm",
+            "global_emb_layer_norm",
+            "global_local_transformer_layers",
+        ),
+    )
+)
+register(
+    EncoderType(config_class=LongformerConfig, encoder_class=LongformerModel, scope="longformer")
+)

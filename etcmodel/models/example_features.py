@@ -1,0 +1,45 @@
+"""Creates and reads the features of `tf.train.Example`s."""
+
+import tensorflow as tf
+
+__all__ = [
+    "create_bytes_feature",
+    "create_float_feature",
+    "create_int_feature",
+    "get_feature",
+    "get_repeated_values",
+]
+
+
+def create_int_feature(values):
+    """A `tf.train.Feature` of integers."""
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=list(values)))
+
+
+def create_float_feature(values):
+    """A `tf.train.Feature` of floats."""
+    return tf.train.Feature(float_list=tf.train.FloatList(value=list(values)))
+
+
+def create_bytes_feature(values):
+    """A `tf.train.Feature` of byte strings; text is encoded as UTF-8."""
+    encoded = [value.encode("utf-8") if isinstance(value, str) else value for value in values]
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=encoded))
+
+
+def get_repeated_values(feature_name, example):
+    """All values of a feature of a `tf.train.Example`.
+
+    Raises:
+        ValueError: if the example lacks the feature.
+    """
+    if feature_name not in example.features.feature:
+        raise ValueError(f"The tf.train.Example has no feature {feature_name!r}.")
+    feature = example.features.feature[feature_name]
+    kind = feature.WhichOneof("kind")
+    return getattr(feature, kind).value if kind else []
+
+
+def get_feature(feature_name, example):
+    """The first value of a feature of a `tf.train.Example`."""
+    return get_repeated_values(feature_name, example)[0]

@@ -1,0 +1,271 @@
+"""From the features of a batch to an encoder's call: checks features and adds missing ones.
+
+A batch is a dict of int arrays or tensors by name, with the batch axis first; only token ids are
+required. By default each row is one document without its padding, with positions and a global token
+for each sentence or block of tokens, as the encoder's config says.
+
+| name | shape | meaning, and the default |
+| --- | --- | --- |
+| `token_ids` | [batch, long_len] | required |
+| `global_token_ids` | [batch, global_len] | one per sentence in `links`, or else one per block |
+| `segment_ids`, `global_segment_ids` | as the ids | `default_segment_id` of the config, and 0 |
+| `position_ids`, `global_position_ids` | as the ids | 0, 1, 2 … from the start of each example |
+| `example_ids`, `global_example_ids` | as the ids | 0 is padding, 1, 2 … are the examples in a \
+row; by default 1 where the id is not `pad_token_id` |
+| `links` | [batch, long_len] | index of each token's global token, or -1; without \
+`global_token_ids` below long_len |
+| `links/<name>` | [batch, num_pairs, 2] | further (long, global) pairs; -1, -1 is padding |
+| `edges/<name>` | [batch, num_pairs, 2] | (from, to) pairs of global tokens, likewise |
+| `long_edges/<name>` | [batch, num_pairs, 2] | pairs of long tokens within the local radius |
+
+The names of relations are those in `relation_names`, whose order decides their labels. `labels` and
+`labels/<name>` are for losses and are ignored here.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from etcmodel.models import defaults, input_utils
+from etcmodel.ops import argument_checks, relations
+
+__all__ = ["EncoderInputs", "completed", "is_label"]
+
+_AXES = {
+    "token_ids": "batch long_len",
+    "global_token_ids": "batch global_len",
+    "segment_ids": "batch long_len",
+    "global_segment_ids": "batch global_len",
+    "position_ids": "batch long_len",
+    "global_position_ids": "batch global_len",
+    "example_ids": "batch long_len",
+    "global_example_ids": "batch global_len",
+    "links": "batch long_len",
+}
+_KINDS = {
+    "links": relations.LinkPairs,
+    "edges": relations.GlobalEdges,
+    "long_edges": relations.LongEdges,
+}
+_PAIR_AXES = "batch num_pairs* 2"
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderInputs:
+    """The arguments of an encoder's call, and further features of the batch.
+
+    Attributes:
+        arguments: dict of the call's arguments by name, including `structure`.
+        example_ids: int32 [batch, long_len]; 0 is padding.
+        global_example_ids: int32 [batch, global_len].
+        links: int32 [batch, long_len]. Index of each token's global token, or -1.
+        extras: dict of name to int32 tensor. Features for the head only.
+    """
+
+    arguments: dict
+    example_ids: tf.Tensor
+    global_example_ids: tf.Tensor
+    links: tf.Tensor
+    extras: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def mask(self):
+        """Which long tokens are not padding: bool [batch, long_len]."""
+        return self.example_ids > 0
+
+    @property
+    def global_mask(self):
+        """Which global tokens are not padding: bool [batch, global_len]."""
+        return self.global_example_ids > 0
+
+
+def is_label(name):
+    """Whether a feature holds labels, which are for losses only."""
+    return name.partition("/")[0] == "labels"
+
+
+@tf.autograph.experimental.do_not_convert
+def completed(features, config, relation_names=(), extra_axes=None):
+    """All inputs of an encoder, from the features that are given.
+
+    Args:
+        features: dict of name to int array or tensor, as above; or token ids [batch, long_len].
+        config: `EncoderConfig`.
+        relation_names: sequence of str. Names of relations, in the order of their labels.
+        extra_axes: dict of the names of further, optional features to their axes, such as
+            "batch long_len".
+    Returns:
+        `EncoderInputs` with the `arguments` of `EtcModel`.
+    Raises:
+        ValueError: in one line that names the feature, what is expected and what was received, if a
+            feature is unknown or missing, has a wrong shape or type, or ids are out of range; in a
+            function that XLA compiles also for `links` without `global_token_ids`. What is known
+            only when a graph runs raises `tf.errors.InvalidArgumentError` instead; code compiled by
+            XLA cannot raise.
+    """
+    axes = {**_AXES, **(extra_axes or {})}
+    given = _tensors(features, axes)
+    asserts = []
+    axes = {name: axes.get(name, _PAIR_AXES) for name in given}
+    argument_checks.check_shapes(given, axes, asserts=asserts)
+    _check_dtypes(given)
+    given = {name: tf.saturate_cast(ids, tf.int32) for name, ids in given.items()}
+    _check_ranges(given, config, asserts)
+    with tf.control_dependencies(asserts):
+        given = {name: tf.identity(ids) for name, ids in given.items()} if asserts else given
+    extras = {name: given.pop(name) for name in extra_axes or () if name in given}
+    return _complete(given, config, tuple(relation_names), extras)
+
+
+def _tensors(features, axes):
+    """dict of the features, without labels, as tensors."""
+    if not hasattr(features, "items"):
+        features = {"token_ids": features}
+    if "token_ids" not in features:
+        hint = " (`input_ids`?)" if "input_ids" in features else ""
+        argument_checks.fail(f"There is no feature `token_ids`{hint}. Received: {list(features)}")
+    for name in features:
+        kind, slash, relation = name.partition("/")
+        is_known = name in axes or (slash and relation and kind in _KINDS)
+        if not is_known and not is_label(name):
+            known = ", ".join([*axes, *(f"{kind}/<name>" for kind in _KINDS)])
+            argument_checks.fail(f"There is no feature of the name `{name}`. There are: {known}")
+    return {name: _tensor(name, x, axes) for name, x in features.items() if not is_label(name)}
+
+
+def _tensor(name, value, axes):
+    if tf.is_tensor(value):  # Also ragged and sparse ones; shapes are checked next.
+        return value
+    try:
+        return tf.convert_to_tensor(value)
+    except (ValueError, TypeError, tf.errors.InvalidArgumentError):
+        wanted = ", ".join(axes.get(name, _PAIR_AXES).replace("*", "").split())
+        argument_checks.fail(
+            f"`{name}` must have shape [{wanted}], padded. Received: what no tensor can be made "
+            "of, such as rows of different lengths"
+        )
+
+
+def _check_dtypes(given):
+    for name, ids in given.items():
+        if not ids.dtype.is_integer:
+            argument_checks.fail(f"`{name}` must be integers. Received: {ids.dtype.name}")
+
+
+def _setting(config, name, default):
+    """An entry of the config, or the default for configs without such an entry."""
+    return getattr(config, name, default)
+
+
+def _check_ranges(given, config, asserts):
+    limits = {"token_ids": "vocab_size", "segment_ids": "segment_vocab_size", "example_ids": None}
+    for name, ids in given.items():
+        field = name.removeprefix("global_")
+        if field in limits:
+            entry = limits[field]
+            limit = _setting(config, entry, None) if entry else None
+            words = f"`{entry}` of the config, {limit}"
+            argument_checks.check_range(name, ids, 0, limit, words, asserts=asserts)
+    has_own_global_side = "global_token_ids" in given and "global_example_ids" not in given
+    if has_own_global_side and "example_ids" in given:
+        ids, words = given["example_ids"], "2, one example a row, without `global_example_ids`"
+        argument_checks.check_range("example_ids", ids, 0, 2, words, asserts=asserts)
+    if "links" in given:
+        is_free = "global_token_ids" not in given
+        number = tf.shape(given["token_ids" if is_free else "global_token_ids"])[1]
+        words = "the number of global tokens"
+        if is_free:
+            words = "the number of long tokens, without `global_token_ids`"
+        argument_checks.check_range("links", given["links"], -1, number, words, asserts=asserts)
+
+
+def _complete(given, config, relation_names, extras):
+    token_ids = given["token_ids"]
+    example_ids = given.get("example_ids")
+    if example_ids is None:
+        pad_token_id = _setting(config, "pad_token_id", 0)
+        example_ids = tf.cast(tf.not_equal(token_ids, pad_token_id), tf.int32)
+    links, global_ids, global_example_ids = _global_side(given, config, example_ids)
+    max_distance = _setting(config, "relative_pos_max_distance", 0)
+    structure = input_utils.make_structure_from_example_ids(
+        example_ids,
+        global_example_ids,
+        links,
+        max_distance,
+        use_hard_g2l_mask=_setting(config, "use_hard_g2l_mask", False),
+        use_hard_l2g_mask=_setting(config, "use_hard_l2g_mask", False),
+    )
+    structure = _with_relations(structure, given, config, relation_names)
+    arguments = {
+        "token_ids": token_ids,
+        "global_token_ids": global_ids,
+        "segment_ids": given.get("segment_ids"),
+        "global_segment_ids": given.get("global_segment_ids"),
+        **_position_ids(given, config, example_ids, global_example_ids),
+        "structure": structure,
+    }
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    return EncoderInputs(arguments, example_ids, global_example_ids, links, extras)
+
+
+def _global_side(given, config, example_ids):
+    """(links, global_token_ids, global_example_ids), as given or by default."""
+    links, global_ids = given.get("links"), given.get("global_token_ids")
+    if global_ids is not None:
+        return _given_global_side(links, global_ids, given, config)
+    for name in given:
+        if name.startswith(("global_", "edges/", "links/")):
+            argument_checks.fail(f"`{name}` needs `global_token_ids`, which are not given")
+    if links is None:
+        links, num_global = defaults.blocks(example_ids, _setting(config, "global_block_length", 0))
+    else:
+        num_global = defaults.num_of_links(links)
+    global_example_ids = defaults.examples_of_links(links, example_ids, num_global)
+    global_ids = tf.where(
+        global_example_ids > 0,
+        _setting(config, "global_token_id", 1),
+        _setting(config, "pad_token_id", 0),
+    )
+    return links, global_ids, global_example_ids
+
+
+def _given_global_side(links, global_ids, given, config):
+    if links is None:
+        if _setting(config, "use_hard_g2l_mask", False):
+            argument_checks.fail(
+                "`links` must be given beside `global_token_ids`: the config's `use_hard_g2l_mask` "
+                "lets global tokens see what is linked to them alone"
+            )
+        links = tf.fill(tf.shape(given["token_ids"]), -1)
+    global_example_ids = given.get("global_example_ids")
+    if global_example_ids is None:
+        pad_token_id = _setting(config, "pad_token_id", 0)
+        global_example_ids = tf.cast(tf.not_equal(global_ids, pad_token_id), tf.int32)
+    return links, global_ids, global_example_ids
+
+
+def _position_ids(given, config, example_ids, global_example_ids):
+    """Position ids as given, or so that each example of a row begins at 0."""
+    positions = {name: given.get(name) for name in ("position_ids", "global_position_ids")}
+    if not _setting(config, "max_absolute_position_embeddings", 0):
+        return positions
+    if positions["position_ids"] is None and "example_ids" in given:
+        positions["position_ids"] = defaults.places_in_runs(example_ids)
+    if positions["global_position_ids"] is None and "global_example_ids" in given:
+        positions["global_position_ids"] = defaults.places_in_runs(global_example_ids)
+    return positions
+
+
+def _with_relations(structure, given, config, relation_names):
+    labels = config.relation_labels(*relation_names) if relation_names else {}
+    for feature, pairs in given.items():
+        kind, slash, name = feature.partition("/")
+        if not slash:
+            continue
+        if name not in relation_names:
+            argument_checks.fail(
+                f"`{feature}` is of no relation of the model, whose `relation_names` are "
+                f"{list(relation_names)}"
+            )
+        structure = structure.with_relations(_KINDS[kind](pairs, name, labels[name]))
+    return structure

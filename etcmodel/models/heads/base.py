@@ -1,0 +1,76 @@
+"""The base of all models with a head over an encoder of a long and a global input."""
+
+import abc
+
+import tensorflow as tf
+
+from etcmodel.models import encoders
+from etcmodel.models import features as features_lib
+from etcmodel.models import pooling as pooling_lib
+from etcmodel.models.heads.encoder_with_head import (
+    EncoderWithHead,
+    head_class,
+    head_classes,
+    register_head,
+)
+
+__all__ = ["EncoderWithHead", "HeadModel", "head_class", "head_classes", "register_head"]
+
+
+class HeadModel(EncoderWithHead):
+    """From a batch of features (see `models.features`) to logits.
+
+    A subclass computes logits in `head`; see `EncoderWithHead` for the rest.
+
+    Args:
+        encoder: see `EncoderWithHead`, as the rest of the arguments.
+        relation_names: sequence of str. See `models.features`.
+        **kwargs: of `EncoderWithHead`.
+    Call args: see `EncoderWithHead`.
+    Raises:
+        ValueError: as `EncoderWithHead` and `features.completed`; or if there are more relations
+            than labels for them.
+    """
+
+    extra_axes = {}  # The axes of further features; see `features.completed`.
+
+    def __init__(self, encoder, *, relation_names=(), **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.relation_names = tuple(relation_names)
+        if self.relation_names:
+            # Raises an error if there are too many.
+            self.encoder.config.relation_labels(*self.relation_names)
+
+    @classmethod
+    def make_encoder(cls, config):
+        return encoders.make_global_local_encoder(config)
+
+    @abc.abstractmethod
+    def head(self, long_output, global_output, inputs, training):
+        """Computes logits, or a dict of them, from hidden states and `features.EncoderInputs`."""
+
+    def call(self, features, training=None):
+        inputs = features_lib.completed(
+            features, self.encoder.config, self.relation_names, self.extra_axes
+        )
+        long_output, global_output = self.encoder(**inputs.arguments, training=training)
+        # So that variables of an output that the head does not use have a gradient of 0, not None.
+        long_output, global_output = tf.identity_n([long_output, global_output])
+        return self.head(long_output, global_output, inputs, training)
+
+    def pooled(self, long_output, global_output, inputs, training):
+        """Vectors by the model's `pooling`, after dropout: float32 [batch, hidden_size]."""
+        vectors = pooling_lib.pool(long_output, global_output, inputs, self.pooling)
+        return self.dropout(vectors, training=training)
+
+    def embed(self, features, pooling="mean", normalize=False):
+        """Vectors of texts: see `models.pooling.embed`."""
+        if hasattr(features, "items"):  # Without the features that only the head takes.
+            features = {name: x for name, x in features.items() if name not in self.extra_axes}
+        names = self.relation_names
+        return pooling_lib.embed(
+            self.encoder, features, pooling, relation_names=names, normalize=normalize
+        )
+
+    def settings(self):
+        return {**super().settings(), "relation_names": list(self.relation_names)}

@@ -1,0 +1,76 @@
+"""Classification of texts and of tokens."""
+
+from etcmodel.models import pooling as pooling_lib
+from etcmodel.models.heads import base, losses
+
+__all__ = ["EtcForSequenceClassification", "EtcForTokenClassification"]
+
+
+@base.register_head
+class EtcForSequenceClassification(base.HeadModel):
+    """Classifies texts by their pooled hidden states.
+
+    Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored.
+
+    Args:
+        encoder: see `HeadModel`.
+        num_labels: int.
+        pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`.
+        multi_label: bool. Whether a text may have several classes.
+        **kwargs: of `HeadModel`.
+    Call args: see `HeadModel`.
+    Returns:
+        float32 [batch, num_labels]. Logits.
+    """
+
+    head_type = "sequence_classification"
+
+    def __init__(self, encoder, *, num_labels=2, pooling="mean", multi_label=False, **kwargs):
+        pooling_lib.check_pooling(pooling, pooling_lib.OF_TEXTS)
+        own = {"num_labels": num_labels, "pooling": pooling, "multi_label": multi_label}
+        super().__init__(encoder, own=own, **kwargs)
+
+    def make_head(self):
+        self.logits = self.token_logits(self.num_labels)
+
+    def head(self, long_output, global_output, inputs, training):
+        return self.logits(self.pooled(long_output, global_output, inputs, training))
+
+    def default_loss(self):
+        return losses.BinaryCrossentropy() if self.multi_label else losses.SparseCrossentropy()
+
+    def default_metrics(self):
+        return [losses.BinaryAccuracy() if self.multi_label else losses.SparseAccuracy()]
+
+
+@base.register_head
+class EtcForTokenClassification(base.HeadModel):
+    """Classifies the long tokens, such as by BIO tags.
+
+    Labels are int [batch, long_len]; -1, as for padding, is ignored.
+
+    Args:
+        encoder: see `HeadModel`.
+        num_labels: int.
+        **kwargs: of `HeadModel`.
+    Call args: see `HeadModel`.
+    Returns:
+        float32 [batch, long_len, num_labels]. Logits.
+    """
+
+    head_type = "token_classification"
+
+    def __init__(self, encoder, *, num_labels=2, **kwargs):
+        super().__init__(encoder, own={"num_labels": num_labels}, **kwargs)
+
+    def make_head(self):
+        self.logits = self.token_logits(self.num_labels)
+
+    def head(self, long_output, global_output, inputs, training):
+        return self.logits(self.dropout(long_output, training=training))
+
+    def default_loss(self):
+        return losses.SparseCrossentropy()
+
+    def default_metrics(self):
+        return [losses.SparseAccuracy()]

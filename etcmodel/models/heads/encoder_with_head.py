@@ -1,0 +1,215 @@
+"""The base of all models with a head, of whatever encoder."""
+
+import abc
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import heads, sublayers
+from etcmodel.layers.recomputing_dropout import RecomputingDropout
+from etcmodel.models import conveniences, encoders
+
+__all__ = ["EncoderWithHead", "head_class", "head_classes", "register_head"]
+
+_DEFAULT_LEARNING_RATE = 5e-5
+_HEADS = {}
+
+
+def register_head(head):
+    """Class decorator that registers an `EncoderWithHead` for Keras and for `head_config.json`.
+
+    Raises:
+        ValueError: if another class has the same `head_type`.
+    """
+    if _HEADS.setdefault(head.head_type, head) is not head:
+        raise ValueError(f"There is another head of `head_type` {head.head_type!r}.")
+    return tf_keras.utils.register_keras_serializable(package="etcmodel")(head)
+
+
+def head_classes():
+    """dict of `head_type` to class."""
+    return dict(_HEADS)
+
+
+def head_class(head_type, source="head_config"):
+    """The class of a `head_type`.
+
+    Raises:
+        ValueError: naming the source and the known types, if the type is unknown.
+    """
+    if head_type not in _HEADS:
+        raise ValueError(
+            f"{source}: There is no head of `head_type` {head_type!r}; the known types are "
+            f"{', '.join(map(repr, sorted(_HEADS)))}."
+        )
+    return _HEADS[head_type]
+
+
+class EncoderWithHead(conveniences.Pretrained, tf_keras.Model, abc.ABC):
+    """An encoder with a head.
+
+    It is a plain Keras model that has all variables from its construction. `compile()` without
+    arguments uses Adam, the head's loss and its metrics. The logits are float32 under any policy.
+
+    A subclass has a `head_type`, creates its layers in `make_head`, computes logits in `call`, and
+    defines `default_loss` and `default_metrics`.
+
+    Args:
+        encoder: `Encoder`, which becomes a part of the model, or the `EncoderConfig` of a new one.
+        dropout: float or None. Dropout before the head; None for the config's
+            `hidden_dropout_prob`.
+        own: dict. The arguments that the subclass adds, by name; they become attributes.
+        **kwargs: of the Keras model.
+    Call args:
+        features: dict of name to int tensor, or token ids [batch, long_len].
+        training: bool.
+    Raises:
+        ValueError: if `encoder` is neither.
+    """
+
+    head_type = None
+    token_feature = "token_ids"  # The name of features that are not a dict.
+
+    def __init__(self, encoder, *, dropout=None, own=None, **kwargs):
+        super().__init__(**{"name": self.head_type, **kwargs})
+        self._autocast = False  # Features are ids, which must not be cast.
+        self._own_settings = tuple(own or ())
+        for name, value in (own or {}).items():
+            setattr(self, name, value)
+        self.encoder = self._as_encoder(encoder)
+        self.dropout_rate = dropout
+        rate = self.encoder.config.hidden_dropout_prob if dropout is None else dropout
+        self.dropout = RecomputingDropout(rate, name="head_dropout", dtype="float32")
+        self.build()
+
+    def _as_encoder(self, encoder):
+        if isinstance(encoder, encoders.Encoder):
+            return encoder
+        if isinstance(encoder, dict) and "model_type" in encoder and "config" in encoder:
+            encoder_type = encoders.encoder_type(encoder["model_type"])
+            return encoder_type.encoder_class.from_config(encoder["config"])
+        if hasattr(encoder, "model_type"):
+            return self.make_encoder(encoder)
+        raise ValueError(
+            f"`encoder` must be an encoder or the config of one. Received: {type(encoder).__name__}"
+        )
+
+    @classmethod
+    def make_encoder(cls, config):
+        """A new encoder of a config, as the head needs it."""
+        return encoders.make_encoder(config)
+
+    @abc.abstractmethod
+    def make_head(self):
+        """Creates and builds the head's layers."""
+
+    @abc.abstractmethod
+    def default_loss(self):
+        """A Keras loss, or a dict of them for several outputs."""
+
+    def default_metrics(self):
+        """List of Keras metrics, or a dict of them for several outputs; None for no metrics."""
+
+    def build(self, input_shape=None):
+        """Creates all variables; their sizes follow from the settings alone."""
+        if not self.built:
+            with tf.name_scope(self.name):
+                sublayers.build_sublayer(self.encoder, None)
+                self.make_head()
+            self.built = True
+
+    def token_logits(self, num_outputs, name="logits"):
+        """A new `TokenLogits` layer, built for hidden states."""
+        initializer_range = self.encoder.config.initializer_range
+        return self.built_on_hidden(
+            heads.TokenLogits(num_outputs, initializer_range, name=name, dtype="float32")
+        )
+
+    def built_on_hidden(self, layer):
+        """Builds the layer for hidden states, and returns it."""
+        hidden = tf.TensorShape([None, None, self.encoder.config.hidden_size])
+        sublayers.build_sublayer(layer, hidden)
+        return layer
+
+    def compile(self, optimizer=None, loss=None, metrics=None, **kwargs):
+        """As in Keras, with defaults: Adam, and the loss and metrics of the head."""
+        super().compile(
+            optimizer=optimizer or tf_keras.optimizers.Adam(_DEFAULT_LEARNING_RATE),
+            loss=loss or self.default_loss(),
+            metrics=self.default_metrics() if metrics is None else metrics,
+            **kwargs,
+        )
+
+    def make_train_function(self, force=False):
+        """As in Keras, but the step is traced only once, since it creates no variables."""
+        if hasattr(self.optimizer, "build"):  # Legacy optimizers have no `build`.
+            self.optimizer.build(self.trainable_variables)
+        return super().make_train_function(force)
+
+    def compile_from_config(self, config):
+        """As in Keras, which does nothing for models that override `compile`."""
+        self.compile(**tf_keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    def _get_compile_args(self, user_metrics=True):
+        """The arguments that a SavedModel stores, with metrics by output, as the user gave them.
+
+        Keras's own list of metrics does not say which output each one is for.
+        """
+        return super()._get_compile_args(user_metrics=True)
+
+    def functional(self, *names):
+        """This model as a functional Keras model, with the same variables, compiled likewise.
+
+        Args:
+            *names: str. Features that are its inputs; by default those of the latest call, or
+                `token_ids`.
+        Returns:
+            tf_keras.Model, from a dict of these features to the same outputs.
+        """
+        names = names or self._names_called_with()
+        inputs = {
+            name: tf_keras.Input(self.feature_shape(name), dtype=tf.int32, name=name)
+            for name in names
+        }
+        model = tf_keras.Model(inputs, self(inputs), name=f"functional_{self.name}")
+        if self.optimizer is not None:
+            config = tf_keras.saving.deserialize_keras_object(self.get_compile_config())
+            model.compile(**{**config, "optimizer": self.optimizer})
+        return model
+
+    def feature_shape(self, name):
+        """The shape of a feature without the batch axis: list of int or None."""
+        return [None, 2] if "/" in name else [None]
+
+    def _names_called_with(self):
+        spec = self.save_spec()
+        features = spec[0][0] if spec is not None else None
+        return tuple(features) if hasattr(features, "items") else (self.token_feature,)
+
+    def save(self, filepath, overwrite=True, save_format=None, **kwargs):
+        """As in Keras. HDF5 supports only functional models, so `functional()` is saved there.
+
+        `load_model` of such a file returns a functional model with the same weights and outputs,
+        without this class's methods; `.keras`, SavedModel and `save_pretrained` keep the class.
+        """
+        is_hdf5 = str(filepath).endswith((".h5", ".hdf5")) and save_format is None
+        model = self.functional() if save_format == "h5" or is_hdf5 else super()
+        model.save(filepath, overwrite=overwrite, save_format=save_format, **kwargs)
+
+    def get_config(self):
+        encoder = {
+            "model_type": self.encoder.config.model_type,
+            "config": self.encoder.get_config(),
+        }
+        return {"name": self.name, "encoder": encoder, **self.settings()}
+
+    def settings(self):
+        """dict of the constructor's arguments, except the encoder, for JSON."""
+        own = {name: getattr(self, name) for name in self._own_settings}
+        own = {name: list(x) if isinstance(x, (list, tuple)) else x for name, x in own.items()}
+        return {**own, "dropout": self.dropout_rate}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config)

@@ -1,0 +1,136 @@
+"""Losses and metrics of heads. They ignore tokens without a label, whose label is -1.
+
+A loss is the mean over the labeled tokens of each example, then over the examples.
+"""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.ops import argument_checks
+
+__all__ = [
+    "BinaryAccuracy",
+    "BinaryCrossentropy",
+    "MeanCrossentropy",
+    "PositionCrossentropy",
+    "SparseAccuracy",
+    "SparseCrossentropy",
+]
+
+
+def _labels_of(labels, shape, num_labels):
+    """Labels as int32 of that shape, checked to be from -1 to `num_labels - 1`."""
+    labels = tf.reshape(tf.cast(labels, tf.int32), shape)
+    words = (
+        "the number of labels"
+        if tf.is_tensor(num_labels)
+        else f"{num_labels}, the number of labels"
+    )
+    return argument_checks.in_range("labels", labels, -1, num_labels, words)
+
+
+def _mean_of_known(losses, labels):
+    """Means over the labeled tokens of losses and labels [batch, ...]: float32 [batch]."""
+    known = tf.cast(labels >= 0, tf.float32)
+    flat_shape = [tf.shape(labels)[0], -1]
+    losses, known = (tf.reshape(x, flat_shape) for x in (losses * known, known))
+    return tf.reduce_sum(losses, axis=1) / tf.maximum(tf.reduce_sum(known, axis=1), 1.0)
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class SparseCrossentropy(tf_keras.losses.Loss):
+    """Softmax cross entropy of int labels [batch, ...] and logits [batch, ..., num_labels]."""
+
+    def call(self, y_true, y_pred):
+        logits = tf.cast(y_pred, tf.float32)
+        shape, num_labels = tf.shape(logits), logits.shape[-1]
+        num_labels = shape[-1] if num_labels is None else num_labels
+        labels = _labels_of(y_true, shape[:-1], num_labels)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
+        return _mean_of_known(losses, labels)
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class BinaryCrossentropy(tf_keras.losses.Loss):
+    """Sigmoid cross entropy of 0/1 labels and logits [batch, ...]."""
+
+    def call(self, y_true, y_pred):
+        logits = tf.cast(y_pred, tf.float32)
+        labels = _labels_of(y_true, tf.shape(logits), 2)
+        targets = tf.cast(tf.maximum(labels, 0), tf.float32)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(targets, logits)
+        return _mean_of_known(losses, labels)
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class MeanCrossentropy(tf_keras.losses.Loss):
+    """Softmax cross entropy, its mean over all tokens of the batch with a label, as PyTorch's.
+
+    Labels are int [batch, ...], logits [batch, ..., num_labels].
+
+    Args:
+        ignored: int. The label of tokens that do not count.
+        **kwargs: of the Keras loss.
+    """
+
+    def __init__(self, ignored=-100, **kwargs):
+        super().__init__(**kwargs)
+        self.ignored = ignored
+
+    def call(self, y_true, y_pred):
+        logits = tf.cast(y_pred, tf.float32)
+        labels = tf.reshape(tf.cast(y_true, tf.int32), tf.shape(logits)[:-1])
+        is_known = tf.not_equal(labels, self.ignored)
+        labels = tf.where(is_known, labels, 0)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        known = tf.cast(is_known, tf.float32)
+        return tf.reduce_sum(losses * known) / tf.maximum(tf.reduce_sum(known), 1.0)
+
+    def get_config(self):
+        return {**super().get_config(), "ignored": self.ignored}
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class PositionCrossentropy(MeanCrossentropy):
+    """Softmax cross entropy of positions [batch] and logits [batch, length].
+
+    Positions beyond the length do not count, negative ones are 0, as in Hugging Face's heads.
+    """
+
+    def call(self, y_true, y_pred):
+        length = tf.shape(y_pred)[-1]
+        positions = tf.maximum(tf.cast(y_true, tf.int32), 0)
+        return super().call(tf.where(positions < length, positions, self.ignored), y_pred)
+
+
+class _Accuracy(tf_keras.metrics.Mean):
+    """Share of the labeled tokens that are predicted correctly."""
+
+    def __init__(self, name="accuracy", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        found, shape = self.found(tf.cast(y_pred, tf.float32))
+        labels = tf.reshape(tf.cast(y_true, tf.int32), shape)
+        weights = tf.cast(labels >= 0, tf.float32)
+        if sample_weight is not None:  # One weight per example.
+            ones = tf.ones_like(tf.shape(labels)[1:])
+            sample_weight = tf.cast(sample_weight, tf.float32)
+            weights *= tf.reshape(sample_weight, tf.concat([[-1], ones], 0))
+        return super().update_state(tf.cast(tf.equal(found, labels), tf.float32), weights)
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class SparseAccuracy(_Accuracy):
+    """Accuracy of logits [batch, ..., num_labels] for int labels [batch, ...]."""
+
+    def found(self, logits):
+        return tf.argmax(logits, -1, tf.int32), tf.shape(logits)[:-1]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class BinaryAccuracy(_Accuracy):
+    """Accuracy of logits [batch, ...], by their sign, for 0/1 labels [batch, ...]."""
+
+    def found(self, logits):
+        return tf.cast(logits > 0, tf.int32), tf.shape(logits)

@@ -1,0 +1,100 @@
+"""Question answering: a span, yes or no, or no answer, and the sentences that support it."""
+
+import tensorflow as tf
+
+from etcmodel.layers import heads
+from etcmodel.models import pooling as pooling_lib
+from etcmodel.models.heads import base, losses
+from etcmodel.models.heads.selection import sentence_logits
+
+__all__ = ["ANSWER_TYPES", "EtcForQuestionAnswering", "best_spans"]
+
+ANSWER_TYPES = ("span", "yes", "no", "no_answer")
+_ENDS = ("start", "end")
+
+
+@base.register_head
+class EtcForQuestionAnswering(base.HeadModel):
+    """Answers questions.
+
+    Labels are a dict with the names of outputs: int [batch] `start` and `end`, the first and the
+        last
+    token of the answer; int [batch] `type`, an index of `answer_types`; and 0/1 [batch, global_len]
+    `evidence`. Labels of -1 are ignored, and so are outputs without labels.
+
+    Args:
+        encoder: see `HeadModel`.
+        answer_types: sequence of str. Kinds of answers; empty if all are spans.
+        evidence: bool. Whether to score sentences, by their global tokens, as evidence.
+        pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. The vectors for the
+            answer's type.
+        **kwargs: of `HeadModel`.
+    Call args: see `HeadModel`.
+    Returns:
+        dict of float32 logits: `start`, `end` [batch, long_len], -1e9 for padding; `type` [batch,
+        number of types]; `evidence` [batch, global_len], -1e9 for padding.
+    """
+
+    head_type = "question_answering"
+
+    def __init__(
+        self, encoder, *, answer_types=ANSWER_TYPES, evidence=True, pooling="mean", **kwargs
+    ):
+        pooling_lib.check_pooling(pooling, pooling_lib.OF_TEXTS)
+        own = {"answer_types": tuple(answer_types), "evidence": evidence, "pooling": pooling}
+        super().__init__(encoder, own=own, **kwargs)
+
+    def make_head(self):
+        initializer_range = self.encoder.config.initializer_range
+        self.span = self.built_on_hidden(
+            heads.SpanLogits(_ENDS, initializer_range, name="span", dtype="float32")
+        )
+        self.type = self.token_logits(len(self.answer_types), "type") if self.answer_types else None
+        self.sentence = self.token_logits(1, "evidence") if self.evidence else None
+
+    def head(self, long_output, global_output, inputs, training):
+        outputs = self.span(self.dropout(long_output, training=training), allowed=inputs.mask)
+        if self.type is not None:
+            outputs["type"] = self.type(self.pooled(long_output, global_output, inputs, training))
+        if self.sentence is not None:
+            hidden = self.dropout(global_output, training=training)
+            outputs["evidence"] = sentence_logits(self.sentence, hidden, inputs)
+        return outputs
+
+    def _by_output(self, of_sparse, of_binary):
+        made = {name: of_sparse() for name in _ENDS}
+        if self.type is not None:
+            made["type"] = of_sparse()
+        if self.sentence is not None:
+            made["evidence"] = of_binary()
+        return made
+
+    def default_loss(self):
+        return self._by_output(losses.SparseCrossentropy, losses.BinaryCrossentropy)
+
+    def default_metrics(self):
+        return self._by_output(losses.SparseAccuracy, losses.BinaryAccuracy)
+
+
+def best_spans(outputs, max_length=30):
+    """The best span of each example, among those of the 50 best starts and the 50 best ends.
+
+    Args:
+        outputs: of `EtcForQuestionAnswering`.
+        max_length: int. Number of tokens in the longest answer.
+    Returns:
+        dict of [batch]: int32 `start` and `end`, and float32 `score`, the sum of both logits; at
+        most -1e9 if no span is short enough.
+    """
+    starts, start_places = heads.top_positions(tf.convert_to_tensor(outputs["start"]))
+    ends, end_places = heads.top_positions(tf.convert_to_tensor(outputs["end"]))
+    lengths = end_places[:, tf.newaxis] - start_places[:, :, tf.newaxis] + 1
+    scores = starts[:, :, tf.newaxis] + ends[:, tf.newaxis]  # [batch, starts, ends]
+    scores = tf.where((lengths >= 1) & (lengths <= max_length), scores, 2 * heads.MASKED_LOGIT)
+    num_ends = tf.shape(ends)[1]
+    best = tf.argmax(tf.reshape(scores, [tf.shape(scores)[0], -1]), -1, tf.int32)
+    return {
+        "start": tf.gather(start_places, best // num_ends, batch_dims=1),
+        "end": tf.gather(end_places, best % num_ends, batch_dims=1),
+        "score": tf.reduce_max(scores, [1, 2]),
+    }

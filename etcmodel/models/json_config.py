@@ -1,0 +1,126 @@
+"""The base of encoder configs that are stored as JSON."""
+
+import dataclasses
+import json
+import numbers
+import types
+import typing
+
+from etcmodel import bounded_json
+from etcmodel.models import downloads
+
+__all__ = ["JsonConfig", "check_type", "json_object", "read_text"]
+
+# NumPy's numbers are accepted like Python's.
+_ACCEPTED = {int: numbers.Integral, float: numbers.Real}
+
+
+class JsonConfig:
+    """The base of dataclasses that are stored as a JSON file beside a checkpoint.
+
+    A config is a frozen dataclass with a class variable `model_type`, which is written to the file,
+    and calls `check` in `__post_init__`.
+    """
+
+    model_type: typing.ClassVar[str]
+
+    @classmethod
+    def from_dict(cls, given):
+        """A config from a dict, whose `model_type` is ignored.
+
+        Raises:
+            ValueError: if an entry is missing, unknown or invalid.
+        """
+        entries = {name: value for name, value in given.items() if name != "model_type"}
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(entries) - set(fields)):
+            raise ValueError(f"Unknown entries of a {cls.__name__}: {', '.join(unknown)}")
+        for name, field in fields.items():
+            if name not in entries and _is_needed(field):
+                raise ValueError(f"The config has no `{name}`. It has: {sorted(entries)}")
+        return cls(**{name: _from_json(value) for name, value in entries.items()})
+
+    @classmethod
+    def from_json_file(cls, json_file):
+        """Reads a JSON file.
+
+        Raises:
+            ValueError: naming the file, if it does not exist, or as of `from_json_string`.
+        """
+        return cls.from_json_string(read_text(json_file), source=json_file)
+
+    @classmethod
+    def from_json_string(cls, text, source="config"):
+        """As `from_json_file`, from the text (str, or UTF-8); `source` names it in errors.
+
+        Raises:
+            ValueError: naming the source and, if it is not JSON, the position; or as of
+                `from_dict`.
+        """
+        entries = json_object(text, source)
+        try:
+            return cls.from_dict(entries)
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from None
+
+    def to_dict(self):
+        """dict of the entries, including `model_type`."""
+        return {"model_type": self.model_type, **dataclasses.asdict(self)}
+
+    def to_json_string(self):
+        """JSON text, sorted and indented, with a newline at the end."""
+        return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
+
+    def check(self):
+        """Checks that a model can be built; subclasses add checks of their entries.
+
+        Raises:
+            ValueError: naming the entry and its value, if it has a wrong type.
+        """
+        for field in dataclasses.fields(self):
+            check_type(field, getattr(self, field.name))
+
+
+def read_text(path):
+    """The bytes of a config file.
+
+    Raises:
+        ValueError: naming the path, if there is no such file.
+    """
+    import tensorflow as tf  # Takes seconds to import.
+
+    if not tf.io.gfile.exists(path):
+        hint = downloads.download_hint(path)
+        raise ValueError(f"There is no config file {str(path)!r}. {hint}")
+    if tf.io.gfile.isdir(path):
+        raise ValueError(f"{str(path)!r} is a directory: give the path of a config file.")
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read(bounded_json.MAX_BYTES + 1)
+
+
+def json_object(text, source):
+    """The dict that a JSON text (str, or UTF-8) holds.
+
+    Raises:
+        ValueError: naming the source, if the text is not a JSON object.
+    """
+    return bounded_json.load_object(text, source)
+
+
+def check_type(field, value):
+    """Raises ValueError, naming the entry of a config, if `value` is not of the field's type."""
+    kinds = (field.type,)
+    if isinstance(field.type, types.UnionType):
+        kinds = typing.get_args(field.type)
+    accepted = tuple(_ACCEPTED.get(kind, typing.get_origin(kind) or kind) for kind in kinds)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in kinds):
+        wanted = " or ".join("null" if t is type(None) else t.__name__ for t in kinds)
+        raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
+
+
+def _is_needed(field):
+    return field.default is field.default_factory is dataclasses.MISSING
+
+
+def _from_json(value):
+    return tuple(map(_from_json, value)) if isinstance(value, list) else value

@@ -1,0 +1,22 @@
+"""Longformer (Beltagy et al. 2020, arXiv:2004.05150): sliding windows and global tokens.
+
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
+
+_HEADS = (
+    "LongformerForMaskedLM",
+    "LongformerForMultipleChoice",
+    "LongformerForQuestionAnswering",
+    "LongformerForSequenceClassification",
+    "LongformerForTokenClassification",
+)
+_HOMES = {
+    **dict.fromkeys(_HEADS, "etcmodel.models.longformer.heads"),
+    "LongformerConfig": "etcmodel.models.longformer.config",
+    "LongformerModel": "etcmodel.models.longformer.modeling",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -1,0 +1,203 @@
+"""The configuration of a `LongformerModel`."""
+
+import dataclasses
+import typing
+
+from absl import logging
+
+from etcmodel.models import hugging_face, json_config
+
+__all__ = ["LongformerConfig"]
+
+# What a file must say: Hugging Face's defaults, which are BERT's, are those of no checkpoint.
+_NEEDED = (
+    "attention_window",
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+)
+_LEAST = {
+    **dict.fromkeys(_NEEDED[1:], 1),
+    "type_vocab_size": 1,
+    "pad_token_id": 0,
+    "grad_checkpointing_period": 0,
+    "initializer_range": 0,
+    "layer_norm_eps": 0,
+}
+_RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+# Entries of old files, and of `save_pretrained` of heads.
+_IGNORED = hugging_face.WITHOUT_EFFECT | {
+    "attention_mode",
+    "ignore_attention_mask",
+    "position_embedding_type",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LongformerConfig(json_config.JsonConfig):
+    """Sizes and options of a `LongformerModel`, by Hugging Face's names.
+
+    Attributes:
+        attention_window: int, even, or sequence of them, one a layer. A token sees half of it on
+            each side, and itself.
+        sep_token_id, pad_token_id, bos_token_id, eos_token_id: int.
+        vocab_size: int. Token ids are below it.
+        hidden_size: int.
+        num_hidden_layers: int.
+        num_attention_heads: int.
+        intermediate_size: int. Feed-forward units.
+        hidden_act: str. Feed-forward activation; "gelu" is the exact one here, "gelu_new" its tanh
+            approximation.
+        hidden_dropout_prob: float.
+        attention_probs_dropout_prob: float.
+        max_position_embeddings: int. Rows of the table of positions. The first token has row
+            `pad_token_id + 1`, so that texts may have `max_position_embeddings - pad_token_id - 1`
+            tokens.
+        type_vocab_size: int. Token type ids are below it.
+        initializer_range: float. Standard deviation of the initial weights.
+        layer_norm_eps: float. What layer normalization adds to the variance.
+        onnx_export, tie_word_embeddings: kept for Hugging Face.
+        attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences
+            of them by head. Distance between visible tokens; 1 for no gaps.
+        autoregressive: bool. Whether tokens see only what is before them; no token is global then.
+        max_global_tokens: int or None. The most global tokens of an example; XLA needs it, since it
+            compiles for a number that is known. None: any number.
+        grad_checkpointing_period: int. See `TransformerStack`.
+
+    The last four are not Hugging Face's; `to_dict` has them where they are not the defaults.
+
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type or out of range.
+    """
+
+    model_type: typing.ClassVar[str] = "longformer"
+
+    attention_window: int | tuple = 512
+    sep_token_id: int = 2
+    pad_token_id: int = 1
+    bos_token_id: int = 0
+    eos_token_id: int = 2
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    onnx_export: bool = False
+    tie_word_embeddings: bool = True
+    attention_dilation: int | tuple = 1
+    autoregressive: bool = False
+    max_global_tokens: int | None = None
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        for name in ("attention_window", "attention_dilation"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, _as_tuples(value))
+        self.check()
+
+    @classmethod
+    def from_dict(cls, given):
+        """A config from a dict, such as Hugging Face's `config.json`.
+
+        Entries that change no hidden state are left out; unknown ones are logged.
+
+        Raises:
+            ValueError: if a size is missing, or an entry is of a wrong type or out of range.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        for name in _NEEDED:
+            if name not in given:
+                raise ValueError(f"The config has no `{name}`. It has: {sorted(given)}")
+        if unknown := sorted(set(given) - known - _IGNORED - {"model_type"}):
+            logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
+        return super().from_dict({name: x for name, x in given.items() if name in known})
+
+    def to_dict(self):
+        """The entries by name, `model_type` included; what Hugging Face lacks only where needed."""
+        entries = super().to_dict()
+        for field in dataclasses.fields(self)[-4:]:
+            if entries[field.name] == field.default:
+                del entries[field.name]
+        return entries
+
+    def check(self):
+        super().check()
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"`{name}` must be at least {least}. Received: {getattr(self, name)}"
+                )
+        for name in _RATES:
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
+                )
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"`hidden_size` must be a multiple of `num_attention_heads`. Received: "
+                f"{self.hidden_size}, {self.num_attention_heads}"
+            )
+        if self.max_global_tokens is not None and self.max_global_tokens < 0:
+            raise ValueError(
+                f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"
+            )
+        for window in self._by_layer("attention_window"):
+            if type(window) is not int or window < 2 or window % 2:
+                raise ValueError(
+                    "`attention_window` must be even, at least 2, and one number or one for each "
+                    f"of {self.num_hidden_layers} layers. Received: {self.attention_window}"
+                )
+        for dilation in self._by_layer("attention_dilation"):
+            self._check_dilation(dilation)
+
+    def _check_dilation(self, dilation):
+        by_head = (
+            dilation if isinstance(dilation, tuple) else (dilation,) * self.num_attention_heads
+        )
+        is_right = all(type(x) is int and x >= 1 for x in by_head)
+        if not is_right or len(by_head) != self.num_attention_heads:
+            raise ValueError(
+                "`attention_dilation` must be at least 1: one number, or one for each of "
+                f"{self.num_hidden_layers} layers, or there one for each of "
+                f"{self.num_attention_heads} heads. Received: {self.attention_dilation}"
+            )
+
+    def _by_layer(self, name):
+        value = getattr(self, name)
+        if not isinstance(value, tuple):
+            return (value,) * self.num_hidden_layers
+        if len(value) != self.num_hidden_layers:
+            raise ValueError(
+                f"`{name}` must be one number, or one entry for each of {self.num_hidden_layers} "
+                f"layers. Received: {value}"
+            )
+        return value
+
+    @property
+    def radii(self):
+        """tuple of int: tokens visible on each side, by layer."""
+        return tuple(window // 2 for window in self._by_layer("attention_window"))
+
+    @property
+    def dilations(self):
+        """tuple by layer of int or of tuple of int by head."""
+        return self._by_layer("attention_dilation")
+
+    @property
+    def activation(self):
+        """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
+        return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)
+
+
+def _as_tuples(value):
+    return tuple(map(_as_tuples, value)) if isinstance(value, (list, tuple)) else value

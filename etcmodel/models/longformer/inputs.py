@@ -1,0 +1,134 @@
+"""What `LongformerModel` checks and derives of its inputs, once a call."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from etcmodel.ops import argument_checks, global_tokens
+
+__all__ = ["Inputs", "checked", "position_ids_of"]
+
+_AXES = {
+    "input_ids": "batch length",
+    "inputs_embeds": "batch length hidden_size",
+    "attention_mask": "batch length",
+    "token_type_ids": "batch? length",
+    "position_ids": "batch? length",
+}
+
+
+class Inputs(NamedTuple):
+    """Inputs of one call.
+
+    Attributes:
+        input_ids: int32 [batch, length], or None.
+        inputs_embeds: float [batch, length, hidden_size], or None: one of the two.
+        token_type_ids: int [batch or 1, length].
+        position_ids: int [batch or 1, length].
+        token_mask: bool [batch, length] or None. True for tokens, False for padding.
+        global_tokens: `ops.global_tokens.GlobalTokens` or None.
+    """
+
+    input_ids: tf.Tensor | None
+    inputs_embeds: tf.Tensor | None
+    token_type_ids: tf.Tensor
+    position_ids: tf.Tensor
+    token_mask: tf.Tensor | None
+    global_tokens: object
+
+
+def position_ids_of(input_ids, pad_token_id):
+    """RoBERTa's positions: padding has `pad_token_id`, other tokens count on from there.
+
+    Args:
+        input_ids: int [batch, length].
+        pad_token_id: int.
+    Returns:
+        int32 [batch, length].
+    """
+    is_token = tf.cast(tf.not_equal(input_ids, pad_token_id), tf.int32)
+    return pad_token_id + tf.cumsum(is_token, axis=1) * is_token
+
+
+@tf.autograph.experimental.do_not_convert
+def checked(config, given, global_attention_mask):
+    """The `Inputs` of what a model was called with.
+
+    Args:
+        config: `LongformerConfig`.
+        given: dict of the other arguments of the call by name; None where not given.
+        global_attention_mask: see `LongformerModel`.
+    Raises:
+        ValueError: in one line that names the argument, what is wanted and what is found. For what
+            only a running graph knows, it raises `tf.errors.InvalidArgumentError` with that line.
+            Compiled by XLA a graph cannot raise: positions are then clipped to the table, and
+            tokens beyond `max_global_tokens` are local.
+    """
+    ids, embeds = given["input_ids"], given["inputs_embeds"]
+    if (ids is None) == (embeds is None):
+        argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
+    asserts = []
+    sizes = argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
+    shape = tf.shape(embeds if ids is None else ids)
+    static = (embeds if ids is None else ids).shape
+    batch, length = (shape[i] if static[i] is None else static[i] for i in range(2))
+    del sizes
+    types, positions = given["token_type_ids"], given["position_ids"]
+    if types is None:
+        types = tf.zeros([1, length], tf.int32)
+    if positions is None and ids is not None:
+        positions = position_ids_of(ids, config.pad_token_id)
+    elif positions is None:
+        positions = (config.pad_token_id + 1 + tf.range(length))[tf.newaxis]
+    _check_positions(config, positions, asserts)
+    token_mask, is_global = _masks(
+        given["attention_mask"], global_attention_mask, batch, length, asserts
+    )
+    _check_globals(config, is_global, asserts)
+    found = None
+    if is_global is not None and not config.autoregressive:
+        found = global_tokens.find(is_global, config.max_global_tokens)
+    inputs = Inputs(ids, embeds, types, positions, token_mask, found)
+    if not asserts:
+        return inputs
+    with tf.control_dependencies(asserts):
+        # All depends on the positions.
+        return inputs._replace(position_ids=tf.identity(positions))
+
+
+def _check_positions(config, positions, asserts):
+    limit = config.max_position_embeddings
+    words = (
+        f"{limit}, the rows of the table of positions, which is enough for "
+        f"{limit - config.pad_token_id - 1} tokens"
+    )
+    argument_checks.check_range("position_ids", positions, 0, limit, words, asserts=asserts)
+
+
+def _masks(attention_mask, global_attention_mask, batch, length, asserts):
+    """(tokens, global tokens): bool [batch, length] or None."""
+    token_mask = is_global = None
+    if attention_mask is not None:
+        attention_mask = tf.cast(attention_mask, tf.int32)
+        words = "3 (0: padding, 1: local, 2: global)"
+        argument_checks.check_range("attention_mask", attention_mask, 0, 3, words, asserts=asserts)
+        token_mask, is_global = attention_mask > 0, attention_mask > 1
+    if global_attention_mask is not None:
+        chosen = global_tokens.mask_of(global_attention_mask, batch, length, asserts)
+        is_global = chosen if is_global is None else (chosen & token_mask) | is_global
+    return token_mask, is_global
+
+
+def _check_globals(config, is_global, asserts):
+    if is_global is None:
+        return
+    most = tf.reduce_max(tf.reduce_sum(tf.cast(is_global, tf.int32), axis=1))
+    if config.autoregressive:
+        words = "An autoregressive model can have no global tokens: all would see them. Received:"
+        argument_checks.check(most < 1, words, most, asserts=asserts)
+    elif config.max_global_tokens is not None:
+        words = (
+            f"An example must have at most `max_global_tokens`, {config.max_global_tokens}, "
+            "global tokens. Received:"
+        )
+        argument_checks.check(most <= config.max_global_tokens, words, most, asserts=asserts)

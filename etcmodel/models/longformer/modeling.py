@@ -1,0 +1,251 @@
+"""The Longformer encoder (Beltagy et al. 2020, arXiv:2004.05150)."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    dense,
+    initializers,
+    normalization,
+    stack,
+    sublayers,
+)
+from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
+from etcmodel.models import conveniences
+from etcmodel.models.longformer import inputs as inputs_lib
+from etcmodel.models.longformer.config import LongformerConfig
+
+__all__ = ["LongformerConfig", "LongformerLayers", "LongformerModel"]
+
+
+class LongformerLayers(stack.TransformerStack):
+    """The transformer layers, each with its own window.
+
+    Args:
+        config: `LongformerConfig`.
+        **kwargs: of the Keras layer.
+    Call args:
+        inputs: float [batch, length, hidden_size].
+        training: bool.
+        **attention: arguments of `SlidingWindowAttention`.
+    Returns:
+        float [batch, length, hidden_size].
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(
+            config.num_hidden_layers,
+            config.num_attention_heads,
+            hidden_act=tensor_utils.get_activation(config.activation),
+            hidden_dropout_prob=config.hidden_dropout_prob,
+            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
+            initializer_range=config.initializer_range,
+            grad_checkpointing_period=config.grad_checkpointing_period,
+            layer_norm_epsilon=config.layer_norm_eps,
+            **kwargs,
+        )
+        self.config = config
+        self.attention_layers = self.attention_blocks()
+        self.feed_forward_layers = self.feed_forward_blocks()
+
+    @property
+    def streams(self):
+        return (stack.Stream("tokens", self.config.hidden_size, self.config.intermediate_size),)
+
+    def make_attention(self, index):
+        return SlidingWindowAttention(
+            self.config.hidden_size,
+            self.num_attention_heads,
+            self.config.radii[index],
+            dilation=self.config.dilations[index],
+            is_causal=self.config.autoregressive,
+            att_dropout_prob=self.attention_probs_dropout_prob,
+            initializer=initializers.fresh(self.initializer),
+            dtype=self.dtype_policy,
+        )
+
+    def steps(self, index):
+        return (
+            stack.Step(self.attention_layers[index], options="attention"),
+            stack.Step(self.feed_forward_layers[index]),
+        )
+
+    def call(self, inputs, training=None, **attention):
+        (output,) = self.run([inputs], training, attention=attention)
+        return output
+
+    def all_hidden(self, inputs, training=None, **attention):
+        """list of float [batch, length, hidden_size]: the input, and the output of each layer."""
+        return [hidden for (hidden,) in self.run_each([inputs], training, attention=attention)]
+
+    def attention_probs(self, all_hidden, **attention):
+        """list by layer of `SlidingWindowAttention.attention_probs`, of `all_hidden`'s result."""
+        return [
+            block.inner_layer.attention_probs(hidden, **attention)
+            for block, hidden in zip(self.attention_layers, all_hidden[:-1], strict=True)
+        ]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LongformerModel(conveniences.Pretrained, base.Layer):
+    """The Longformer encoder: token ids to hidden states, as in Hugging Face's `LongformerModel`.
+
+    Texts may have any length up to the table of positions; nothing is padded to a multiple of the
+    window, and no result depends on padding or on the other examples of the batch.
+
+    Args:
+        config: `LongformerConfig` (or its dict).
+        add_pooling_layer: bool. Whether there is a pooler.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
+        attention_mask: int or bool [batch, length], or None. 0 is masked, 1 a local token, 2 a
+            global one.
+        global_attention_mask: what is global beside that. A mask, 0/1 int or bool [batch, length];
+            or positions: int [number], for all examples, or for each a row of a `tf.RaggedTensor`.
+            By default no token is. Masked tokens are not global in any case.
+        token_type_ids: int [batch or 1, length]; by default 0.
+        position_ids: int [batch or 1, length]; by default padding has `pad_token_id`, and other
+            tokens count on from there, masked ones included.
+        inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
+        output_hidden_states: bool.
+        output_attentions: bool. Takes memory for all pairs of tokens, and time.
+        training: bool.
+    Returns:
+        (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
+        without a pooler. If more is asked for, a dict comes third: `hidden_states`, a list of the
+        embeddings and each layer's output; `attentions` and, if there may be global tokens,
+        `global_attentions`, lists by layer of float32 [batch, num_heads, length, slots + window]
+        and [batch, num_heads, length, slots], as `SlidingWindowAttention.attention_probs` gives
+        them; slots are as many as the example with the most global tokens has.
+    Raises:
+        ValueError: if inputs do not fit each other or the model: see `inputs.checked`, also for
+            what graphs raise.
+    """
+
+    def __init__(self, config, add_pooling_layer=True, name="longformer", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        if isinstance(config, dict):
+            config = LongformerConfig.from_dict(config)
+        if not isinstance(config, LongformerConfig):
+            raise ValueError(
+                f"`config` must be a `LongformerConfig` or its dict. Received: {config!r}"
+            )
+        self.config = config
+        self.word_embeddings = self._lookup("word_embeddings", config.vocab_size)
+        self.position_embeddings = self._lookup(
+            "position_embeddings", config.max_position_embeddings
+        )
+        self.token_type_embeddings = self._lookup("token_type_embeddings", config.type_vocab_size)
+        self.embedding_norm = normalization.LayerNormalization(
+            axis=-1, epsilon=config.layer_norm_eps, name="embedding_norm", dtype=self.dtype_policy
+        )
+        self.embedding_dropout = RecomputingDropout(
+            config.hidden_dropout_prob, name="embedding_dropout", dtype=self.dtype_policy
+        )
+        self.layers = LongformerLayers(config, name="layers", dtype=self.dtype_policy)
+        self.pooler = None
+        if add_pooling_layer:
+            self.pooler = dense.Dense(
+                config.hidden_size,
+                activation="tanh",
+                kernel_initializer=initializers.default_initializer(config.initializer_range),
+                name="pooler",
+                dtype=self.dtype_policy,
+            )
+
+    def _lookup(self, name, vocab_size):
+        return EmbeddingLookup(
+            vocab_size,
+            self.config.hidden_size,
+            initializer_range=self.config.initializer_range,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        ids, hidden = [None, None], [None, None, self.config.hidden_size]
+        for layer, shape in (
+            (self.word_embeddings, ids),
+            (self.position_embeddings, ids),
+            (self.token_type_embeddings, ids),
+            (self.embedding_norm, hidden),
+            (self.layers, hidden),
+            (self.pooler, [None, self.config.hidden_size]),
+        ):
+            if layer is not None:
+                sublayers.build_sublayer(layer, tf.TensorShape(shape))
+        super().build(input_shape)
+
+    def __call__(self, input_ids=None, *args, **kwargs):
+        if hasattr(input_ids, "items"):
+            return self(**{**input_ids, **kwargs})
+        return super().__call__(input_ids, *args, **kwargs)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        global_attention_mask=None,
+        token_type_ids=None,
+        position_ids=None,
+        inputs_embeds=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        given = {
+            "input_ids": None if input_ids is None else sublayers.as_ids(input_ids),
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+            "token_type_ids": token_type_ids,
+            "position_ids": position_ids,
+        }
+        inputs = inputs_lib.checked(self.config, given, global_attention_mask)
+        embedded = self._embed(inputs, training)
+        attention = {"token_mask": inputs.token_mask, "global_tokens": inputs.global_tokens}
+        if not (output_hidden_states or output_attentions):
+            hidden = self.layers(embedded, training=training, **attention)
+            return hidden, self._pool(hidden)
+        all_hidden = self.layers.all_hidden(embedded, training=training, **attention)
+        extras = {"hidden_states": all_hidden} if output_hidden_states else {}
+        if output_attentions:
+            local, of_globals = zip(
+                *self.layers.attention_probs(all_hidden, **attention), strict=True
+            )
+            extras["attentions"] = list(local)
+            if of_globals[0] is not None:
+                extras["global_attentions"] = list(of_globals)
+        return all_hidden[-1], self._pool(all_hidden[-1]), extras
+
+    def _embed(self, inputs, training):
+        """Embeddings: float [batch, length, hidden_size]."""
+        if inputs.input_ids is None:
+            words = tf.cast(inputs.inputs_embeds, self.compute_dtype)
+        else:
+            words = self.word_embeddings(inputs.input_ids)
+        embeddings = words + self.position_embeddings(inputs.position_ids)
+        embeddings += self.token_type_embeddings(inputs.token_type_ids)
+        return self.embedding_dropout(self.embedding_norm(embeddings), training=training)
+
+    def _pool(self, hidden):
+        return None if self.pooler is None else self.pooler(hidden[:, 0])
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, hidden_size]."""
+        if not self.built:
+            sublayers.build_sublayer(self, None)
+        return self.word_embeddings.embedding_table
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "config": self.config.to_dict(),
+            "add_pooling_layer": self.pooler is not None,
+        }

@@ -1,0 +1,147 @@
+"""The configuration of a LongT5."""
+
+import dataclasses
+import typing
+
+from etcmodel.models.seq2seq import config as seq2seq_config
+
+__all__ = ["LOCAL", "TRANSIENT_GLOBAL", "LongT5Config"]
+
+LOCAL, TRANSIENT_GLOBAL = "local", "transient-global"
+_AT_LEAST_1 = (
+    "vocab_size",
+    "d_model",
+    "d_kv",
+    "d_ff",
+    "num_layers",
+    "num_heads",
+    "local_radius",
+    "global_block_size",
+    "relative_attention_num_buckets",
+    "relative_attention_max_distance",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LongT5Config(seq2seq_config.Seq2SeqConfig):
+    """Sizes and options of a `LongT5Model`, with the names and defaults of Hugging Face.
+
+    The defaults are those of a `config.json` that lacks an entry; the released models have others.
+
+    Attributes:
+        vocab_size: int.
+        d_model: int. Size of the hidden states.
+        d_kv: int. Size per head.
+        d_ff: int. Feed-forward units.
+        num_layers: int. Of the encoder.
+        num_decoder_layers: int or None. None for `num_layers`.
+        num_heads: int.
+        local_radius: int. Tokens visible on each side in the encoder.
+        global_block_size: int. Tokens in a block of transient-global attention.
+        relative_attention_num_buckets: int. Rows of the tables of position biases.
+        relative_attention_max_distance: int. Where the last bucket begins.
+        dropout_rate: float.
+        layer_norm_epsilon: float.
+        initializer_factor: float. Factor of the initial weights of embeddings.
+        feed_forward_proj: str. An activation, "relu" or "gelu" (exact), or "gated-" and one;
+            "gated-gelu" is the tanh approximation.
+        encoder_attention_type: "local" or "transient-global".
+        pad_token_id: int. What decoder ids have for a label of -100.
+        eos_token_id: int.
+        decoder_start_token_id: int or None. With what decoder ids begin; None: they must be given.
+        tie_word_embeddings: bool. Whether logits are products with the token embeddings; else there
+            is a matrix of their own.
+        scale_decoder_outputs: bool or None. Whether the decoder's output is divided by
+            sqrt(`d_model`) before; None, as in older files: where the embeddings are tied.
+        grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
+    """
+
+    model_type: typing.ClassVar[str] = "longt5"
+    architecture: typing.ClassVar[str] = "LongT5ForConditionalGeneration"
+
+    vocab_size: int = 32128
+    d_model: int = 512
+    d_kv: int = 64
+    d_ff: int = 2048
+    num_layers: int = 6
+    num_decoder_layers: int | None = None
+    num_heads: int = 8
+    local_radius: int = 127
+    global_block_size: int = 16
+    relative_attention_num_buckets: int = 32
+    relative_attention_max_distance: int = 128
+    dropout_rate: float = 0.1
+    layer_norm_epsilon: float = 1e-6
+    initializer_factor: float = 1.0
+    feed_forward_proj: str = "relu"
+    encoder_attention_type: str = LOCAL
+    pad_token_id: int = 0
+    eos_token_id: int = 1
+    decoder_start_token_id: int | None = None
+    tie_word_embeddings: bool = True
+    scale_decoder_outputs: bool | None = None
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        self.check()
+
+    # What every `EncoderConfig` tells.
+    hidden_size = property(lambda self: self.d_model)
+    hidden_dropout_prob = property(lambda self: self.dropout_rate)
+    initializer_range = property(lambda self: self.initializer_factor * self.d_model**-0.5)
+
+    @property
+    def decoder_layers(self):
+        """int. Layers of the decoder."""
+        return self.num_layers if self.num_decoder_layers is None else self.num_decoder_layers
+
+    @property
+    def is_gated(self):
+        """bool. Whether feed-forward layers have a gate."""
+        return self.feed_forward_proj.startswith("gated-")
+
+    @property
+    def activation(self):
+        """The feed-forward activation: see `seq2seq_config.activation`."""
+        name = self.feed_forward_proj.removeprefix("gated-")
+        return seq2seq_config.activation("gelu_new" if self.is_gated and name == "gelu" else name)
+
+    @property
+    def blocks_of(self):
+        """int or None. Tokens in a block of the encoder's attention; None for none."""
+        return self.global_block_size if self.encoder_attention_type == TRANSIENT_GLOBAL else None
+
+    @property
+    def output_scale(self):
+        """float. Factor of the decoder's output before the logits."""
+        is_scaled = self.scale_decoder_outputs
+        is_scaled = self.tie_word_embeddings if is_scaled is None else is_scaled
+        return self.d_model**-0.5 if is_scaled else 1.0
+
+    def check(self):
+        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        super().check()
+        for name in _AT_LEAST_1:
+            if getattr(self, name) < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {getattr(self, name)}")
+        if self.decoder_layers < 1:
+            raise ValueError(
+                f"`num_decoder_layers` must be at least 1. Received: {self.num_decoder_layers}"
+            )
+        if not 0 <= self.dropout_rate < 1:
+            raise ValueError(
+                f"`dropout_rate` must be at least 0 and below 1. Received: {self.dropout_rate}"
+            )
+        buckets = self.relative_attention_num_buckets
+        if buckets < 4 or buckets % 2 or self.relative_attention_max_distance <= buckets // 2:
+            raise ValueError(
+                "`relative_attention_num_buckets` must be even and at least 4, and "
+                "`relative_attention_max_distance` more than half of it. Received: "
+                f"{buckets}, {self.relative_attention_max_distance}"
+            )
+        if self.encoder_attention_type not in (LOCAL, TRANSIENT_GLOBAL):
+            raise ValueError(
+                f"`encoder_attention_type` must be {LOCAL!r} or {TRANSIENT_GLOBAL!r}. Received: "
+                f"{self.encoder_attention_type!r}"
+            )
+        self.activation  # noqa: B018  Refuses unknown names.

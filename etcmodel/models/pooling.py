@@ -1,0 +1,110 @@
+"""Pools hidden states into vectors of texts or of sentences."""
+
+import tensorflow as tf
+
+from etcmodel.models import features as features_lib
+from etcmodel.ops import argument_checks
+
+__all__ = ["OF_TEXTS", "POOLINGS", "check_pooling", "embed", "pool"]
+
+OF_TEXTS = ("mean", "first", "first_global")
+POOLINGS = (*OF_TEXTS, "sentence")
+
+
+def check_pooling(pooling, among=POOLINGS):
+    """Raises ValueError if `pooling` is not among the names of poolings."""
+    if pooling not in among:
+        argument_checks.fail(f"`pooling` must be one of {list(among)}. Received: {pooling!r}")
+
+
+@tf.autograph.experimental.do_not_convert
+def pool(long_output, global_output, inputs, pooling):
+    """Vectors of texts.
+
+    Args:
+        long_output: float [batch, long_len, hidden_size].
+        global_output: float [batch, global_len, hidden_size].
+        inputs: `features.EncoderInputs`.
+        pooling: 'mean' (of all long tokens except padding), 'first' (the first long token, such as
+            CLS), 'first_global' (the first global token), or 'sentence' (the mean of the long
+            tokens linked to each global token).
+    Returns:
+        float32 [batch, hidden_size]; for 'sentence' [batch, global_len, hidden_size]. Means over no
+        tokens are 0.
+    Raises:
+        ValueError: if `pooling` is unknown; for 'first_global', if there is no global token; or,
+            except for 'sentence', if a row holds several examples. What is known only when a graph
+            runs raises `tf.errors.InvalidArgumentError` instead.
+    """
+    check_pooling(pooling)
+    asserts = []
+    if pooling != "sentence":
+        argument_checks.check_range(
+            "example_ids",
+            inputs.example_ids,
+            0,
+            2,
+            f"2, one example a row, for `pooling` {pooling!r}",
+            asserts=asserts,
+        )
+    if pooling == "first_global":
+        length = tf.shape(global_output)[1]
+        words = "`pooling` 'first_global' needs a global token. Received global_len:"
+        argument_checks.check(length > 0, words, length, asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return _POOLS[pooling](long_output, global_output, inputs)
+
+
+def _mean(long_output, global_output, inputs):
+    del global_output
+    weights = tf.cast(inputs.mask, tf.float32)[:, :, tf.newaxis]
+    sums = tf.reduce_sum(tf.cast(long_output, tf.float32) * weights, axis=1)
+    return sums / tf.maximum(tf.reduce_sum(weights, axis=1), 1.0)
+
+
+def _first(long_output, global_output, inputs):
+    del global_output, inputs
+    return tf.cast(long_output[:, 0], tf.float32)
+
+
+def _first_global(long_output, global_output, inputs):
+    del long_output, inputs
+    return tf.cast(global_output[:, 0], tf.float32)
+
+
+def _sentences(long_output, global_output, inputs):
+    is_of = tf.equal(
+        inputs.links[:, tf.newaxis], tf.range(tf.shape(global_output)[1])[:, tf.newaxis]
+    )
+    is_of = tf.cast(is_of & inputs.mask[:, tf.newaxis], tf.float32)
+    # [batch, global_len, long_len] of [batch, long_len, hidden_size].
+    sums = tf.matmul(is_of, tf.cast(long_output, tf.float32))
+    return sums / tf.maximum(tf.reduce_sum(is_of, axis=-1, keepdims=True), 1.0)
+
+
+_POOLS = {
+    "mean": _mean,
+    "first": _first,
+    "first_global": _first_global,
+    "sentence": _sentences,
+}
+
+
+def embed(encoder, features, pooling="mean", *, relation_names=(), normalize=False):
+    """Vectors of texts, without dropout.
+
+    Args:
+        encoder: `Encoder`.
+        features: a batch as in `models.features`.
+        pooling: as in `pool`.
+        relation_names: sequence of str. See `models.features`.
+        normalize: bool. Whether to scale vectors to length 1.
+    Returns:
+        float32, shaped as of `pool`.
+    Raises:
+        ValueError: as of `pool` and `features.completed`.
+    """
+    inputs = features_lib.completed(features, encoder.config, relation_names)
+    long_output, global_output = encoder(**inputs.arguments, training=False)
+    vectors = pool(long_output, global_output, inputs, pooling)
+    return tf.math.l2_normalize(vectors, axis=-1) if normalize else vectors

@@ -1,0 +1,46 @@
+"""Labels of conditional generation: the decoder's ids, and the loss."""
+
+import tensorflow as tf
+
+__all__ = ["IGNORED_LABEL", "decoder_ids", "loss"]
+
+IGNORED_LABEL = -100
+
+
+def decoder_ids(labels, start_token_id, pad_token_id):
+    """The ids from which a decoder predicts labels: these, one place later.
+
+    Args:
+        labels: int [batch, length]; -100 where there is none.
+        start_token_id: int. The first id of each row.
+        pad_token_id: int. In place of -100.
+    Returns:
+        int [batch, length].
+    Raises:
+        ValueError: if there is no start token.
+    """
+    if start_token_id is None:
+        raise ValueError(
+            "The config has no `decoder_start_token_id`: give `decoder_input_ids`, or load the "
+            "model with `decoder_start_token_id=0`, say."
+        )
+    labels = tf.convert_to_tensor(labels)
+    first = tf.fill([tf.shape(labels)[0], 1], tf.cast(start_token_id, labels.dtype))
+    shifted = tf.concat([first, labels[:, :-1]], axis=1)
+    return tf.where(tf.equal(shifted, IGNORED_LABEL), tf.cast(pad_token_id, labels.dtype), shifted)
+
+
+def loss(logits, labels):
+    """The mean cross entropy over all labels of a batch but -100; NaN if there are no others.
+
+    Args:
+        logits: float [batch, length, vocab_size].
+        labels: int [batch, length].
+    Returns:
+        float32 scalar.
+    """
+    is_label = tf.not_equal(labels, IGNORED_LABEL)
+    targets = tf.where(is_label, labels, tf.zeros([], labels.dtype))
+    by_token = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, tf.cast(logits, tf.float32))
+    weights = tf.cast(is_label, tf.float32)
+    return tf.reduce_sum(by_token * weights) / tf.reduce_sum(weights)

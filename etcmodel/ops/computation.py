@@ -1,0 +1,275 @@
+"""The forward and the backward pass of an attention.
+
+Logits, the softmax and its gradient are float32. Matrix products have the dtype of the queries, or
+float32 for float16 queries. The weights are divided by their sum only after the product with the
+values, which saves a pass over all pairs. bfloat16 and float32 have the range for that. float16
+does not: its largest number is 65504, and below 6e-5 it loses the precision that the probabilities
+of tens of thousands of keys and their gradients need.
+"""
+
+import dataclasses
+import math
+
+import tensorflow as tf
+
+from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops.compilation import compiled_elementwise
+from etcmodel.ops.key_sets import Part
+from etcmodel.ops.shapes import get_shape_list
+from etcmodel.ops.steps import run_steps
+from etcmodel.ops.tiles import make_tiles
+
+__all__ = ["Computation", "computation_of"]
+
+
+def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_rate=0.0, seed=None):
+    """The `Computation` for the arguments of `blockwise.attend` and the seed of its dropout."""
+    batch, num_rows, num_heads, size = get_shape_list(queries)
+    reaches = [key_set.reach for key_set in key_sets]
+    num_keys = [key_set.num_keys for key_set in key_sets]
+    tiles = make_tiles(num_rows, batch * num_heads, reaches, num_keys, tiling, query_positions)
+    all_views = [r.view(tiles, keys) for r, keys in zip(reaches, num_keys, strict=True)]
+    labels = [
+        key_set.labels and key_set.labels.prepare(view)
+        for key_set, view in zip(key_sets, all_views, strict=True)
+    ]
+    return Computation(
+        key_sets=key_sets,
+        views=all_views,
+        masks=[
+            tuple(mask.prepare(view) for mask in key_set.masks)
+            for key_set, view in zip(key_sets, all_views, strict=True)
+        ],
+        labels=labels,
+        tiles=tiles,
+        scale=1 / math.sqrt(size) if scale is None else scale,
+        dtype=tf.float32 if queries.dtype == tf.float16 else queries.dtype,
+        dropout_rate=dropout_rate,
+        seed=seed,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Computation:
+    """Both passes over the key sets. Inside, tensors are [num_heads, batch, …].
+
+    Attributes:
+        key_sets: list of `key_sets.KeySet`.
+        views, masks, labels: lists with an entry for each key set. Masks and labels are prepared
+            for the views.
+        tiles: `tiles.Tiles`.
+        scale: float. Factor of the logits.
+        dtype: dtype of the matrix products.
+        dropout_rate: float.
+        seed: int [2], or None without dropout.
+    """
+
+    key_sets: list
+    views: list
+    masks: list
+    labels: list
+    tiles: object
+    scale: float
+    dtype: tf.DType
+    dropout_rate: float
+    seed: object
+
+    def tensors(self):
+        """The tensors with a gradient beside the queries: each set's keys, values and labels.
+
+        They are already prepared; the gradient of the preparation is left to TensorFlow.
+        """
+        tensors = []
+        for key_set, labels in zip(self.key_sets, self.labels, strict=True):
+            tensors += [key_set.keys, key_set.values]
+            if labels is not None:
+                tensors += [tf.cast(x, self.dtype) for x in labels.tensors()]
+        return tensors
+
+    def cast(self, *tensors):
+        return [tf.cast(x, self.dtype) for x in tensors]
+
+    def forward(self, queries, *tensors):
+        """Outputs [batch, num_rows, heads, size] and log normalizers [steps, heads, …]."""
+        rows, parts = self._rows(queries * self.scale), self._parts(tensors)
+
+        def run(number):
+            step = self.tiles.step(number)
+            taken = [part.gather(step) for part in parts]
+            weights, top, total = self._weights(step.rows_of(rows, 2), taken, step)
+            dropped = self._dropped(weights, number)
+            output = tf.add_n([part.mix(x) for part, x in zip(taken, dropped, strict=True)])
+            output /= tf.cast(total, self.dtype)
+            return [_merge_tiles(output), _merge_tiles(top + tf.math.log(total))], []
+
+        sizes = [(self.key_sets[0].value_size, self.dtype), (1, tf.float32)]
+        specs = [self._spec(rows, size, dtype) for size, dtype in sizes]
+        (outputs, normalizers), _ = run_steps(run, self.tiles.num_steps, specs)
+        return self._restore(outputs), normalizers
+
+    def probs(self, step, queries, *tensors):
+        """The probabilities of a step: list with [num_heads, batch, tiles, rows, window] by set."""
+        rows = self._rows(queries * self.scale)
+        taken = [part.gather(step) for part in self._parts(tensors)]
+        weights, _, total = self._weights(step.rows_of(rows, 2), taken, step)
+        return [x / total for x in weights]
+
+    def _weights(self, queries, taken, step):
+        """(exp(logits - top) by key set, top, sum of these weights for each query)."""
+        logits = [part.logits(queries, step) for part in taken]
+        top = _maximum([tf.reduce_max(x, -1, keepdims=True) for x in logits])
+        weights = [_exp(x, top) for x in logits]
+        return weights, top, tf.add_n([tf.reduce_sum(x, -1, keepdims=True) for x in weights])
+
+    def backward(self, arguments, outputs, normalizers, gradient):
+        """The gradients of `arguments`: queries and `tensors()`."""
+        queries, *tensors = arguments
+        rows, parts = self._rows(queries * self.scale), self._parts(tensors)
+        gradient_rows = self._rows(tf.cast(gradient, self.dtype))
+        # For each query, the sum over its keys of probability times gradient.
+        inner = tf.cast(gradient, tf.float32) * tf.cast(outputs, tf.float32)
+        inner_rows = self._rows(tf.reduce_sum(inner, -1, keepdims=True))
+
+        def run(number):
+            step = self.tiles.step(number)
+            queries, grads, inner = (step.rows_of(x, 2) for x in (rows, gradient_rows, inner_rows))
+            normalizer = tf.reshape(normalizers[number], get_shape_list(inner))
+            taken = [part.gather(step) for part in parts]
+            logits = [part.logits(queries, step) for part in taken]
+            query_gradients, stacked, added = [], [], []
+            for part, x, bits in zip(taken, logits, self._drop_bits(logits, number), strict=True):
+                dropped, pair_gradients = _backward_pairs(
+                    x,
+                    part.values_product(grads),
+                    normalizer,
+                    inner,
+                    bits,
+                    dtype=self.dtype,
+                    rate=self.dropout_rate,
+                )
+                query_gradient, pieces, of_labels = part.gradients(
+                    queries, grads, dropped, pair_gradients, step
+                )
+                query_gradients.append(query_gradient)
+                (added if part.view.piece_spec(part.keys) is None else stacked).extend(pieces)
+                for x, spec in zip(of_labels, self._label_specs(part), strict=True):
+                    (added if spec is None else stacked).append(x)
+            return [_merge_tiles(tf.add_n(query_gradients)), *stacked], added
+
+        specs, zeros = self._gradient_specs(rows, parts)
+        (query_gradient, *stacked), added = run_steps(run, self.tiles.num_steps, specs, zeros)
+        query_gradient = self._restore(query_gradient) * self.scale
+        return [query_gradient, *self._gradients_of_tensors(stacked, added)]
+
+    def _gradient_specs(self, rows, parts):
+        """Results of a backward step: specs of those to stack, zeros for those to add up."""
+        specs, zeros = [self._spec(rows, rows.shape[-1], self.dtype)], []
+        for part in parts:
+            for x in (part.keys, part.values):
+                spec = part.view.piece_spec(x)
+                if spec is None:
+                    zeros.append(tf.zeros_like(x, tf.float32))
+                else:
+                    specs.append(spec)
+            for x, spec in zip(part.label_tensors(), self._label_specs(part), strict=True):
+                if spec is None:
+                    zeros.append(tf.zeros_like(x, tf.float32))
+                else:
+                    specs.append(spec)
+        return specs, zeros
+
+    def _label_specs(self, part):
+        """Specs of a step's gradients of label tensors; None for those that are added up."""
+        rows = self.tiles.step_rows if isinstance(self.tiles.step_rows, int) else None
+        return [part.labels.piece_spec(x, rows) for x in part.label_tensors()]
+
+    def _gradients_of_tensors(self, stacked, added):
+        """In the order of `tensors()`."""
+        stacked, added, gradients = iter(stacked), iter(added), []
+        for key_set, view, labels in zip(self.key_sets, self.views, self.labels, strict=True):
+            source = added if view.piece_spec(key_set.keys) is None else stacked
+            for _ in range(2):
+                gradients.append(tf.transpose(view.join(next(source)), [1, 2, 0, 3]))
+            if labels is not None:
+                rows = self.tiles.step_rows if isinstance(self.tiles.step_rows, int) else None
+                specs = [labels.piece_spec(x, rows) for x in labels.tensors()]
+                gradients += labels.join([next(added if x is None else stacked) for x in specs])
+        return gradients
+
+    def _restore(self, x):
+        """[steps, heads, batch, rows, size] to [batch, num_rows, heads, size]."""
+        x = tf.transpose(x, [2, 0, 3, 1, 4])
+        batch, _, _, num_heads, size = get_shape_list(x)
+        x = tf.reshape(x, [batch, self.tiles.num_places, num_heads, size])
+        return self.tiles.restore(x)
+
+    def _spec(self, rows, size, dtype):
+        """The spec of a step's result [heads, batch, rows, size], as far as sizes are known."""
+        length = self.tiles.step_rows
+        length = length if isinstance(length, int) else None
+        return tf.TensorSpec([*rows.shape[:2], length, size], dtype)
+
+    def _rows(self, x):
+        """[batch, num_rows, heads, size] to [heads, batch, places, size]."""
+        return tf.transpose(self.tiles.arrange(x), [2, 0, 1, 3])
+
+    def _parts(self, tensors):
+        tensors, parts = iter(tensors), []
+        for key_set, view, masks, labels in zip(
+            self.key_sets, self.views, self.masks, self.labels, strict=True
+        ):
+            keys, values = (view.arrange(key_set.by_head(next(tensors)), 2) for _ in range(2))
+            if labels is not None:
+                labels = labels.for_steps([next(tensors) for _ in labels.tensors()])
+            parts.append(Part(view, masks, labels, self.scale, keys, values))
+        return parts
+
+    def _dropped(self, weights, number):
+        """The weights after dropout, by key set."""
+        if not self.dropout_rate:
+            return [tf.cast(x, self.dtype) for x in weights]
+        bits = self._drop_bits(weights, number)
+        return [
+            _drop(x, y, dtype=self.dtype, rate=self.dropout_rate)
+            for x, y in zip(weights, bits, strict=True)
+        ]
+
+    def _drop_bits(self, logits, number):
+        """Random bits for the pairs of each key set; Nones without dropout."""
+        if not self.dropout_rate:
+            return [None] * len(logits)
+        fold_in = tf.random.experimental.stateless_fold_in
+        seeds = [fold_in(self.seed, number * len(logits) + i) for i in range(len(logits))]
+        return [dropout_ops.random_bits(x, seed) for x, seed in zip(logits, seeds, strict=True)]
+
+
+@compiled_elementwise
+def _exp(logits, top):
+    return tf.exp(logits - top)
+
+
+@compiled_elementwise
+def _drop(weights, bits, *, dtype, rate):
+    return tf.cast(dropout_ops.keep(weights, bits, rate), dtype)
+
+
+@compiled_elementwise
+def _backward_pairs(logits, weight_gradients, normalizer, inner, bits, *, dtype, rate):
+    """(weights after dropout, gradient of the logits)."""
+    probs = tf.exp(logits - normalizer)
+    weight_gradients = dropout_ops.keep(tf.cast(weight_gradients, tf.float32), bits, rate)
+    pair_gradients = probs * (weight_gradients - inner)
+    return tf.cast(dropout_ops.keep(probs, bits, rate), dtype), tf.cast(pair_gradients, dtype)
+
+
+def _maximum(tensors):
+    top = tensors[0]
+    for x in tensors[1:]:
+        top = tf.maximum(top, x)
+    return top
+
+
+def _merge_tiles(x):
+    """[heads, batch, tiles, rows, size] to [heads, batch, tiles * rows, size]."""
+    num_heads, batch, tiles, rows, size = get_shape_list(x)
+    return tf.reshape(x, [num_heads, batch, tiles * rows, size])

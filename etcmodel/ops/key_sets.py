@@ -1,0 +1,134 @@
+"""Sets of keys that the queries of one attention see, and one step's computations with each."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from etcmodel.ops import labels as labels_ops
+from etcmodel.ops import masks as masks_ops
+from etcmodel.ops import products, views
+from etcmodel.ops import reach as reach_ops
+from etcmodel.ops.shapes import get_shape_list
+
+__all__ = ["KeySet", "Part", "PreparedKeySet"]
+
+
+@dataclasses.dataclass(frozen=True)
+class KeySet:
+    """Keys and values, with the reach, the masks and the labels of all queries.
+
+    Attributes:
+        keys: float [batch, num_keys, num_heads, size_per_head].
+        values: float [batch, num_keys, num_heads, value_size_per_head].
+        reach: `reach.Reach`.
+        masks: tuple of `masks.Mask`. A pair attends if all of them allow it.
+        labels: `labels.Labels` or None.
+    """
+
+    keys: tf.Tensor
+    values: tf.Tensor
+    reach: reach_ops.Reach = reach_ops.ALL
+    masks: tuple = ()
+    labels: labels_ops.Labels | None = None
+
+    @property
+    def num_keys(self):
+        """int or scalar tensor."""
+        return get_shape_list(self.keys)[1]
+
+    @property
+    def value_size(self):
+        """int."""
+        return self.values.shape[-1]
+
+    def by_head(self, x):
+        """Transposes keys or values to [num_heads, batch, num_keys, size]."""
+        return tf.transpose(x, [2, 0, 1, 3])
+
+    def prepare(self):
+        """This set as a `PreparedKeySet`."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        prepared = {name: self.by_head(fields[name]) for name in ("keys", "values")}
+        return PreparedKeySet(**{**fields, **prepared})
+
+
+@dataclasses.dataclass(frozen=True)
+class PreparedKeySet(KeySet):
+    """A key set that is already transposed: a cache for many calls of `attend`, as in decoding.
+
+    Attributes:
+        keys: float [num_heads, batch, num_keys, size_per_head].
+        values: float [num_heads, batch, num_keys, value_size_per_head].
+    """
+
+    @property
+    def num_keys(self):
+        return get_shape_list(self.keys)[2]
+
+    def by_head(self, x):
+        return x
+
+    def prepare(self):
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """The computations of one step with one key set.
+
+    Attributes:
+        view: `views.View` of the keys.
+        masks: tuple of prepared `masks.Mask`.
+        labels: `labels.Labels`, from `for_steps`, or None.
+        scale: float. The factor that queries have already been multiplied by.
+        keys: [num_heads, batch, num_keys, size], arranged for the view; after `gather`
+            [num_heads, batch, tiles, window, size].
+        values: likewise.
+    """
+
+    view: views.View
+    masks: tuple
+    labels: labels_ops.Labels | None
+    scale: float
+    keys: tf.Tensor
+    values: tf.Tensor
+
+    def label_tensors(self):
+        """The tensors of the labels that have a gradient: list."""
+        return [] if self.labels is None else self.labels.tensors()
+
+    def gather(self, step):
+        """This part with the keys and values gathered for a step."""
+        keys, values = (self.view.gather(x, step, 2) for x in (self.keys, self.values))
+        return dataclasses.replace(self, keys=keys, values=values)
+
+    def logits(self, queries, step):
+        """float32 [num_heads, batch, tiles, rows, window]."""
+        logits, pairs = products.rows_by_keys(queries, self.keys), views.Pairs(self.view, step)
+        bias = masks_ops.attention_bias(self.masks, pairs)
+        if self.labels is None:
+            return labels_ops.add_bias(logits, bias)
+        return self.labels.logits(logits, queries, bias, pairs, self.scale)
+
+    def mix(self, weights):
+        """The weighted sums of values: [num_heads, batch, tiles, rows, size]."""
+        return products.pairs_by_keys(weights, self.values)
+
+    def values_product(self, gradients):
+        """The gradient of the weights, from that of the outputs."""
+        return products.rows_by_keys(gradients, self.values)
+
+    def gradients(self, queries, output_gradients, weights, pair_gradients, step):
+        """Gradients of the queries, of the step's keys and values, and of the labels' tensors."""
+        query_gradient = products.pairs_by_keys(pair_gradients, self.keys)
+        pieces = [
+            self.view.scatter(products.pairs_by_rows(pairs, rows, self.keys))
+            for pairs, rows in ((pair_gradients, queries), (weights, output_gradients))
+        ]
+        if self.labels is None:
+            return query_gradient, pieces, []
+        pairs = views.Pairs(self.view, step)
+        of_queries, of_labels = self.labels.gradients(pair_gradients, queries, pairs, self.scale)
+        if of_queries is not None:
+            query_gradient += of_queries
+        return query_gradient, pieces, of_labels

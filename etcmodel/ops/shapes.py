@@ -1,0 +1,79 @@
+"""Static and dynamic shapes, and numbers computed from them."""
+
+import tensorflow as tf
+
+__all__ = [
+    "assert_rank",
+    "at_least",
+    "at_most",
+    "ceil_div",
+    "check_positive",
+    "get_shape_list",
+    "pad_axis",
+]
+
+
+def get_shape_list(tensor, expected_rank=None, name=None):
+    """The shape as a list: an int where it is known when tracing, a scalar tensor elsewhere.
+
+    Args:
+        tensor: any tensor with a known rank.
+        expected_rank: int or list of ints that the rank must be one of.
+        name: used in the error message.
+    Raises:
+        ValueError: if the rank is not an expected one.
+    """
+    tensor = tf.convert_to_tensor(tensor)
+    if expected_rank is not None:
+        assert_rank(tensor, expected_rank, name)
+    static = tensor.shape.as_list()
+    if None not in static:
+        return static
+    dynamic = tf.shape(tensor)
+    return [dynamic[i] if size is None else size for i, size in enumerate(static)]
+
+
+def assert_rank(tensor, expected_rank, name=None):
+    """Checks the rank of `tensor`.
+
+    Raises:
+        ValueError: if it is not `expected_rank` (an int, or one of a list).
+    """
+    allowed = [expected_rank] if isinstance(expected_rank, int) else list(expected_rank)
+    if tensor.shape.rank not in allowed:
+        raise ValueError(
+            f"`{name or getattr(tensor, 'name', 'tensor')}` must have rank "
+            f"{' or '.join(map(str, allowed))}. Received shape {tensor.shape}"
+        )
+
+
+def pad_axis(x, axis, before=0, after=0, value=0):
+    """Pads one axis, not negative; `before` and `after` are int or scalar tensors."""
+    if isinstance(before, int) and isinstance(after, int) and not (before or after):
+        return x
+    paddings = [[0, 0]] * axis + [[before, after]] + [[0, 0]] * (len(x.shape) - axis - 1)
+    return tf.pad(x, paddings, constant_values=value)
+
+
+def ceil_div(number, divisor):
+    """The quotient of ints or scalar tensors, rounded up."""
+    return -(-number // divisor)
+
+
+def check_positive(**sizes):
+    """Raises ValueError, naming the size, if one is known to be below 1; ignores None."""
+    for name, size in sizes.items():
+        if size is not None and not tf.is_tensor(size) and size < 1:
+            raise ValueError(f"`{name}` must be at least 1. Received: {name}={size}")
+
+
+def at_least(limit, number):
+    """The larger of an int and an int or scalar tensor."""
+    return max(limit, number) if isinstance(number, int) else tf.maximum(limit, number)
+
+
+def at_most(number, limit):
+    """The smaller of two ints or scalar tensors."""
+    if isinstance(number, int) and isinstance(limit, int):
+        return min(number, limit)
+    return tf.minimum(number, limit)

@@ -1,0 +1,120 @@
+"""Attention within sliding windows and to global tokens (Beltagy et al. 2020, section 3).
+
+A query sees the keys in a window around it, with gaps where the window is dilated, and all global
+tokens, in one softmax. Heads may have different windows.
+"""
+
+import tensorflow as tf
+
+from etcmodel.ops import blockwise
+from etcmodel.ops.key_sets import KeySet
+from etcmodel.ops.masks import KeyMask
+from etcmodel.ops.reach import Window
+from etcmodel.ops.shapes import ceil_div, get_shape_list
+
+__all__ = ["attend", "attention_probs"]
+
+
+@tf.autograph.experimental.do_not_convert
+def attend(
+    queries, keys, values, windows, *, token_mask=None, global_tokens=None, dropout_rate=0.0
+):
+    """Each query over the keys of its window and the global tokens.
+
+    Args:
+        queries: float [batch, length, num_heads, size_per_head].
+        keys: float [batch, length, num_heads, size_per_head].
+        values: float [batch, length, num_heads, value_size_per_head].
+        windows: sequence of `reach.Window`, one a head.
+        token_mask: bool [batch, length] or None. False for what nobody sees and what sees nobody.
+        global_tokens: `global_tokens.GlobalTokens` or None. They are seen by all, and not in the
+            window once more.
+        dropout_rate: float. Dropout of attention probabilities.
+    Returns:
+        float [batch, length, num_heads, value_size_per_head]; 0 for what is masked.
+    """
+    outputs, groups = [], _groups(windows)
+    for window, heads in groups:
+        q, k, v = (_of_heads(x, heads, len(windows)) for x in (queries, keys, values))
+        key_sets = _key_sets(k, v, window, token_mask, global_tokens)
+        outputs.append(blockwise.attend(q, key_sets, dropout_rate=dropout_rate))
+    output = _joined(outputs, groups, axis=2)
+    return output if token_mask is None else _where(token_mask[:, :, tf.newaxis], output)
+
+
+@tf.autograph.experimental.do_not_convert
+def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=None):
+    """The probabilities by which `attend` weighs the values, to look at: of all pairs in between.
+
+    Args:
+        As `attend`; all windows must have as many keys on each side.
+    Returns:
+        float32 [batch, num_heads, length, slots + left + 1 + right]: of each global token, and of
+        the keys in the window from left to right; 0 for those that are not there, and for what is
+        masked.
+    """
+    outputs, groups = [], _groups(windows)
+    for window, heads in groups:
+        q, k = (_of_heads(x, heads, len(windows)) for x in (queries, keys))
+        key_sets = _key_sets(k, k, window, token_mask, global_tokens)
+        local, *others = blockwise.attention_probs(q, key_sets)
+        outputs.append(tf.concat([*others, _band(local, window)], -1))
+    probs = _joined(outputs, groups, axis=1)
+    return probs if token_mask is None else _where(token_mask[:, tf.newaxis], probs)
+
+
+def _key_sets(keys, values, window, token_mask, global_tokens):
+    seen = token_mask
+    if global_tokens is not None:
+        is_local = ~global_tokens.mask
+        seen = is_local if token_mask is None else token_mask & is_local
+    masks = () if seen is None else (KeyMask(seen),)
+    key_sets = [KeySet(keys, values, _clipped(window, get_shape_list(keys)[1]), masks)]
+    if global_tokens is not None:
+        of_globals = (global_tokens.gather(x) for x in (keys, values))
+        key_sets.append(KeySet(*of_globals, masks=(KeyMask(global_tokens.is_used),)))
+    return key_sets
+
+
+def _clipped(window, length):
+    """The window; no key is farther away than the length allows."""
+    if not isinstance(length, int):
+        return window
+    most = ceil_div(length - 1, window.dilation)
+    return Window(min(window.left, most), min(window.right, most), window.dilation)
+
+
+def _groups(windows):
+    """The different windows, each with the numbers of its heads."""
+    heads = {}
+    for head, window in enumerate(windows):
+        heads.setdefault(window, []).append(head)
+    return list(heads.items())
+
+
+def _of_heads(x, heads, num_heads):
+    return x if len(heads) == num_heads else tf.gather(x, heads, axis=2)
+
+
+def _joined(outputs, groups, axis):
+    if len(groups) == 1:
+        return outputs[0]
+    order = [head for _, heads in groups for head in heads]
+    places = [order.index(head) for head in range(len(order))]
+    return tf.gather(tf.concat(outputs, axis), places, axis=axis)
+
+
+def _where(mask, x):
+    """`x`, and 0 where the mask, of one axis less, is False."""
+    return tf.where(mask[..., tf.newaxis], x, tf.zeros([], x.dtype))
+
+
+def _band(probs, window):
+    """[batch, num_heads, length, length] to [batch, num_heads, length, left + 1 + right]."""
+    length = get_shape_list(probs)[2]
+    steps = tf.range(-window.left, window.right + 1) * window.dilation
+    keys = tf.range(length)[:, tf.newaxis] + steps
+    exists = (keys >= 0) & (keys < length)
+    by_query = tf.transpose(probs, [2, 3, 0, 1])
+    band = tf.gather(by_query, tf.clip_by_value(keys, 0, length - 1), batch_dims=1)
+    return tf.where(exists, tf.transpose(band, [2, 3, 0, 1]), 0.0)

@@ -1,0 +1,261 @@
+"""How the queries of an attention are divided: rows into tiles, tiles into steps.
+
+The rows of a tile share the keys that are gathered for it. Only the logits of one step exist at a
+time, in the forward and in the backward pass, which bounds memory. Sizes are int or scalar tensors.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis
+
+__all__ = ["DEFAULT_TILING", "TILE_ROWS", "RowOrder", "Step", "Tiles", "Tiling", "make_tiles"]
+
+# Rows of a tile: long enough for fast matrix products.
+TILE_ROWS = 64
+_LEAST_TILE_ROWS = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiling:
+    """The sizes of the parts of an attention's computation, which decide its speed and memory.
+
+    Outputs do not depend on it, except for rounding and for which probabilities dropout drops.
+
+    Attributes:
+        rows: int, 'all' or None. The greatest number of queries in a tile; a reach may need more.
+            None: as suits the reaches; all rows if that takes the least work.
+        logits: int. The number of logits, over batch and heads, that exist at a time (at least
+            those of one tile). The default takes 16 MB in float32: small enough for passes over
+            them to stay near the caches, while the matrix products are still large.
+    """
+
+    rows: int | str | None = None
+    logits: int = 1 << 22
+
+    def __post_init__(self):
+        is_known = self.rows in (None, "all") or (isinstance(self.rows, int) and self.rows > 0)
+        if not is_known or self.logits < 1:
+            raise ValueError(
+                "`rows` must be a positive number, 'all' or None, and `logits` positive. "
+                f"Received: {self}"
+            )
+
+
+DEFAULT_TILING = Tiling()
+
+
+@dataclasses.dataclass(frozen=True)
+class RowOrder:
+    """The order in which rows are computed.
+
+    A row's position is its index in the input; its place is its index in the order of computation.
+    They are equal, or shifted by empty places, or the rows are grouped by position modulo `stride`.
+
+    Attributes:
+        num_rows: int or scalar tensor.
+        before: int. Empty places in front.
+        stride: int. If above 1, rows with the same position modulo `stride` are adjacent, each
+            group is padded to the same length, and `before` is 0.
+    """
+
+    num_rows: object
+    before: int = 0
+    stride: int = 1
+
+    @property
+    def num_places(self):
+        return self.before + ceil_div(self.num_rows, self.stride) * self.stride
+
+    def arrange(self, x, axis=1, value=0):
+        """Moves rows along `axis` from positions to places; empty places hold `value`."""
+        if self.stride == 1:
+            return pad_axis(x, axis, before=self.before, value=value)
+        x = pad_axis(x, axis, after=self.num_places - self.num_rows, value=value)
+        return self._swap(x, axis, [self.num_places // self.stride, self.stride])
+
+    def restore(self, x, axis=1):
+        """The inverse of `arrange`; `axis` may have further places at the end."""
+        if self.stride == 1:
+            return _slice(x, axis, self.before, self.num_rows)
+        x = _slice(x, axis, 0, self.num_places)
+        x = self._swap(x, axis, [self.stride, self.num_places // self.stride])
+        return _slice(x, axis, 0, self.num_rows)
+
+    def positions(self, places):
+        """Positions of places, int32; below 0 or at least `num_rows` for empty places."""
+        if self.stride == 1:
+            return places - self.before
+        class_len = self.num_places // self.stride
+        positions = places % class_len * self.stride + places // class_len
+        return tf.where((places >= 0) & (places < self.num_places), positions, -1)
+
+    def _swap(self, x, axis, sizes):
+        shape = get_shape_list(x)
+        x = tf.reshape(x, [*shape[:axis], *sizes, *shape[axis + 1 :]])
+        axes = list(range(len(x.shape)))
+        axes[axis], axes[axis + 1] = axes[axis + 1], axes[axis]
+        sizes = [*shape[:axis], sizes[0] * sizes[1], *shape[axis + 1 :]]
+        return tf.reshape(tf.transpose(x, axes), sizes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiles:
+    """The rows of an attention, in steps of tiles.
+
+    Attributes:
+        order: `RowOrder`.
+        rows: Number of queries in a tile.
+        tiles_per_step: Number of tiles in a step.
+        num_steps: Number of steps.
+        query_positions: int32 [num_rows] or None. Positions of the queries, if not 0, 1, …
+    """
+
+    order: RowOrder
+    rows: object
+    tiles_per_step: object
+    num_steps: object
+    query_positions: tf.Tensor | None = None
+
+    @property
+    def num_rows(self):
+        return self.order.num_rows
+
+    @property
+    def step_rows(self):
+        return self.rows * self.tiles_per_step
+
+    @property
+    def num_places(self):
+        return self.step_rows * self.num_steps
+
+    @property
+    def is_one(self):
+        """Whether one tile holds all rows, if that is known when tracing."""
+        return all(isinstance(n, int) and n == 1 for n in (self.tiles_per_step, self.num_steps))
+
+    @property
+    def is_natural(self):
+        """Whether places are equal to positions."""
+        return self.query_positions is None and self.order.before == 0 and self.order.stride == 1
+
+    def arrange(self, x, axis=1, value=0):
+        """Values by row, along `axis`, moved from positions to places; None stays None."""
+        if x is None:
+            return None
+        x = self.order.arrange(x, axis, value)
+        return pad_axis(x, axis, after=self.num_places - self.order.num_places, value=value)
+
+    def restore(self, x, axis=1):
+        """The inverse of `arrange`."""
+        return self.order.restore(x, axis)
+
+    def step(self, index):
+        """The `Step` of this index, an int (of the only step) or scalar tensor."""
+        return Step(self, index)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One step: the tiles that are computed at a time."""
+
+    tiles: Tiles
+    index: object
+
+    @property
+    def start(self):
+        """The first place."""
+        return self.index * self.tiles.step_rows
+
+    def slice(self, x, axis, length):
+        """`length` entries of `x` along `axis`, from the first place on."""
+        if isinstance(self.index, int):  # The only step.
+            return x
+        begin, size = [0] * len(x.shape), get_shape_list(x)
+        begin[axis], size[axis] = self.start, length
+        return tf.slice(x, begin, size)
+
+    def rows_of(self, x, axis=1):
+        """This step's rows: [batch, places, ...] to [batch, tiles, rows, ...]."""
+        tiles = self.tiles
+        part = self.slice(x, axis, tiles.step_rows)
+        shape = get_shape_list(part)
+        return tf.reshape(
+            part, [*shape[:axis], tiles.tiles_per_step, tiles.rows, *shape[axis + 1 :]]
+        )
+
+    def row_positions(self):
+        """Positions of this step's rows: int32 [tiles, rows]."""
+        tiles = self.tiles
+        if tiles.query_positions is None:
+            positions = tiles.order.positions(self.start + tf.range(tiles.step_rows))
+            return tf.reshape(positions, [tiles.tiles_per_step, tiles.rows])
+        arranged = tiles.arrange(tiles.query_positions, axis=0, value=-1)
+        return self.rows_of(arranged, axis=0)
+
+
+def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positions=None):
+    """Divides the rows so that each reach gets the tiles it needs.
+
+    Args:
+        num_rows: int or scalar tensor.
+        rows_of_logits: int or scalar tensor. Batch size times number of heads.
+        reaches: list of `reach.Reach`, of all key sets.
+        num_keys: list of int or scalar tensor, of the same key sets.
+        tiling: `Tiling`.
+        query_positions: see `Tiles`.
+    Raises:
+        ValueError: if the reaches need rows in different orders.
+    """
+    order = RowOrder(
+        num_rows,
+        before=_common("shift", 0, [reach.shift for reach in reaches]),
+        stride=_common("dilation", 1, [reach.dilation for reach in reaches]),
+    )
+    wanted = [rows for reach in reaches if (rows := reach.wanted_rows) is not None]
+    longest = max(wanted, default=TILE_ROWS)
+    is_short = tiling.rows is None and any(r.sees_all_of(num_rows, longest) for r in reaches)
+    if is_short or tiling.rows == "all":
+        return Tiles(RowOrder(num_rows), num_rows, 1, 1, query_positions)
+    if tiling.rows is not None:
+        longest = tiling.rows
+    keys_per_row = sum(
+        reach.keys_per_row(longest, keys) for reach, keys in zip(reaches, num_keys, strict=True)
+    )
+    logits_per_row = rows_of_logits * keys_per_row
+    if not wanted:
+        rows = tiling.logits // at_least(1, logits_per_row)
+        longest = at_most(at_least(_LEAST_TILE_ROWS, rows), longest)
+    num_tiles = at_least(1, ceil_div(order.num_places, longest))
+    rows = longest
+    # Tiles of equal length need the least padding; windows need a static number of rows.
+    if isinstance(num_rows, int) or not wanted:
+        rows = at_least(1, ceil_div(order.num_places, num_tiles))
+    for reach in reaches:
+        rows = reach.tile_rows(rows)
+    num_tiles = at_least(1, ceil_div(order.num_places, rows))
+    num_steps = ceil_div(num_tiles * rows * logits_per_row, tiling.logits)
+    num_steps = at_most(at_least(1, num_steps), num_tiles)
+    tiles_per_step = ceil_div(num_tiles, num_steps)
+    if isinstance(num_tiles, int) and num_tiles == 1:
+        order = RowOrder(
+            num_rows
+        )  # The order does not matter: in one tile all rows see all gathered keys.
+    return Tiles(order, rows, tiles_per_step, ceil_div(num_tiles, tiles_per_step), query_positions)
+
+
+def _common(name, neutral, values):
+    """The value that all of them have, except those with the neutral value."""
+    given = sorted({value for value in values if value != neutral})
+    if len(given) > 1:
+        raise ValueError(f"Key sets of one attention must have one {name}. Received: {given}")
+    return given[0] if given else neutral
+
+
+def _slice(x, axis, start, length):
+    if isinstance(start, int) and start == 0 and x.shape[axis] == length:
+        return x
+    begin, size = [0] * len(x.shape), get_shape_list(x)
+    begin[axis], size[axis] = start, length
+    return tf.slice(x, begin, size)

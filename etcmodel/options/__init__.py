@@ -1,0 +1,65 @@
+"""Options of programs: fields of frozen dataclasses, from which flags and YAML files are made.
+
+An option is declared once, as a field; its name is that of the flag and of the key in a YAML file.
+A class of options may have `aliases`, further names of its fields. The package needs no
+TensorFlow.
+"""
+
+from etcmodel.options.common import (
+    DataOptions,
+    FeatureOptions,
+    LengthOptions,
+    ModelOptions,
+    VocabularyOptions,
+)
+from etcmodel.options.config_files import checked, dump, load, load_kept
+from etcmodel.options.fields import (
+    ROLES,
+    Options,
+    aliases_of,
+    changed,
+    check_files,
+    from_kept,
+    kept,
+    kept_name,
+    option,
+    option_fields,
+    select,
+    shared,
+)
+from etcmodel.options.program_flags import (
+    ProgramFlags,
+    Values,
+    run_main,
+    run_program,
+    values_from_flags,
+)
+
+__all__ = [
+    "ROLES",
+    "DataOptions",
+    "FeatureOptions",
+    "LengthOptions",
+    "ModelOptions",
+    "Options",
+    "ProgramFlags",
+    "Values",
+    "VocabularyOptions",
+    "aliases_of",
+    "changed",
+    "check_files",
+    "checked",
+    "dump",
+    "from_kept",
+    "kept",
+    "kept_name",
+    "load",
+    "load_kept",
+    "option",
+    "option_fields",
+    "run_main",
+    "run_program",
+    "select",
+    "shared",
+    "values_from_flags",
+]

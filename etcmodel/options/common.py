@@ -1,0 +1,111 @@
+"""Options that several programs have; each is declared here, once."""
+
+import dataclasses
+
+from etcmodel.options.fields import Options, option
+
+__all__ = [
+    "DataOptions",
+    "FeatureOptions",
+    "LengthOptions",
+    "ModelOptions",
+    "VocabularyOptions",
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LengthOptions(Options):
+    """Lengths of a model's inputs; training takes them from the settings beside the records."""
+
+    long_seq_length: int = option(
+        4096,
+        "Length of the long input in tokens, padding included.",
+        role="features",
+        lower_bound=2,
+        kept_as="max_long_seq_length",
+    )
+    global_seq_length: int = option(
+        230,
+        "Length of the global input in tokens, padding included.",
+        role="features",
+        lower_bound=2,
+        kept_as="max_global_seq_length",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeatureOptions(LengthOptions):
+    """What the features of every task of the authors' release depend on."""
+
+    release_compatible: bool = option(
+        False, "Repeat the faults of the authors' release (see the README).", role="features"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyOptions(Options):
+    """Which vocabulary there is, and how text becomes its pieces."""
+
+    spm_model_file: str | None = option(
+        None, "SentencePiece model. If it is given, --vocab_file is ignored.", is_file=True
+    )
+    vocab_file: str | None = option(None, "WordPiece vocabulary, one piece a line.", is_file=True)
+    split_punctuation: bool = option(
+        False,
+        "Split text at punctuation before the SentencePiece model, as etc_large_split_punctuation "
+        "needs it; word pieces are always split so.",
+        role="features",
+    )
+
+    def has_vocabulary(self):
+        """Whether a vocabulary file is given."""
+        return bool(self.vocab_file or self.spm_model_file)
+
+    def require_vocabulary(self):
+        """Checks that a vocabulary file is given.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        if not self.has_vocabulary():
+            raise ValueError("Either --vocab_file or --spm_model_file must be given.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataOptions(Options):
+    """The records of a run, and its first weights."""
+
+    train_data: str | None = option(
+        None,
+        "Training TFRecords of preprocess, wildcards allowed.",
+        role="training",
+        kept_as="train_pattern",
+    )
+    num_train_examples: int | None = option(
+        None, "Number of training records. None: they are counted.", role="training"
+    )
+    eval_data: str | None = option(
+        None, "TFRecords of preprocess to evaluate on, wildcards allowed."
+    )
+    initialization: str = option(
+        "random",
+        "Weights of a new run without --init_checkpoint; mimetic (see "
+        "etcmodel.models.initialization) lets small models learn from little data.",
+        role="training",
+        choices=("random", "mimetic"),
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelOptions(Options):
+    """Which model there is, and how it is run."""
+
+    model_config_file: str | None = option(None, "JSON file of the model's sizes.")
+    grad_checkpointing_period: int | None = option(
+        None,
+        "Layers per part whose activations are recomputed in the backward pass, which needs less "
+        "memory and more time. None or 0: nothing is recomputed.",
+        lower_bound=0,
+    )
+
+    aliases = {"etc_config_file": "model_config_file"}

@@ -1,0 +1,263 @@
+"""Fields of frozen dataclasses that are options, and the checks that their metadata ask for."""
+
+import dataclasses
+import os
+import types
+import typing
+
+__all__ = [
+    "ROLES",
+    "Options",
+    "aliases_of",
+    "changed",
+    "check_files",
+    "check_value",
+    "from_kept",
+    "is_optional",
+    "kept",
+    "kept_name",
+    "kind",
+    "option",
+    "option_fields",
+    "select",
+    "shared",
+]
+
+# What an option decides: the model and so its weights; the training alone; the features; how
+# outputs become predictions; or only where things are and how the program runs.
+ROLES = ("model", "training", "features", "decoding", "run")
+
+
+def option(
+    default,
+    help_text,
+    *,
+    role="run",
+    choices=None,
+    lower_bound=None,
+    upper_bound=None,
+    is_file=False,
+    is_repeated=False,
+    kept_as=None,
+):
+    """A dataclass field that is an option.
+
+    Its annotation is bool, int, float, str, tuple (of str) or tuple[int, ...] (both are flags with
+    commas between the items), or one of these `| None`.
+
+    Args:
+        default: default of the field and of the flag.
+        help_text: str.
+        role: one of `ROLES`.
+        choices: tuple of str. The allowed values; of a tuple, those of its items.
+        lower_bound, upper_bound: int or float. The least and the greatest allowed value.
+        is_file: bool. The value, where given, must be an existing file.
+        is_repeated: bool. Of a tuple: the flag may be given several times, for all of its values;
+            with `choices`, for one item each time, which may have commas.
+        kept_as: str. Name under which runs and exports keep the value. None: that of the field.
+    Raises:
+        ValueError: if `role` is unknown.
+    """
+    if role not in ROLES:
+        raise ValueError(f"`role` must be one of {ROLES}. Received: {role!r}")
+    metadata = {
+        "help_text": help_text,
+        "role": role,
+        "choices": choices,
+        "lower_bound": lower_bound,
+        "upper_bound": upper_bound,
+        "is_file": is_file,
+        "is_repeated": is_repeated,
+        "kept_as": kept_as,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def changed(options_class, field_name, **changes):
+    """The declaration of an option of another class, with other arguments of `option`.
+
+    Args:
+        options_class: dataclass.
+        field_name: str. One of its options.
+        **changes: arguments of `option`, also `default`.
+    """
+    (field,) = (field for field in option_fields(options_class) if field.name == field_name)
+    return option(**{"default": field.default, **field.metadata, **changes})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base of classes of options: an instance has its values in their ranges.
+
+    A class that is to be mixed into others derives from this one alone: of several bases the first
+    that has a field wins, also where it has but inherited it.
+
+    Attributes:
+        aliases: dict of a further name of a flag to the field; subclasses add theirs.
+        help_texts: dict of an inherited option to its help text in this class and its subclasses;
+            everything else about the option stays as the base class declares it.
+
+    Raises:
+        ValueError: if a value is outside its range or is not one of its choices.
+    """
+
+    aliases = types.MappingProxyType({})
+    help_texts = types.MappingProxyType({})
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        _redeclare(cls, vars(cls).get("help_texts", {}))
+
+    def __post_init__(self):
+        for field in option_fields(type(self)):
+            check_value(field, getattr(self, field.name))
+
+
+def _redeclare(options_class, help_texts):
+    """Adds inherited options to a class's own declarations, before `dataclass` reads them.
+
+    Raises:
+        TypeError: if a name is not an inherited option or the class declares it itself.
+    """
+    for name, help_text in help_texts.items():
+        owners = [base for base in options_class.__mro__[1:] if dataclasses.is_dataclass(base)]
+        fields = [field for base in owners for field in option_fields(base) if field.name == name]
+        if not fields or name in vars(options_class).get("__annotations__", {}):
+            raise TypeError(
+                f"`help_texts` of {options_class.__name__} must name inherited options. "
+                f"Received: {name!r}"
+            )
+        options_class.__annotations__ = {
+            **vars(options_class).get("__annotations__", {}),
+            name: fields[0].type,
+        }
+        metadata = {**fields[0].metadata, "help_text": help_text}
+        setattr(options_class, name, option(fields[0].default, **metadata))
+
+
+def check_value(field, value):
+    """Checks the range and the choices of an option.
+
+    Args:
+        field: `dataclasses.Field` of an option.
+        value: a value of its type; None has no range.
+    Raises:
+        ValueError: naming the field and the value.
+    """
+    if value is None:
+        return
+    low, high = field.metadata["lower_bound"], field.metadata["upper_bound"]
+    choices = field.metadata["choices"]
+    for item in value if kind(field)[0] is tuple else (value,):
+        if choices and item not in choices:
+            raise ValueError(f"`{field.name}` must be one of {choices}. Received: {item!r}")
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        if high is None:
+            condition = f"at least {low}"
+        else:
+            condition = f"at most {high}" if low is None else f"between {low} and {high}"
+        raise ValueError(f"`{field.name}` must be {condition}. Received: {value!r}")
+
+
+def option_fields(options_class):
+    """The `dataclasses.Field`s that are options; the metadata are the arguments of `option`."""
+    return [field for field in dataclasses.fields(options_class) if "role" in field.metadata]
+
+
+def aliases_of(options_class):
+    """dict of a further name to the field, as the class and its bases declare them."""
+    names = {field.name for field in option_fields(options_class)}
+    found = {}
+    for base in reversed(options_class.__mro__):
+        found |= vars(base).get("aliases", {})
+    return {alias: name for alias, name in found.items() if name in names}
+
+
+def kind(field):
+    """The type of an option's value: bool, int, float, str or tuple; and of a tuple's items."""
+    annotation = next(iter(_without_none(field.type)))
+    if typing.get_origin(annotation) is tuple:
+        return tuple, typing.get_args(annotation)[0]
+    return annotation, str
+
+
+def is_optional(field):
+    """Whether None is a value of the option."""
+    return field.default is None or type(None) in typing.get_args(field.type)
+
+
+def _without_none(annotation):
+    if isinstance(annotation, types.UnionType):
+        return [part for part in typing.get_args(annotation) if part is not type(None)]
+    return [annotation]
+
+
+def check_files(options):
+    """Checks that the files that the options name are there.
+
+    Raises:
+        ValueError: naming the flag and the file.
+    """
+    for field in option_fields(type(options)):
+        path = getattr(options, field.name)
+        if field.metadata["is_file"] and path and not _exists(path):
+            raise ValueError(f"--{field.name}: no such file: {path!r}")
+
+
+def _exists(path):
+    if "://" not in path:
+        return os.path.exists(path)
+    import tensorflow as tf  # Takes seconds to import.
+
+    return tf.io.gfile.exists(path)
+
+
+def select(options, *roles):
+    """dict of field name to value: the options with one of these roles."""
+    return {
+        field.name: getattr(options, field.name)
+        for field in option_fields(type(options))
+        if field.metadata["role"] in roles
+    }
+
+
+def shared(options_class, options):
+    """dict of field name to value: the options of a class that another one's instance has, too.
+
+    Args:
+        options_class: dataclass whose options are wanted.
+        options: instance of another dataclass of options.
+    """
+    names = {field.name for field in option_fields(type(options))}
+    wanted = [field.name for field in option_fields(options_class)]
+    return {name: getattr(options, name) for name in wanted if name in names}
+
+
+def kept_name(field):
+    """The name under which runs and exports keep an option."""
+    return field.metadata["kept_as"] or field.name
+
+
+def kept(options, *roles):
+    """`select`, under the names that runs and exports keep."""
+    values = select(options, *roles)
+    fields = option_fields(type(options))
+    return {kept_name(field): values[field.name] for field in fields if field.name in values}
+
+
+def from_kept(options_class, values):
+    """What runs, exports or the settings of records keep, by the fields' names.
+
+    Args:
+        options_class: dataclass of options.
+        values: dict that JSON held; other entries than those of options stay as they are.
+    Returns:
+        dict of field name to value.
+    """
+    names = {**aliases_of(options_class)}
+    names |= {kept_name(field): field.name for field in option_fields(options_class)}
+    return {names.get(name, name): _from_json(value) for name, value in values.items()}
+
+
+def _from_json(value):
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,243 @@
+"""Flags of the options of a program, and what is given for them: in flags, by aliases, in files."""
+
+import itertools
+import sys
+
+from absl import app, flags
+
+from etcmodel import program_end
+from etcmodel.options import config_files, fields
+from etcmodel.options.flag_definitions import define_alias, define_flags
+
+__all__ = ["ProgramFlags", "Values", "run_main", "run_program", "values_from_flags"]
+
+flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
+
+
+class ProgramFlags:
+    """All flags that are options of a program.
+
+    A value comes from the first of these that gives one: the command line (under the option's name
+    or an alias), --override, --config (the last file that has it), the default.
+
+    Args:
+        sections: dict of a section's name in YAML files to its class of options; no two have an
+            option of the same name.
+        flag_values: `flags.FlagValues` to define and read.
+        aliases: dict of a further name to that of an option, beside the aliases of the classes.
+        defaults: dict of an option's name to another default than that of its field.
+    Raises:
+        ValueError: if `aliases` or `defaults` name no option.
+    """
+
+    def __init__(self, sections, flag_values=flags.FLAGS, *, aliases=None, defaults=None):
+        self._sections, self._flags = sections, flag_values
+        self._defaults = defaults or {}
+        own = (fields.aliases_of(options_class).items() for options_class in sections.values())
+        self.aliases = dict(itertools.chain(*own), **(aliases or {}))
+        names = {field.name for field in self._fields()}
+        for argument, given in (("aliases", self.aliases.values()), ("defaults", self._defaults)):
+            if unknown := sorted(set(given) - names):
+                raise ValueError(f"`{argument}` must name options. Received: {unknown}")
+
+    def _fields(self):
+        return itertools.chain(*map(fields.option_fields, self._sections.values()))
+
+    def define(self):
+        """Defines a flag for each option and alias, and --config and --override."""
+        for options_class in self._sections.values():
+            define_flags(options_class, self._flags, self._defaults)
+        for alias, name in self.aliases.items():
+            define_alias(alias, self._flags[name], self._flags)
+        flags.DEFINE_multi_string(
+            "config",
+            [],
+            "YAML file of options, by their names, alone or in their sections: "
+            f"{', '.join(self._sections)}. Of several files the last wins, and a flag over all.",
+            flag_values=self._flags,
+        )
+        flags.DEFINE_multi_string(
+            "override",
+            [],
+            "An option as name=value or section.name=value; wins over the files of --config.",
+            flag_values=self._flags,
+        )
+
+    def resolve_aliases(self):
+        """Sets the options whose aliases are given.
+
+        Raises:
+            ValueError: if an option and its aliases have different values; names both flags.
+        """
+        values, origins = Values(self._flags), {}
+        for alias, name in self.aliases.items():
+            if values.is_given(alias):
+                given = f"--{alias}={values.text(alias)}"
+                values.set(name, values[alias], because_of=given, origin=origins.get(name))
+                origins[name] = alias
+
+    def read_config(self):
+        """Sets the options that --override and --config give, and no flag does.
+
+        Raises:
+            ValueError: in one line that names the file and the key, for a file that cannot be read,
+                an option that does not exist, or a value that is none of it.
+        """
+        found = {}
+        for path in self._flags["config"].value:
+            found |= config_files.load(path, self._sections, self.aliases)
+        for text in self._flags["override"].value:
+            found |= self._override(text)
+        for name, value in found.items():
+            flag = self._flags[name]
+            if not flag.present:
+                flag.value = list(value) if isinstance(value, tuple) else value
+                flag.present += 1
+                flag.using_default_value = False
+
+    def _override(self, text):
+        source = f"--override={text}"
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"{source}: give name=value.")
+        field = config_files.find_option(key.strip(), self._sections, self.aliases, source)
+        try:
+            value = self._flags[field.name].parser.parse(value)
+            if fields.kind(field)[0] is tuple and isinstance(value, str):
+                value = [value]  # An item of an option that is repeated for each.
+            fields.check_value(field, value)
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
+        return {field.name: value}
+
+    def values(self, section):
+        """dict of name to value of the options of a section, as they are given or by default."""
+        return values_from_flags(self._sections[section], self._flags)
+
+
+def values_from_flags(
+    options_class, flag_values=flags.FLAGS, *, only_given=False, roles=fields.ROLES
+):
+    """The parsed flags.
+
+    Args:
+        options_class: dataclass.
+        flag_values: parsed `flags.FlagValues`.
+        only_given: bool. Leave out flags that nothing but the default gives a value.
+        roles: tuple of str. Leave out options of other roles.
+    Returns:
+        dict of field name to value; '' becomes None where that is the default.
+    Raises:
+        ValueError: if an item of a list is no integer where it must be one.
+    """
+    values = {}
+    for field in fields.option_fields(options_class):
+        flag = flag_values[field.name]
+        if field.metadata["role"] in roles and (flag.present or not only_given):
+            values[field.name] = _value(field, flag.value)
+    return values
+
+
+def _value(field, value):
+    kind, item_type = fields.kind(field)
+    if kind is tuple and value is not None:
+        try:
+            return tuple(map(item_type, value))
+        except ValueError as error:
+            shown = ",".join(map(str, value))
+            raise ValueError(f"--{field.name} must be integers. Received: {shown}") from error
+    # As in the release, '' stands for no file or name.
+    return None if field.default is None and value == "" else value
+
+
+def run_main(main, *, known_only=False):
+    """Parses the flags and runs a program; prints wrong flags as one line and exits with 1.
+
+    Args:
+        main: function of the remaining arguments.
+        known_only: bool. Leave flags that this program does not have to `main`, with their values
+            (`--flag value`).
+    """
+    flags.FLAGS.set_gnu_getopt(known_only)  # Else nothing would be read behind such a value.
+
+    def parse(argv):
+        try:
+            return flags.FLAGS(argv, known_only=known_only)
+        except flags.Error as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(1)
+
+    app.run(main, flags_parser=parse)
+
+
+def run_program(options_class, main, *, section="options"):
+    """Runs a program whose flags are the options of one class; prints errors as one line.
+
+    Args:
+        options_class: subclass of `Options`.
+        main: function of an instance of it.
+        section: str. Its name in YAML files.
+    """
+    program = ProgramFlags({section: options_class})
+    program.define()
+
+    def run(unused_argv):
+        with program_end.ends_in_one_line():
+            program.resolve_aliases()
+            program.read_config()
+            main(options_class(**program.values(section)))
+
+    run_main(run)
+
+
+class Values:
+    """Parsed flags that can be set as if they had been given.
+
+    Args:
+        flag_values: parsed `flags.FlagValues`.
+    """
+
+    def __init__(self, flag_values):
+        self._flags = flag_values
+
+    def __getitem__(self, name):
+        return self._flags[name].value
+
+    def is_given(self, name):
+        """Whether the flag has a value that is not its default."""
+        return bool(self._flags[name].present)
+
+    def text(self, name):
+        """The value as on a command line."""
+        value = self[name]
+        if isinstance(value, bool):
+            return str(value).lower()
+        return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+    def set(self, name, value, *, because_of, origin=None):
+        """Sets a flag because of another one; refuses to change what was given.
+
+        Args:
+            name: str. The flag.
+            value: what its parser returns.
+            because_of: str. What stands for it.
+            origin: str. The flag by which it was given. None: itself.
+        Raises:
+            ValueError: if it was given another value.
+        """
+        flag = self._flags[name]
+        if flag.present and flag.value != value:
+            given = f"--{origin or name}={self.text(name)}"
+            raise ValueError(f"{because_of} contradicts {given}. Give one of them.")
+        flag.value = value
+        flag.present += 1
+        flag.using_default_value = False
+
+    def translate(self, old, name, value):
+        """Sets a flag and returns the line that tells so; `old` is what stood for it."""
+        self.set(name, value, because_of=old)
+        return f"{old} is read as --{name}={self.text(name)}."
+
+    def forget(self, name):
+        """As if the flag had not been given."""
+        self._flags[name].unparse()

@@ -1,0 +1,214 @@
+"""What the workers of a pipeline leave in its folder, and what the whole of it says.
+
+Runners differ in what they tell of finished work, and some tell nothing: whether all is done, and
+what was counted, is therefore read from files alone. A worker may die at any place, and another one
+may do its work again, even at the same time: a file gets its name when it is whole, and the file
+that says that a shard is done comes last.
+"""
+
+import collections
+import contextlib
+import glob
+import heapq
+import json
+import os
+import uuid
+
+import tensorflow as tf
+
+from etcmodel import program_end
+from etcmodel.preprocessing.records import BadExampleError
+from etcmodel.preprocessing.totals import Totals
+
+__all__ = [
+    "IncompleteError",
+    "ShardWriter",
+    "collect",
+    "failures_kept",
+    "gave_up",
+    "give_up",
+    "kept_failure",
+    "tell_read",
+]
+
+
+class IncompleteError(Exception):
+    """Some of the work is not done; the message tells how much."""
+
+
+def give_up(folder, order, message):
+    """Stops the workers. Raising would be retried, and logged with the whole of Beam's stack.
+
+    Args:
+        folder: str. The pipeline's.
+        order: str. Of the messages of several workers, the first in this order is told.
+        message: str. What is wrong with the input.
+    """
+    _write(folder, f"error-{order}", message)
+
+
+def gave_up(folder):
+    """Whether a worker gave up."""
+    return bool(_names(folder, "error-*"))
+
+
+def tell_read(folder, file_number, num_per_shard):
+    """Says that an input file is read to its end, and how many of its examples each shard gets."""
+    _write(folder, f"read-{file_number:05d}.json", json.dumps(sorted(num_per_shard.items())))
+
+
+@contextlib.contextmanager
+def failures_kept(folder):
+    """Keeps in a line what fails a worker, since runners tell it in ways of their own, or not."""
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(Exception):  # The folder may be what cannot be written to.
+            _write(folder, f"failure-{uuid.uuid4().hex}", _line(error))
+        raise
+
+
+def _line(error):
+    says_enough = isinstance(error, OSError | tf.errors.OpError | MemoryError)
+    kind = "" if says_enough else f"{type(error).__name__}: "
+    return kind + program_end.error_line(error)
+
+
+def kept_failure(folder):
+    """The line of a worker that failed: str, '' if none did."""
+    return next(map(_read, _names(folder, "failure-*")), "")
+
+
+class ShardWriter:
+    """Writes one shard, its lines and what was counted, for use in a `with`.
+
+    Args:
+        folder: str. The pipeline's.
+        shard: int. Its number.
+        line_names: names of the files of lines.
+    """
+
+    def __init__(self, folder, shard, line_names):
+        self._folder, self._shard = folder, shard
+        self._totals, self._bad = Totals(), []
+        self._open_files = contextlib.ExitStack()
+        mark = uuid.uuid4().hex
+        self._unfinished = {
+            f"part-{shard:05d}-{name}": f"unfinished-{mark}-{name}" for name in line_names
+        }
+        self._lines = {
+            name: self._open(tf.io.gfile.GFile(self._path(f"unfinished-{mark}-{name}"), "w"))
+            for name in line_names
+        }
+        self._unfinished[f"shard-{shard:05d}"] = f"unfinished-{mark}"
+        self._records = self._open(tf.io.TFRecordWriter(self._path(f"unfinished-{mark}")))
+
+    def _open(self, file):
+        return self._open_files.enter_context(file)
+
+    def _path(self, name):
+        return os.path.join(self._folder, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._open_files.close()
+
+    def write(self, place, converted, records, problem):
+        """Writes what became of one example.
+
+        Args:
+            place: (number of the file, number in it).
+            converted: `Converted`.
+            records: list of bytes.
+            problem: str. What is wrong with the example and where; '' for nothing.
+        """
+        for record in records:
+            self._records.write(record)
+        for name, line in converted.lines.items():
+            self._lines[name].write(json.dumps([*place, line]) + "\n")
+        if problem:
+            self._bad.append([*place, problem])
+        self._totals.add(converted, len(records))
+
+    def finish(self):
+        """Gives the files their names."""
+        self._open_files.close()
+        for name, unfinished in self._unfinished.items():
+            if tf.io.gfile.exists(self._path(unfinished)):  # A file without lines may not be.
+                tf.io.gfile.rename(self._path(unfinished), self._path(name), overwrite=True)
+        done = {"number": self._shard, "totals": self._totals.as_dict(), "bad": self._bad}
+        _write(self._folder, f"done-{self._shard:05d}.json", json.dumps(done))
+
+
+def collect(folder, num_files, line_names):
+    """Puts together what all workers left; the lines go to files `lines-…`.
+
+    Args:
+        folder: str. The pipeline's.
+        num_files: int. Input files.
+        line_names: names of the files of lines.
+    Returns:
+        (dict, dict): the statistics (counts, means of lengths, and `bad_examples`, a list of
+        messages), and the number of records by number of the shard.
+    Raises:
+        BadExampleError: if a worker gave up.
+        IncompleteError: if not all of the input is read, or not all that was read is written.
+    """
+    for name in _names(folder, "error-*"):
+        raise BadExampleError(_read(name))
+    done = [json.loads(_read(name)) for name in _names(folder, "done-*.json")]
+    _check_complete(folder, num_files, {shard["number"]: shard["totals"]["read"] for shard in done})
+    for name in line_names:
+        _merge_lines(folder, name)
+    totals = Totals()
+    for shard in done:
+        totals.merge(shard["totals"])
+    bad = sorted(entry for shard in done for entry in shard["bad"])  # In the order of the input.
+    statistics = {**totals.statistics(), "bad_examples": [message for *_, message in bad]}
+    return statistics, {shard["number"]: shard["totals"]["written"] for shard in done}
+
+
+def _check_complete(folder, num_files, num_written):
+    """Compares the examples that were read for each shard with those that were written."""
+    read = [json.loads(_read(name)) for name in _names(folder, "read-*.json")]
+    num_read = collections.Counter()
+    for num_per_shard in read:
+        num_read.update(dict(num_per_shard))
+    num_undone = sum(num_written.get(shard) != num for shard, num in num_read.items())
+    if len(read) < num_files or num_undone:
+        raise IncompleteError(
+            f"{len(read)} of {num_files} input files are read to their end, and "
+            f"{len(num_read) - num_undone} of the {len(num_read)} shards of their examples are "
+            "written whole."
+        )
+
+
+def _merge_lines(folder, name):
+    """The lines of all shards, in the order of the input."""
+    with contextlib.ExitStack() as stack:
+        parts = [
+            map(json.loads, stack.enter_context(tf.io.gfile.GFile(part)))
+            for part in _names(folder, f"part-?????-{name}")
+        ]
+        file = stack.enter_context(tf.io.gfile.GFile(os.path.join(folder, f"lines-{name}"), "w"))
+        file.write("")  # Else a file without lines would not be there.
+        for *_, line in heapq.merge(*parts):
+            file.write(f"{line}\n")
+
+
+def _names(folder, pattern):
+    return sorted(tf.io.gfile.glob(os.path.join(glob.escape(folder), pattern)))
+
+
+def _read(name):
+    with tf.io.gfile.GFile(name) as file:
+        return file.read()
+
+
+def _write(folder, name, text):
+    unfinished = os.path.join(folder, f"unfinished-{uuid.uuid4().hex}")
+    with tf.io.gfile.GFile(unfinished, "w") as file:
+        file.write(text)
+    tf.io.gfile.rename(unfinished, os.path.join(folder, name), overwrite=True)

@@ -1,0 +1,8 @@
+"""An exported model over HTTP, in TensorFlow Serving's JSON form, to try it and for small loads."""
+
+from etcmodel.serving.rest.application import Application
+from etcmodel.serving.rest.batching import Batcher
+from etcmodel.serving.rest.model import ServedModel
+from etcmodel.serving.rest.server import RestServer
+
+__all__ = ["Application", "Batcher", "RestServer", "ServedModel"]

@@ -1,0 +1,144 @@
+"""What the server answers, apart from sockets: TensorFlow Serving's addresses, and a page."""
+
+import dataclasses
+import json
+import logging
+import re
+import urllib.parse
+
+import tensorflow as tf
+
+from etcmodel import program_end
+from etcmodel.serving.rest import codec, page
+from etcmodel.serving.rest.errors import RequestError
+
+__all__ = ["Application", "Response"]
+
+_LOG = logging.getLogger(__name__)
+_MODEL_PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(/metadata|:\w+)?")
+_JSON = "application/json"
+_MESSAGE_SIZE = 500
+# Errors of TensorFlow that are no client's, and all others, are 500.
+_STATUS_OF_ERROR = (
+    (tf.errors.InvalidArgumentError, 400),
+    (tf.errors.FailedPreconditionError, 400),
+    (tf.errors.OutOfRangeError, 400),
+    (tf.errors.ResourceExhaustedError, 503),
+    (MemoryError, 503),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """An answer: status code, body (bytes), its type, and further headers."""
+
+    status: int
+    body: bytes
+    content_type: str = _JSON
+    headers: dict = dataclasses.field(default_factory=dict)
+    route: str = "other"  # For logs, which do not name what a client sent.
+
+
+class Application:
+    """Answers requests about one model.
+
+    Args:
+        model: `ServedModel`.
+        predict: function of a `Signature`, a dict of name to array and the number of examples that
+            returns a dict of name to array, such as a `Batcher` of the model.
+        max_rows: int. A request of more examples is refused.
+    """
+
+    def __init__(self, model, predict, *, max_rows=64):
+        self._model, self._predict, self._max_rows = model, predict, max_rows
+        self._page = page.render_page(model.name, model.version, model.signatures).encode()
+
+    def __call__(self, method, path, body=b""):
+        """The `Response` to a request; errors are answers, too.
+
+        Args:
+            method: str, such as "GET".
+            path: str. As the client sent it.
+            body: bytes.
+        """
+        route = "other"
+        try:
+            route, allowed, answer = self._route(urllib.parse.urlsplit(path).path)
+            if method not in allowed:
+                raise RequestError(
+                    405,
+                    f"Use {' or '.join(allowed)} here, not {method:.20}.",
+                    {"Allow": ", ".join(allowed)},
+                )
+            response = answer(body)
+        except Exception as error:
+            response = error_response(_request_error(error))
+        return dataclasses.replace(response, route=route)
+
+    def _route(self, path):
+        """The name of what is asked, the methods that it takes, and a function of the body."""
+        read = ("GET", "HEAD")
+        if path == "/":
+            return "page", read, lambda body: Response(200, self._page, "text/html; charset=utf-8")
+        if path == "/healthz":
+            return "health", read, lambda body: _json({"status": "ok"})
+        match = _MODEL_PATH.fullmatch(urllib.parse.unquote(path))
+        if not match:
+            raise RequestError(
+                404,
+                "There is nothing at this address; ask "
+                f"POST /v1/models/{self._model.name}:predict, or open / in a browser.",
+            )
+        name, version, what = match.groups()
+        self._check_model(name, version)
+        if what is None:
+            return "status", read, lambda body: _json(self._model.status())
+        if what == "/metadata":
+            return "metadata", read, lambda body: _json(self._model.metadata())
+        if what == ":predict":
+            return "predict", ("POST",), self._answer
+        raise RequestError(404, f"There is no method {what[1:]!r:.40}; this server has :predict.")
+
+    def _check_model(self, name, version):
+        if name != self._model.name:
+            raise RequestError(
+                404, f"There is no model {name!r:.80}; this server has {self._model.name!r}."
+            )
+        if version is not None and version.lstrip("0") != self._model.version.lstrip("0"):
+            raise RequestError(
+                404,
+                f"There is no version {version:.20} of {name!r}; this server has version "
+                f"{self._model.version}.",
+            )
+
+    def _answer(self, body):
+        request = codec.decode(body, self._model.signatures)
+        if request.num_rows > self._max_rows:
+            raise RequestError(
+                413,
+                f"A request may have {self._max_rows} examples. Received: {request.num_rows}; "
+                "send several requests.",
+            )
+        outputs = self._predict(request.signature, request.inputs, request.num_rows)
+        return Response(200, codec.encode(outputs, request.is_row))
+
+
+def error_response(error):
+    """The `Response` for a `RequestError`: JSON with one sentence."""
+    body = json.dumps({"error": error.message}, ensure_ascii=False)
+    return Response(error.status, body.encode("utf-8", "replace"), headers=error.headers)
+
+
+def _request_error(error):
+    if isinstance(error, RequestError):
+        return error
+    for kind, status in _STATUS_OF_ERROR:
+        if isinstance(error, kind):
+            line = " ".join(program_end.error_line(error).split())
+            return RequestError(status, f"The model says: {line[:_MESSAGE_SIZE]}")
+    _LOG.error("The model failed: %s", type(error).__name__)  # What it says may quote texts.
+    return RequestError(500, f"The model failed with {type(error).__name__}.")
+
+
+def _json(value):
+    return Response(200, json.dumps(value).encode())

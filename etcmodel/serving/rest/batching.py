@@ -1,0 +1,207 @@
+"""Requests of one kind are joined and run as one batch."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import threading
+import time
+
+import numpy as np
+
+__all__ = ["Batcher", "joining_key"]
+
+# Inputs of text models of which "" at the end of a row means nothing, and the outputs that then
+# have padding: their sentences, as many as the longest example of the batch has.
+_PADDED_INPUTS = frozenset({"documents", "sentences"})
+_PADDED_OUTPUTS = "evidence"
+_PADDING_MARK = "evidence_document"  # -1 where there is no sentence.
+
+
+@dataclasses.dataclass
+class _Pending:
+    signature: object
+    inputs: dict
+    num_rows: int
+    key: object
+    future: concurrent.futures.Future
+
+
+def joining_key(signature, inputs):
+    """What two requests must have in common to be joined, or None if they are never.
+
+    An answer must not depend on its neighbors: where text hides lengths, outputs of which more
+    than the number of examples is open would get a neighbor's padding.
+
+    Args:
+        signature: `Signature`.
+        inputs: dict of name to array.
+    """
+    if not signature.has_batches:
+        return None
+    if any(info.is_string for info in signature.inputs.values()):
+        trimmed = _PADDING_MARK in signature.outputs
+        for name, info in signature.outputs.items():
+            is_open = None in info.shape[1:]
+            if is_open and not (trimmed and name.startswith(_PADDED_OUTPUTS)):
+                return None
+    shapes = tuple(
+        value.ndim if _is_padded(name, value) else value.shape[1:]
+        for name, value in sorted(inputs.items())
+    )
+    return signature.name, shapes
+
+
+class Batcher:
+    """Runs requests in threads of its own, those that wait at the same time as one.
+
+    While a batch runs, the next one gathers; a request that finds the model idle waits for others
+    as long as `wait_seconds` says.
+
+    Args:
+        run: function of a signature's name and a dict of name to array, that returns such a dict.
+        max_batch_size: int. A batch has at most so many examples, but for a request that alone has
+            more.
+        wait_seconds: float.
+        num_threads: int. Batches that run at the same time.
+    """
+
+    def __init__(self, run, *, max_batch_size=16, wait_seconds=0.0, num_threads=1):
+        self._run = run
+        self._max_batch_size, self._wait_seconds = max_batch_size, wait_seconds
+        self._pending = collections.deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"batch {number}", daemon=True)
+            for number in range(num_threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __call__(self, signature, inputs, num_rows):
+        """The outputs, once they are there; see `submit`."""
+        return self.submit(signature, inputs, num_rows).result()
+
+    def submit(self, signature, inputs, num_rows):
+        """Asks, and does not wait for the answer.
+
+        Args:
+            signature: `Signature`.
+            inputs: dict of name to array.
+            num_rows: int. Number of examples.
+        Returns:
+            `concurrent.futures.Future` of a dict of name to array, or of what `run` raises for this
+            request.
+        Raises:
+            RuntimeError: after `close`.
+        """
+        key = joining_key(signature, inputs)
+        future = concurrent.futures.Future()
+        with self._changed:
+            if self._is_closed:
+                raise RuntimeError("The batcher is closed.")
+            self._pending.append(_Pending(signature, inputs, num_rows, key, future))
+            self._changed.notify_all()
+        return future
+
+    def close(self):
+        """Runs what is pending, and ends the threads."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self):
+        while batch := self._next_batch():
+            if len(batch) == 1 or not self._run_joined(batch):
+                for request in batch:
+                    self._run_single(request)
+
+    def _next_batch(self):
+        """The requests to run next; none after `close`."""
+        with self._changed:
+            while not self._pending:
+                if self._is_closed:
+                    return []
+                self._changed.wait()
+            batch = [self._pending.popleft()]
+            if batch[0].key is None:
+                return batch
+            deadline = time.monotonic() + self._wait_seconds
+            while True:
+                self._take_alike(batch)
+                left = deadline - time.monotonic()
+                is_full = sum(x.num_rows for x in batch) >= self._max_batch_size
+                if is_full or self._is_closed or left <= 0:
+                    return batch
+                self._changed.wait(left)
+
+    def _take_alike(self, batch):
+        room = self._max_batch_size - sum(x.num_rows for x in batch)
+        others = collections.deque()
+        for request in self._pending:
+            if request.key == batch[0].key and request.num_rows <= room:
+                batch.append(request)
+                room -= request.num_rows
+            else:
+                others.append(request)
+        self._pending = others
+
+    def _run_joined(self, batch):
+        """Whether all requests got their answers by one run."""
+        try:
+            outputs = self._run(batch[0].signature.name, _joined([x.inputs for x in batch]))
+            start = 0
+            answers = []
+            for request in batch:
+                rows = slice(start, start := start + request.num_rows)
+                own = {name: value[rows] for name, value in outputs.items()}
+                answers.append(_trimmed(own, request.signature))
+        except Exception:
+            return False  # Each is told its own error, or gets its answer.
+        for request, answer in zip(batch, answers, strict=True):
+            request.future.set_result(answer)
+        return True
+
+    def _run_single(self, request):
+        try:
+            outputs = self._run(request.signature.name, request.inputs)
+            request.future.set_result(_trimmed(outputs, request.signature))
+        except BaseException as error:
+            request.future.set_exception(error)
+
+
+def _is_padded(name, value):
+    return name in _PADDED_INPUTS and value.dtype == np.dtype(object) and value.ndim > 1
+
+
+def _joined(requests):
+    """One dict of inputs; what is shorter is padded with "" where the inputs are such."""
+    joined = {}
+    for name in requests[0]:
+        arrays = [request[name] for request in requests]
+        if _is_padded(name, arrays[0]):
+            sizes = np.max([array.shape[1:] for array in arrays], axis=0)
+            arrays = [_padded(array, sizes) for array in arrays]
+        joined[name] = np.concatenate(arrays)
+    return joined
+
+
+def _padded(array, sizes):
+    padded = np.full([len(array), *sizes], b"", object)
+    padded[tuple(map(slice, array.shape))] = array
+    return padded
+
+
+def _trimmed(outputs, signature):
+    """Without sentences that no example has: there are as many as the neighbors' longest has."""
+    mark = signature.outputs.get(_PADDING_MARK)
+    if mark is None or not mark.shape or mark.shape[1:] != (None,):
+        return outputs
+    used = np.flatnonzero((outputs[_PADDING_MARK] >= 0).any(axis=0))
+    size = used[-1] + 1 if used.size else 0
+    return {
+        name: value[:, :size] if name.startswith(_PADDED_OUTPUTS) else value
+        for name, value in outputs.items()
+    }

@@ -1,0 +1,102 @@
+"""An export as the server sees it: signatures as values, and arrays in and out."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Text exports need its operations to load.
+from google.protobuf import json_format
+
+from etcmodel.serving import saved_model
+from etcmodel.serving.rest.signatures import Signature, TensorInfo
+
+__all__ = ["ServedModel"]
+
+
+class ServedModel:
+    """A SavedModel with signatures.
+
+    Args:
+        directory: of an export, or a directory of exports named by numbers, of which the highest
+            is taken.
+        name: str. The model's name in addresses.
+    Attributes:
+        version: str. The number that names the export's folder; "1" if none does.
+        signatures: dict of name to `Signature`.
+    Raises:
+        ValueError: if there is no export, or it is damaged or has no signature.
+    """
+
+    def __init__(self, directory, name="model"):
+        self.name = name
+        self.directory = saved_model.newest_version(directory)
+        folder = os.path.basename(os.path.normpath(self.directory))
+        self.version = str(int(folder)) if folder.isdigit() and folder.isascii() else "1"
+        self._model = saved_model.load(self.directory)
+        self._functions = dict(self._model.signatures)
+        if not self._functions:
+            raise ValueError(f"The export in {self.directory!r} has no signature to ask.")
+        self.signatures = {
+            name: Signature(name, _infos(_inputs(function)), _infos(function.structured_outputs))
+            for name, function in self._functions.items()
+        }
+        self._definitions = _definitions(self.directory, self.signatures.keys())
+
+    def __call__(self, signature_name, inputs):
+        """The outputs of a signature.
+
+        Args:
+            signature_name: str.
+            inputs: dict of name to array, as the signature has them.
+        Returns:
+            dict of name to array; of bytes for strings.
+        Raises:
+            tf.errors.OpError: what the model says of its input.
+        """
+        function = self._functions[signature_name]
+        specs = _inputs(function)
+        outputs = function(
+            **{name: tf.constant(value, specs[name].dtype) for name, value in inputs.items()}
+        )
+        return {name: np.asarray(value.numpy()) for name, value in outputs.items()}
+
+    def status(self):
+        """The JSON of TensorFlow Serving's `GetModelStatusResponse`."""
+        status = {"error_code": "OK", "error_message": ""}
+        state = {"version": self.version, "state": "AVAILABLE", "status": status}
+        return {"model_version_status": [state]}
+
+    def metadata(self):
+        """The JSON of TensorFlow Serving's answer about signatures."""
+        return {
+            "model_spec": {"name": self.name, "signature_name": "", "version": self.version},
+            "metadata": {"signature_def": {"signature_def": self._definitions}},
+        }
+
+
+def _inputs(function):
+    return function.structured_input_signature[1]
+
+
+def _infos(specs):
+    return {
+        name: TensorInfo(
+            np.dtype(spec.dtype.as_numpy_dtype),
+            None if spec.shape.rank is None else tuple(spec.shape),
+        )
+        for name, spec in specs.items()
+    }
+
+
+def _definitions(directory, names):
+    """dict of name to the JSON of the `SignatureDef`, as the file has it."""
+    definitions = {}
+    for meta_graph in saved_model.read_graphs(directory).meta_graphs:
+        for name, definition in meta_graph.signature_def.items():
+            if name in names:
+                definitions[name] = json_format.MessageToDict(
+                    definition,
+                    preserving_proto_field_name=True,
+                    always_print_fields_with_no_presence=True,
+                )
+    return definitions

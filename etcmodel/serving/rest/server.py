@@ -1,0 +1,164 @@
+"""HTTP/1.1 for an application: connections that stay open, a thread for each, and their limits."""
+
+import collections
+import contextlib
+import logging
+import socket
+import socketserver
+import sys
+import threading
+import time
+
+from etcmodel.serving.rest.application import error_response
+from etcmodel.serving.rest.connection import Connection
+from etcmodel.serving.rest.errors import RequestError
+
+__all__ = ["RestServer"]
+
+_LOG = logging.getLogger(__name__)
+_POLL_SECONDS = 0.05
+
+
+class RestServer(socketserver.ThreadingTCPServer):
+    """Serves an application until it is stopped.
+
+    Nothing that a client sent is logged: the kind of the request, the status and the time are.
+
+    Args:
+        application: function of method, path and body that returns a `Response`.
+        host: str. Address to listen on.
+        port: int; 0 for any free one.
+        max_body_bytes: int. A request with a larger body is refused.
+        max_connections: int. More are told to come later.
+        timeout_seconds: float. For a client to send a request whole once it has begun, to read an
+            answer, or to keep a connection without a request.
+        log_requests: bool. Log each request, not only those at which the server failed.
+    Attributes:
+        num_answers: int. Requests that were answered, by errors too.
+    Raises:
+        OSError: in a line with the address, if it cannot be listened on.
+    """
+
+    allow_reuse_address = True  # Connections of a server that just ended do not block the port.
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        application,
+        *,
+        host="127.0.0.1",
+        port=0,
+        max_body_bytes=4 << 20,
+        max_connections=64,
+        timeout_seconds=60.0,
+        log_requests=False,
+    ):
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.application = application
+        self.max_body_bytes, self.max_connections = max_body_bytes, max_connections
+        self.timeout_seconds, self.log_requests = timeout_seconds, log_requests
+        self.num_answers = 0
+        self.is_stopping = False
+        self._are_busy = {}  # Socket of each open connection to whether it has begun a request.
+        self._changed = threading.Condition()
+        try:
+            super().__init__((host, port), Connection)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise OSError(
+                f"Cannot listen on {host}:{port}: {reason}. Choose another --host or --port."
+            ) from None
+
+    @property
+    def url(self):
+        """str, such as http://127.0.0.1:8501/."""
+        host, port = self.server_address[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    @contextlib.contextmanager
+    def running(self):
+        """Serves in a thread of its own within this block; yields the server, and stops it."""
+        thread = threading.Thread(target=self.serve_forever, args=(_POLL_SECONDS,), daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.stop()
+            thread.join()
+
+    def stop(self, grace_seconds=30.0):
+        """Takes no more connections, answers the requests that were begun, and closes all.
+
+        Args:
+            grace_seconds: float. After that, what is not answered is given up.
+        Returns:
+            int. Requests that were given up.
+        """
+        with self._changed:
+            self.is_stopping = True
+            for connection, is_busy in self._are_busy.items():
+                if not is_busy:
+                    with contextlib.suppress(OSError):  # The client has gone.
+                        connection.shutdown(socket.SHUT_RD)
+        self.shutdown()
+        self.server_close()
+        deadline = time.monotonic() + grace_seconds
+        with self._changed:
+            while self._are_busy and (left := deadline - time.monotonic()) > 0:
+                self._changed.wait(left)
+            return collections.Counter(self._are_busy.values())[True]
+
+    def process_request(self, request, client_address):
+        """Begins a connection, unless there are too many."""
+        with self._changed:
+            is_welcome = len(self._are_busy) < self.max_connections and not self.is_stopping
+            if is_welcome:
+                self._are_busy[request] = False
+        if is_welcome:
+            try:
+                super().process_request(request, client_address)
+            except BaseException:  # No thread can be started.
+                self._forget(request)
+                raise
+            return
+        error = RequestError(503, f"The server has {self.max_connections} connections; come later.")
+        body = error_response(error).body
+        head = (
+            f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        with contextlib.suppress(OSError):
+            request.settimeout(1)
+            request.sendall(head.encode() + body)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request, client_address):
+        """Serves a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._forget(request)
+
+    def _forget(self, connection):
+        with self._changed:
+            del self._are_busy[connection]
+            self._changed.notify_all()
+
+    def set_busy(self, connection, is_busy):
+        """Notes that a request of the connection begins or is answered."""
+        with self._changed:
+            self._are_busy[connection] = is_busy
+            self.num_answers += not is_busy
+
+    def handle_error(self, request, client_address):
+        """Logs what went wrong with a connection, without what was sent."""
+        kind = sys.exc_info()[1].__class__
+        if not issubclass(kind, OSError):  # A client that went away is no news.
+            _LOG.error("A connection failed: %s", kind.__name__)
+
+    def log_answer(self, route, status, seconds):
+        """Logs a request that was answered."""
+        if status >= 500 or self.log_requests:
+            level = logging.ERROR if status >= 500 else logging.INFO
+            _LOG.log(level, "%s %d %.1f ms", route, status, seconds * 1000)

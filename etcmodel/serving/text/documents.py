@@ -1,0 +1,164 @@
+"""Documents in a graph: texts in blocks, in pieces. What `text.encoding.TokenizedDocument` is."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from etcmodel.serving.text import sentences, sequences
+
+__all__ = ["Source", "Texts", "decode", "of_documents", "of_sentences", "of_texts", "read"]
+
+NONE = -1
+
+
+class Texts(NamedTuple):
+    """Texts of several examples, one after the other, without questions.
+
+    Attributes:
+        code_points: ragged int32 [num_texts, (num_chars)].
+        examples: int32 [num_texts], in order.
+        opens_document: bool [num_texts]. Whether a block for a document comes before the text.
+        are_sentences: bool. Whether each text is one sentence; else it is split.
+    """
+
+    code_points: tf.RaggedTensor
+    examples: tf.Tensor
+    opens_document: tf.Tensor
+    are_sentences: bool
+
+
+class Source(NamedTuple):
+    """Blocks and pieces of several examples; blocks are documents and sentences, in order.
+
+    Attributes:
+        num_examples: int32 scalar.
+        ids, starts, ends, texts: int32 [num_pieces]. Of each piece its token id, its characters
+            `[start, end)` and the text that these are of; those of questions, of the text -1, come
+            first.
+        questions: ragged int32 [num_examples, (num_question_pieces)]. Indices of pieces.
+        examples, parents, block_texts: int32 [num_blocks]. `parents` are blocks, or -1.
+        block_starts, block_ends: int32 [num_blocks]. Characters of the text; 0, 0 for documents.
+        is_document: bool [num_blocks].
+        firsts: int32 [num_blocks + 1]. The first piece of each block, and the number of pieces.
+    """
+
+    num_examples: tf.Tensor
+    ids: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+    texts: tf.Tensor
+    questions: tf.RaggedTensor
+    examples: tf.Tensor
+    parents: tf.Tensor
+    block_texts: tf.Tensor
+    block_starts: tf.Tensor
+    block_ends: tf.Tensor
+    is_document: tf.Tensor
+    firsts: tf.Tensor
+
+
+def decode(strings):
+    """Ragged int32 code points [num_texts, (num_chars)] of strings [num_texts] in UTF-8.
+
+    Each sequence of bytes that is none becomes U+FFFD, one character, of which no piece is made.
+    """
+    return tf.strings.unicode_decode(strings, "UTF-8", errors="replace")
+
+
+def of_texts(texts):
+    """`Texts` of strings [batch], an example each."""
+    never = tf.zeros_like(texts, tf.bool)
+    return Texts(decode(texts), tf.range(tf.size(texts)), never, False)
+
+
+def of_documents(documents):
+    """`Texts` of strings [batch, num_documents]; "" at the end of a row is padding."""
+    is_given = _up_to_last(tf.not_equal(documents, ""))
+    examples = _rows(documents)
+    return Texts(decode(tf.reshape(documents, [-1])), examples, tf.reshape(is_given, [-1]), False)
+
+
+def of_sentences(sentences_):
+    """`Texts` of strings [batch, num_documents, num_sentences]; "" is padding."""
+    has_any = tf.reduce_any(tf.not_equal(sentences_, ""), axis=2)
+    is_given = _up_to_last(has_any)[:, :, tf.newaxis]
+    opens = is_given & tf.equal(tf.range(tf.shape(sentences_)[2]), 0)
+    examples = _rows(sentences_)
+    return Texts(decode(tf.reshape(sentences_, [-1])), examples, tf.reshape(opens, [-1]), True)
+
+
+def _up_to_last(flags):
+    """bool [batch, num]: True up to the last True of a row."""
+    return tf.cumsum(tf.cast(flags, tf.int32), axis=1, reverse=True) > 0
+
+
+def _rows(strings):
+    """int32 [number of strings]: the row of each."""
+    shape = tf.shape(strings)
+    return tf.repeat(tf.range(shape[0]), tf.reduce_prod(shape[1:]))
+
+
+def read(texts, questions, num_examples, tokenizer):
+    """The `Source` of examples.
+
+    Args:
+        texts: `Texts`.
+        questions: ragged int32 code points [num_examples, (num_chars)], or None.
+        num_examples: int32 scalar.
+        tokenizer: `tokenizers.GraphTokenizer`.
+    """
+    found = (sentences.whole if texts.are_sentences else sentences.split)(texts.code_points)
+    joined, num_questions = found.code_points, 0
+    if questions is not None:
+        joined, num_questions = tf.concat([questions, joined], 0), num_examples
+    pieces = tokenizer(joined)
+    owners = pieces.texts - num_questions  # Sentences; below 0 are questions.
+    is_question = owners < 0
+    places = tf.maximum(owners, 0)
+    shifts = tf.where(is_question, 0, _gathered(found.starts, places))
+    rows = tf.boolean_mask(pieces.texts, is_question)
+    question_pieces = tf.RaggedTensor.from_value_rowids(
+        tf.range(tf.size(rows)), tf.cast(rows, tf.int64), nrows=tf.cast(num_examples, tf.int64)
+    )
+    return Source(
+        num_examples=num_examples,
+        ids=pieces.ids,
+        starts=pieces.starts + shifts,
+        ends=pieces.ends + shifts,
+        texts=tf.where(is_question, NONE, _gathered(found.texts, places)),
+        questions=question_pieces,
+        **_blocks(texts, found, tf.boolean_mask(owners, ~is_question), tf.size(rows)),
+    )
+
+
+def _blocks(texts, found, owners, num_question_pieces):
+    """The fields of blocks by name: each text's sentences, behind the document that it opens."""
+    num_texts, num_sentences = texts.code_points.nrows(tf.int32), tf.size(found.texts)
+    opens = tf.cast(texts.opens_document, tf.int32)
+    counts = tf.math.bincount(found.texts, minlength=num_texts, maxlength=num_texts) + opens
+    block_texts = tf.repeat(tf.range(num_texts), counts)
+    is_document = tf.gather(texts.opens_document, block_texts)
+    is_document &= sequences.firsts_of_runs(block_texts)
+    is_sentence = tf.cast(~is_document, tf.int32)
+    sentence = tf.minimum(tf.cumsum(is_sentence, exclusive=True), tf.maximum(num_sentences - 1, 0))
+    lengths = tf.cast(found.code_points.row_lengths(), tf.int32)
+    starts = _gathered(found.starts, sentence) * is_sentence
+    num_pieces = tf.math.bincount(owners, minlength=num_sentences, maxlength=num_sentences)
+    pieces_of = _gathered(num_pieces, sentence) * is_sentence
+    documents = tf.concat([tf.cast(tf.where(is_document)[:, 0], tf.int32), [NONE]], 0)
+    latest = tf.cumsum(1 - is_sentence) - 1
+    latest = tf.gather(documents, tf.where(latest < 0, tf.size(documents) - 1, latest))
+    return {
+        "examples": tf.gather(texts.examples, block_texts),
+        "parents": tf.where(is_document, NONE, latest),
+        "block_texts": block_texts,
+        "block_starts": starts,
+        "block_ends": (starts + _gathered(lengths, sentence)) * is_sentence,
+        "is_document": is_document,
+        "firsts": num_question_pieces + tf.cumsum(tf.concat([[0], pieces_of], 0)),
+    }
+
+
+def _gathered(values, places):
+    """As `tf.gather`, but of no values it is 0 that is there."""
+    return tf.gather(tf.concat([values, tf.zeros([1], values.dtype)], 0), places)

@@ -1,0 +1,75 @@
+"""Writing a model and its processor as a SavedModel that answers strings."""
+
+import dataclasses
+import json
+
+from etcmodel.serving import writing
+from etcmodel.serving.text import sentences, signatures
+
+__all__ = ["METADATA_FILE", "TextOptions", "export_text_model"]
+
+METADATA_FILE = "text_model.json"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How what a model says is told.
+
+    Attributes:
+        labels: sequence of str, the names of a classifier's labels; by default their numbers.
+        max_answer_tokens: int. A longer span is no answer.
+        num_phrases: int. Key phrases of a text.
+
+    Raises:
+        ValueError: naming the option, if it cannot be.
+    """
+
+    labels: tuple = ()
+    max_answer_tokens: int = 30
+    num_phrases: int = 5
+
+    def __post_init__(self):
+        object.__setattr__(self, "labels", tuple(self.labels or ()))
+        if not all(isinstance(label, str) for label in self.labels):
+            raise ValueError(f"`labels` must be strings. Received: {list(self.labels)}")
+        for name in ("max_answer_tokens", "num_phrases"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"`{name}` must be an int of at least 1. Received: {value!r}")
+
+
+def export_text_model(model, directory, processor=None, **options):
+    """Writes a SavedModel whose signatures take strings, and need TensorFlow and tensorflow-text.
+
+    What the signatures are by the kind of head, and by which rules a graph reads texts, is in
+    docs/serving.md. The graph does what the processor does, to the same ids, except that sentences
+    are split by 'simple' whatever the processor's splitter, and that examples never share a row.
+
+    Args:
+        model: `EtcForSequenceClassification`, `EtcForQuestionAnswering` or
+            `EtcForKeyphraseExtraction`.
+        directory: str. Where to write; must not exist. It appears only when it is complete.
+        processor: `EtcProcessor`; by default the model's own.
+        **options: fields of `TextOptions`.
+    Returns:
+        `directory`.
+    Raises:
+        ValueError: if there are no signatures for the model, a graph cannot do what the processor
+            does, an option cannot be, or there is something in the directory's place.
+    """
+    processor = processor or model.processor
+    if processor is None:
+        raise ValueError("`processor` must be given: the model has none of its own.")
+    options = TextOptions(**options)
+    metadata = {
+        "head_type": model.head_type,
+        "sentence_splitter": sentences.SPLITTER,
+        "options": dataclasses.asdict(options),
+        "processor": dataclasses.asdict(processor.config),
+    }
+    content = json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
+    return writing.write_saved_model(
+        directory,
+        {METADATA_FILE: content.encode()},
+        lambda: signatures.make_module(model, processor, options),
+    )

@@ -1,0 +1,260 @@
+"""What an exported model answers: signatures on strings by the kind of head.
+
+Strings are UTF-8; offsets `[start, end)` count the Unicode characters of a string that was given.
+"""
+
+import tensorflow as tf
+
+from etcmodel.models import heads
+from etcmodel.serving.text import answers, arrangement, places, tokenizers
+from etcmodel.serving.text import documents as documents_lib
+
+__all__ = ["TextModule", "make_module"]
+
+_DEFAULT = "serving_default"
+_NONE = -1
+
+
+class TextModule(tf.Module):
+    """A model with what it needs to read strings.
+
+    The Keras model itself is not an attribute: saving would then trace each of its layers.
+
+    Args:
+        model: `HeadModel`.
+        processor: `EtcProcessor`.
+        options: `export.TextOptions`.
+    """
+
+    has_question = False
+
+    def __init__(self, model, processor, options):
+        super().__init__()
+        self.model_variables = list(model.variables)
+        self.tokenizer = tokenizers.make_tokenizer(processor.tokenizer)
+        self._options = options
+        self._model = lambda features: model(features, training=False)
+        self._arrange = arrangement.Arranger(processor, self.has_question)
+
+    def signatures(self):
+        """Signature name to concrete function; the first one is the default, too."""
+        concrete = {name: _traced(*entry) for name, entry in self.functions().items()}
+        return {_DEFAULT: next(iter(concrete.values())), **concrete}
+
+    def functions(self):
+        """Name to (function of strings by keyword, dict of argument to its rank)."""
+        raise NotImplementedError
+
+    def _read(self, texts, questions, num_examples):
+        """(`documents.Source`, `arrangement.Rows`, the model's outputs)."""
+        source = documents_lib.read(texts, questions, num_examples, self.tokenizer)
+        rows = self._arrange(source)
+        return source, rows, self._model(rows.features)
+
+
+class Classifier(TextModule):
+    """Signature `classify`."""
+
+    def __init__(self, model, processor, options):
+        super().__init__(model, processor, options)
+        self._activation = tf.sigmoid if model.multi_label else tf.nn.softmax
+        self._labels = list(options.labels or map(str, range(model.num_labels)))
+        if len(self._labels) != model.num_labels:
+            raise ValueError(
+                f"`labels` must be {model.num_labels} names, one for each label of the model. "
+                f"Received: {len(self._labels)}"
+            )
+
+    def functions(self):
+        return {"classify": (self._classify, {"text": 1})}
+
+    def _classify(self, text):
+        num_examples = _checked_size(text=text)
+        texts = documents_lib.of_texts(text)
+        _, rows, logits = self._read(texts, None, num_examples)
+        probabilities = self._activation(logits)
+        probabilities = answers.join_labels(probabilities, rows.examples, num_examples)
+        best = tf.argmax(probabilities, axis=1)
+        return {"probabilities": probabilities, "label": tf.gather(self._labels, best)}
+
+
+class KeyphraseExtractor(TextModule):
+    """Signature `keyphrases`."""
+
+    def functions(self):
+        return {"keyphrases": (self._keyphrases, {"text": 1})}
+
+    def _keyphrases(self, text):
+        num_examples = _checked_size(text=text)
+        texts = documents_lib.of_texts(text)
+        source, rows, logits = self._read(texts, None, num_examples)
+        spans = answers.top_phrases(
+            logits,
+            places.texts_of(source, rows),
+            rows.pieces >= rows.first_new[:, tf.newaxis],
+            rows.examples,
+            self._options.num_phrases,
+        )
+        found = places.to_characters(source, rows, spans)
+        return {
+            "phrases": places.substrings(texts.code_points, found),
+            "start": found.starts,
+            "end": found.ends,
+            "probability": spans.probabilities,
+        }
+
+
+class QuestionAnswerer(TextModule):
+    """Signatures `answer` and `answer_sentences`."""
+
+    has_question = True
+
+    def __init__(self, model, processor, options):
+        super().__init__(model, processor, options)
+        self._types = list(model.answer_types)
+        if self._types and answers.SPAN not in self._types:
+            raise ValueError(
+                f"One of the model's `answer_types` must be {answers.SPAN!r}, which has the answer "
+                f"in the text. Received: {self._types}"
+            )
+
+    def functions(self):
+        return {
+            "answer": (self._answer, {"question": 1, "documents": 2}),
+            "answer_sentences": (self._answer_sentences, {"question": 1, "sentences": 3}),
+        }
+
+    def _answer(self, question, documents):
+        texts = documents_lib.of_documents(documents)
+        return self._outputs(texts, *_checked_pair(question, "documents", documents), ["document"])
+
+    def _answer_sentences(self, question, sentences):
+        texts = documents_lib.of_sentences(sentences)
+        names = ["document", "sentence"]
+        return self._outputs(texts, *_checked_pair(question, "sentences", sentences), names)
+
+    def _outputs(self, texts, questions, shape, names):
+        """The outputs of both signatures; `names` are those of the given strings' axes."""
+        source, rows, logits = self._read(texts, questions, shape[0])
+        spans = answers.best_spans(
+            logits["start"],
+            logits["end"],
+            places.texts_of(source, rows),
+            rows.examples,
+            source.num_examples,
+            self._options.max_answer_tokens,
+        )
+        found = places.to_characters(source, rows, spans)
+        strings = places.substrings(texts.code_points, found)
+        kind, probability = tf.fill(tf.shape(strings), answers.SPAN), spans.probabilities
+        if self._types:
+            kind, probability = self._typed(logits["type"], rows, spans)
+        is_span = tf.equal(kind, answers.SPAN)
+        found = places.Places(*(tf.where(is_span, x, _NONE) for x in found))
+        named = tf.where(tf.equal(kind, answers.NO_ANSWER), "", kind)
+        outputs = {
+            "answer": tf.where(is_span, strings, named),
+            "answer_type": kind,
+            **_where(found, shape, names),
+            "probability": probability,
+        }
+        if "evidence" in logits:
+            outputs |= self._evidence(texts, source, rows, logits["evidence"], shape, names)
+        return outputs
+
+    def _typed(self, logits, rows, spans):
+        """(type, probability of the answer): that of the type, and of a span among spans."""
+        size = tf.size(spans.rows)
+        types = answers.join_types(logits, self._types, rows.examples, size)
+        kind = tf.gather(self._types, tf.argmax(types, axis=1))
+        share = tf.where(tf.equal(kind, answers.SPAN), spans.probabilities, 1.0)
+        return kind, tf.reduce_max(types, axis=1) * share
+
+    def _evidence(self, texts, source, rows, logits, shape, names):
+        probabilities = answers.join_sentences(tf.sigmoid(logits), rows.blocks, source.is_document)
+        kept = tf.where(~source.is_document)[:, 0]
+        examples = tf.gather(source.examples, kept)
+
+        def dense(values, default):
+            ragged = tf.RaggedTensor.from_value_rowids(
+                tf.gather(values, kept), tf.cast(examples, tf.int64), tf.cast(shape[0], tf.int64)
+            )
+            return ragged.to_tensor(default)
+
+        blocks = (source.block_texts, source.block_starts, source.block_ends)
+        found = places.Places(*(dense(values, _NONE) for values in blocks))
+        outputs = {f"evidence_{name}": x for name, x in _where(found, shape, names).items()}
+        outputs["evidence"] = places.substrings(texts.code_points, found)
+        return {**outputs, "evidence_probability": dense(probabilities, 0.0)}
+
+
+_MODULES = {
+    heads.EtcForSequenceClassification: Classifier,
+    heads.EtcForKeyphraseExtraction: KeyphraseExtractor,
+    heads.EtcForQuestionAnswering: QuestionAnswerer,
+}
+
+
+def make_module(model, processor, options):
+    """The `TextModule` of a model; the arguments are its own.
+
+    Raises:
+        ValueError: if there is none for the model's head, or it cannot be made of the arguments.
+    """
+    for head, module in _MODULES.items():
+        if isinstance(model, head):
+            return module(model, processor, options)
+    known = ", ".join(head.__name__ for head in _MODULES)
+    raise ValueError(
+        f"Strings are answered by {known}. Received: {type(model).__name__}. Export features "
+        "instead: `serving.export_saved_model`."
+    )
+
+
+def _traced(function, ranks):
+    """The concrete function of strings; one of another rank is an error that names it."""
+
+    def call(**strings):
+        strings = {name: tf.ensure_shape(x, [None] * ranks[name]) for name, x in strings.items()}
+        return function(**strings)
+
+    specs = {name: tf.TensorSpec([None] * rank, tf.string, name) for name, rank in ranks.items()}
+    # Functions that are attributes of what is saved would be traced anew.
+    return tf.function(call, autograph=False).get_concrete_function(**specs)
+
+
+def _where(found, shape, names):
+    """The outputs that say where `Places` are, by name."""
+    outputs, rest = {}, found.texts
+    for name, size in [*zip(names, shape[1:], strict=True)][::-1]:
+        outputs[name] = tf.where(found.texts >= 0, rest % size, _NONE)
+        rest = rest // size
+    return {**outputs, "start": found.starts, "end": found.ends}
+
+
+def _checked_size(**strings):
+    """int32 scalar: the number of examples, once there is at least one."""
+    ((name, tensor),) = strings.items()
+    size = tf.shape(tensor)[0]
+    with tf.control_dependencies([_some(name, size)]):
+        return tf.identity(size)
+
+
+def _some(name, size):
+    return tf.debugging.Assert(size > 0, [f"`{name}` holds no example."])
+
+
+def _checked_pair(question, name, strings):
+    """(questions as code points, list of int32: the shape of `strings`), once both are right."""
+    shape, size = tf.unstack(tf.shape(strings)), tf.size(question)
+    rows = [f"`question` and `{name}` must have as many rows. Received:", size, shape[0]]
+    questions = documents_lib.decode(question)
+    is_blank = tf.equal(tf.strings.length(tf.strings.strip(question)), 0)
+    blank = ["A `question` is empty, in the row:", tf.argmax(is_blank)]
+    checks = [
+        _some("question", size),
+        tf.debugging.Assert(tf.equal(size, shape[0]), rows),
+        tf.debugging.Assert(~tf.reduce_any(is_blank), blank),
+    ]
+    with tf.control_dependencies(checks):
+        return questions, [tf.identity(x) for x in shape]

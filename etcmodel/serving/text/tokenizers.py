@@ -1,0 +1,290 @@
+"""Tokenizers in a graph: the pieces of `text.pieces.Splitter`, and where in the text they are from.
+
+tensorflow-text has the pieces of words (`FastWordpieceTokenizer`) and of SentencePiece models. What
+comes before, cleaning, case, accents, white space and punctuation, is looked up in tables of the
+Python tokenizers (`code_points`), since ICU's normalizers differ from them in places.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text
+
+from etcmodel.serving.text import code_points as codes
+from etcmodel.serving.text import sequences
+from etcmodel.text import vocabulary
+
+__all__ = ["GraphTokenizer", "Pieces", "make_tokenizer"]
+
+_SIGMAS = tuple(map(ord, "Σσς"))
+
+
+class Pieces(NamedTuple):
+    """The pieces of several texts, one after the other.
+
+    Attributes:
+        ids: int32 [num_pieces].
+        texts: int32 [num_pieces]. Which text each is from.
+        starts, ends: int32 [num_pieces]. The characters `[start, end)` of the text.
+    """
+
+    ids: tf.Tensor
+    texts: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+
+
+class GraphTokenizer(tf.Module):
+    """What the tokenizers of this module are. A saved model must hold it: it may own a resource."""
+
+    def __call__(self, texts):
+        """`Pieces` of texts, int32 code points: `tf.RaggedTensor` [num_texts, (num_chars)]."""
+        raise NotImplementedError
+
+
+def make_tokenizer(tokenizer):
+    """The `GraphTokenizer` of a `text.tokenization.FullTokenizer`.
+
+    Outside of a graph, `tf.random.set_seed` drops all kernels that TensorFlow keeps, and with them
+    the model of a SentencePiece tokenizer made before: make another one then.
+
+    Raises:
+        ValueError: if it is of a kind that tensorflow-text does not have, such as byte-level BPE.
+    """
+    if getattr(tokenizer, "sp_model", None):
+        pieces = _SentencePieces(tokenizer.sp_model)
+        return _WordTokenizer(pieces, False) if tokenizer.split_punctuation else pieces
+    if getattr(tokenizer, "wordpiece_tokenizer", None):
+        lower_case = tokenizer.basic_tokenizer.do_lower_case
+        return _WordTokenizer(_WordPieces(tokenizer), lower_case)
+    raise ValueError(
+        "A graph has WordPiece and SentencePiece tokenizers alone; tensorflow-text has none for "
+        f"{type(tokenizer).__name__}. Export features instead: `serving.export_saved_model`."
+    )
+
+
+class _WordTokenizer(GraphTokenizer):
+    """Splits texts at white space and punctuation, then each token by itself into pieces."""
+
+    def __init__(self, pieces, lower_case):
+        super().__init__()
+        self._pieces = pieces
+        self._lower_case = lower_case
+
+    def __call__(self, texts):
+        chars = texts.flat_values
+        held = codes.properties()(chars)
+        text_of = tf.cast(texts.value_rowids(), tf.int32)
+        words = _words(text_of, held)
+        spelled, sources = codes.spell(chars, self._lower_case)
+        if self._lower_case:
+            spelled = _with_final_sigmas(spelled, sources, chars, held, words)
+        starts = _token_starts(spelled, tf.gather(words, sources))
+        tokens = tf.RaggedTensor.from_row_starts(spelled, tf.cast(starts, tf.int64))
+        ids, firsts, lasts = self._pieces.of_tokens(tokens, starts)
+        begins = tf.gather(sources, firsts)
+        # Accents at the start of a text are none of the one before it.
+        is_no_accent = ~codes.has(held, codes.MARK) | sequences.firsts_of_runs(text_of)
+        ends = _ends(sources, lasts, is_no_accent)
+        text_of = tf.gather(text_of, begins)
+        shifts = tf.gather(tf.cast(texts.row_starts(), tf.int32), text_of)
+        return Pieces(ids, text_of, begins - shifts, ends - shifts)
+
+
+def _words(text_of, held):
+    """int32 [num_chars]. The number of each character's word, what is between words included."""
+    alone = codes.has(held, codes.WORD_BREAK | codes.WORD_OF_ITS_OWN)
+    is_first = sequences.firsts_of_runs(text_of) | alone
+    is_first |= tf.concat([tf.zeros_like(alone[:1]), alone[:-1]], 0)
+    return tf.cumsum(tf.cast(is_first, tf.int32))
+
+
+def _token_starts(spelled, words):
+    """int32 [num_tokens]. Where tokens begin: at words, and around punctuation."""
+    alone = codes.has(codes.properties()(spelled), codes.PUNCTUATION)
+    is_first = sequences.firsts_of_runs(words) | alone
+    is_first |= tf.concat([tf.zeros_like(alone[:1]), alone[:-1]], 0)
+    return tf.cast(tf.where(is_first)[:, 0], tf.int32)
+
+
+def _with_final_sigmas(spelled, sources, chars, held, words):
+    """Spells a capital sigma behind a cased letter, and not before one, as at the end of a word.
+
+    Between the two there may be what does not count. Source: the Unicode Standard, section 3.13.
+    """
+    capital, small, final = _SIGMAS
+    # What vanishes is no part of the word that Python turns into lower case.
+    counts = ~codes.has(held, codes.CASE_IGNORABLE) & ~_vanishes(sources, chars, held)
+    is_cased = codes.has(held, codes.CASED)
+    before = _is_cased_there(sequences.previous_true(counts), is_cased, words)
+    after = _is_cased_there(sequences.next_true(counts), is_cased, words)
+    is_final = tf.equal(chars, capital) & before & ~after
+    return tf.where(tf.gather(is_final, sources) & tf.equal(spelled, small), final, spelled)
+
+
+def _vanishes(sources, chars, held):
+    """bool [num_chars]: what spells nothing. Accents do not either, but they are case-ignorable."""
+    is_spelled = tf.scatter_nd(sources[:, tf.newaxis], tf.ones_like(sources), tf.shape(chars)) > 0
+    return ~is_spelled & ~codes.has(held, codes.WORD_BREAK)
+
+
+def _is_cased_there(places, is_cased, words):
+    """bool [num_chars]: whether there is a cased letter of the same word in the given places."""
+    inside = (places >= 0) & (places < tf.size(words))
+    places = tf.where(inside, places, 0)
+    return inside & tf.gather(is_cased, places) & tf.equal(tf.gather(words, places), words)
+
+
+def _ends(sources, lasts, is_no_accent):
+    """int32 [num_pieces]. The end of pieces by their last spelled character, accents included."""
+    last_sources = tf.gather(sources, lasts)
+    following = tf.concat([sources[1:], tf.shape(is_no_accent)], 0)
+    ends = tf.minimum(
+        tf.gather(sequences.next_true(is_no_accent), last_sources), tf.gather(following, lasts)
+    )
+    return tf.maximum(ends, last_sources + 1)
+
+
+class _WordPieces(tf.Module):
+    """The longest pieces of a vocabulary, by tensorflow-text."""
+
+    def __init__(self, tokenizer):
+        super().__init__()
+        wordpieces = tokenizer.wordpiece_tokenizer
+        self._longest = wordpieces.max_input_chars_per_word
+        # Stands for a word of too many characters: no vocabulary spells it.
+        known = set().union(*map(set, wordpieces.vocab))
+        self._unknown = next(x for x in map(chr, range(0xE000, 0xF900)) if x not in known)
+        self._tokenizer = tensorflow_text.FastWordpieceTokenizer(
+            list(wordpieces.vocab),
+            max_bytes_per_word=4 * self._longest,
+            token_out_type=tf.int32,
+            unknown_token=wordpieces.unk_token,
+            no_pretokenization=True,
+        )
+
+    def of_tokens(self, tokens, starts):
+        """The pieces of tokens.
+
+        Args:
+            tokens: ragged int32 code points [num_tokens, (num_chars)].
+            starts: int32 [num_tokens]. Of each token, among all characters.
+        Returns:
+            (ids, first and last character): int32 [num_pieces] each.
+        """
+        strings = tf.strings.unicode_encode(tokens, "UTF-8")
+        lengths = tf.cast(tokens.row_lengths(), tf.int32)
+        is_long = lengths > self._longest
+        strings = tf.where(is_long, self._unknown, strings)
+        ids, begins, ends = self._tokenizer.tokenize_with_offsets(strings)
+        token_of = tf.cast(ids.value_rowids(), tf.int32)
+        is_long = tf.gather(is_long, token_of)
+        begins, ends = (tf.cast(x.flat_values, tf.int32) for x in (begins, ends))
+        places = sequences.Places(tokens.flat_values, starts)
+        lasts = places.characters(token_of, tf.where(is_long, 0, ends - 1))
+        lasts = tf.where(is_long, tf.gather(starts + lengths, token_of) - 1, lasts)
+        firsts = places.characters(token_of, tf.where(is_long, 0, begins))
+        return ids.flat_values, firsts, lasts
+
+
+class _SentencePieces(GraphTokenizer):
+    """A SentencePiece model, with its pieces of digits and a comma split again."""
+
+    def __init__(self, model):
+        super().__init__()
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model.serialized_model_proto())
+        self._split = _CommaSplit.of(model)
+
+    def __call__(self, texts):
+        ids, text_of, begins, ends = self._encode(texts)
+        chars = texts.flat_values
+        is_no_space = ~codes.has(codes.properties()(chars), codes.SPACE)
+        # `next_true` looks behind an element; this is about the element itself, too.
+        begins_after = tf.gather(
+            tf.concat([sequences.next_true(is_no_space), tf.shape(chars)], 0), begins
+        )
+        is_space = ~tf.gather(tf.concat([is_no_space, [True]], 0), begins)
+        begins = tf.where(
+            is_space & (begins < ends - 1), tf.minimum(begins_after, ends - 1), begins
+        )
+        ids, pieces, begins, ends = self._split.apply(ids, begins, ends)
+        text_of = tf.gather(text_of, pieces)
+        shifts = tf.gather(tf.cast(texts.row_starts(), tf.int32), text_of)
+        return Pieces(ids, text_of, begins - shifts, ends - shifts)
+
+    def of_tokens(self, tokens, starts):
+        """See `_WordPieces.of_tokens`."""
+        ids, token_of, begins, ends = self._encode(tokens)
+        ids, pieces, begins, ends = self._split.apply(ids, begins, ends)
+        token_of = tf.gather(token_of, pieces)
+        lengths = tf.cast(tokens.row_lengths(), tf.int32)
+        begins = tf.minimum(begins, tf.gather(starts + lengths - 1, token_of))
+        return ids, begins, tf.maximum(ends - 1, begins)
+
+    def _encode(self, texts):
+        """(ids, text, begin, end) of the model's own pieces; characters count through all texts."""
+        strings = tf.strings.unicode_encode(texts, "UTF-8")
+        ids, begins, ends = self._tokenizer.tokenize_with_offsets(strings)
+        text_of = tf.cast(ids.value_rowids(), tf.int32)
+        places = sequences.Places(texts.flat_values, tf.cast(texts.row_starts(), tf.int32))
+        bounds = (
+            places.characters(text_of, tf.cast(x.flat_values, tf.int32)) for x in (begins, ends)
+        )
+        return ids.flat_values, text_of, *bounds
+
+
+class _CommaSplit(NamedTuple):
+    """What pieces of digits and a comma become: see `text.vocabulary.encode_pieces`.
+
+    Attributes:
+        firsts, counts: int32 [vocab_size]. Where a piece's parts are below, and how many.
+        ids, to_end: int32. Of each part its id, and how many characters before the piece's end it
+            begins and ends; `to_end` is [num_parts, 2].
+        is_split: bool [vocab_size].
+    """
+
+    firsts: np.ndarray
+    counts: np.ndarray
+    ids: np.ndarray
+    to_end: np.ndarray
+    is_split: np.ndarray
+
+    @classmethod
+    def of(cls, model):
+        firsts, counts, ids, to_end, is_split = [], [], [], [], []
+        for index in range(model.GetPieceSize()):
+            piece = model.IdToPiece(index)
+            has_comma = len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+            parts = _parts_of_number(model, piece) if has_comma else [(index, 0)]
+            firsts.append(len(ids))
+            counts.append(len(parts))
+            is_split.append(has_comma)
+            ends = np.cumsum([size for _, size in parts][::-1])[::-1]
+            for (part, size), begin in zip(parts, ends, strict=True):
+                ids.append(part)
+                to_end.append((begin, begin - size))
+        arrays = (np.array(x, np.int32) for x in (firsts, counts, ids, to_end))
+        return cls(*arrays, np.array(is_split, bool))
+
+    def apply(self, ids, begins, ends):
+        """(ids, number of the piece it was, begin, end) of each part of pieces, int32 all."""
+        counts = tf.gather(self.counts, ids)
+        parts, pieces = sequences.parts(tf.gather(self.firsts, ids), counts)
+        begins, ends = tf.gather(begins, pieces), tf.gather(ends, pieces)
+        is_split = tf.gather(tf.gather(self.is_split, ids), pieces)
+        to_begin, to_end = tf.unstack(tf.gather(self.to_end, parts), axis=1)
+        return (
+            tf.gather(self.ids, parts),
+            pieces,
+            tf.where(is_split, tf.maximum(begins, ends - to_begin), begins),
+            tf.where(is_split, tf.maximum(begins, ends - to_end), ends),
+        )
+
+
+def _parts_of_number(model, piece):
+    """(id, number of characters) of the parts of a piece that ends in a comma."""
+    number = piece[:-1].replace(vocabulary.SPIECE_UNDERLINE, "")
+    parts = [*model.EncodeAsPieces(number), ","]
+    sizes = [len(part.replace(vocabulary.SPIECE_UNDERLINE, "")) for part in parts]
+    return [*zip(map(model.PieceToId, parts), sizes, strict=True)]

@@ -1,0 +1,81 @@
+"""Writing a SavedModel: a new folder that is complete or not there, with files beside the graph."""
+
+import os
+import tempfile
+
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.saved_model import fingerprinting_utils
+
+from etcmodel import atomic_files
+from etcmodel.ops import compilation
+from etcmodel.path_checks import check_no_pattern
+
+__all__ = ["write_saved_model"]
+
+_GRADIENT = "_gradient_op_type"
+
+
+def write_saved_model(directory, assets, make_module):
+    """Writes a SavedModel that needs neither this package nor XLA.
+
+    Args:
+        directory: where to write; must not exist. It appears only when it is complete.
+        assets: dict of file name to path: files to keep with the model, in `assets/`; or to bytes,
+            the content of a file.
+        make_module: function without arguments of a `tf.Module` with a method `signatures`, whose
+            dict of name to concrete function is what is served.
+    Returns:
+        `directory`.
+    Raises:
+        ValueError: if `directory` exists or has a name that TensorFlow takes for a pattern, or an
+            asset is missing.
+    """
+    check_no_pattern(directory, "The folder of an export")
+    if tf.io.gfile.exists(directory):
+        raise ValueError(f"There is already something at {directory!r}; export elsewhere.")
+    paths = [path for path in assets.values() if not isinstance(path, bytes)]
+    missing = [path for path in paths if not tf.io.gfile.exists(path)]
+    if missing:
+        raise ValueError(f"No such file to keep with the model: {', '.join(missing)}")
+    # A served model is not trained further: tracing the gradients of its attention would take long.
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        atomic_files.new_folder(directory) as unfinished,
+        compilation.fusion_scope("never"),  # A server may have no XLA.
+    ):
+        module = make_module()
+        module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
+        tf.saved_model.save(module, unfinished, module.signatures(), options)
+        _forget_gradients(unfinished)
+    return directory
+
+
+def _forget_gradients(directory):
+    """Takes out the names of gradients that are not saved, of which loading would warn."""
+    path = os.path.join(directory, tf.saved_model.SAVED_MODEL_FILENAME_PB)
+    with tf.io.gfile.GFile(path, "rb") as file:
+        saved_model = saved_model_pb2.SavedModel.FromString(file.read())
+    for meta_graph in saved_model.meta_graphs:
+        graph = meta_graph.graph_def
+        for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+            for node in nodes:
+                if _GRADIENT in node.attr:
+                    del node.attr[_GRADIENT]
+    with tf.io.gfile.GFile(path, "wb") as file:
+        file.write(saved_model.SerializeToString(deterministic=True))
+    fingerprinting_utils.write_fingerprint(directory)
+
+
+def _named(assets, folder):
+    """Paths of the files under the names they shall have, in a folder."""
+    paths = []
+    for name, path in assets.items():
+        paths.append(os.path.join(folder, name))
+        if isinstance(path, bytes):
+            with open(paths[-1], "wb") as file:
+                file.write(path)
+        else:
+            tf.io.gfile.copy(path, paths[-1])
+    return paths

@@ -1,0 +1,1 @@
+"""Text: tokenization, vocabularies, alignment of tokens with text, sentence splitting."""

@@ -1,0 +1,120 @@
+"""From scores of tokens to an answer's text, over all windows of an example.
+
+A model is trained window by window, by a softmax over the tokens of each, so that logits mean
+something only in relation to others of their window. What all windows have in common is the first
+token ([CLS]), which stands for "no answer here" (Devlin et al. 2018, arXiv:1810.04805, section 4.3;
+`targets.answer_targets`). So a span's score is what its two logits are above those of its window's
+first token (Alberti et al. 2019, arXiv:1901.08634, section 3, which the paper's NQ follows).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from etcmodel.text.documents import QUESTION
+
+__all__ = ["Answer", "best_answer"]
+
+
+class Answer(NamedTuple):
+    """A span of text.
+
+    Attributes:
+        content: str. As it was given.
+        text, start, end: int. Its characters, `document.texts[text][start:end]`.
+        score: float. The sum of both logits, less those of the window's first token: the logarithm
+            of how much more probable the span is than that its window has no answer.
+        probability: float. That of this span, of this window, among all pairs of a first and a last
+            token, where "no answer" is one and the same for all windows. Of one window it is the
+            product of the two tokens' probabilities.
+        row, first, last: int. Its row of the batch and its long tokens there, both inclusive.
+    """
+
+    content: str
+    text: int
+    start: int
+    end: int
+    score: float
+    probability: float
+    row: int
+    first: int
+    last: int
+
+
+def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30):
+    """The best span of an example, outside of its question.
+
+    Args:
+        batch: `ProcessedBatch`.
+        begin_logits, end_logits: float [batch, long_len]. Scores of each long token as the first
+            and the last one of the answer.
+        example: int. Which of the examples that the processor was given.
+        max_tokens: int. A longer span is no answer.
+    Returns:
+        `Answer`, the first one of the best; None if no token is of a text that may hold it. Where
+        its score is below 0, "no answer" is more probable.
+    Raises:
+        ValueError: if the logits are not one a long token, there is no such example, or a logit of
+            it is not finite.
+    """
+    shape = batch["token_ids"].shape
+    begin, end = np.asarray(begin_logits), np.asarray(end_logits)
+    for name, logits in (("begin_logits", begin), ("end_logits", end)):
+        if logits.shape != shape:
+            raise ValueError(
+                f"`{name}` must have the shape {shape} of `token_ids`. Received: {logits.shape}"
+            )
+    windows = batch.windows(example)
+    if not windows:
+        raise ValueError(f"The batch has no example {example}.")
+    pairs = [_above_null(x, begin, end) for x in windows]
+    log_total = _log_total(pairs)
+    found = (_best_of_window(x, *y, max_tokens) for x, y in zip(windows, pairs, strict=True))
+    answers = [answer for answer in found if answer is not None]
+    if not answers:
+        return None
+    best = max(answers, key=lambda answer: answer.score)
+    return best._replace(probability=min(math.exp(best.score - log_total), 1.0))
+
+
+def _above_null(encoding, begin, end):
+    """(begin, end) logits of a window's tokens, float64, less those of its first one."""
+    where = slice(encoding.place, encoding.place + len(encoding.token_ids))
+    logits = np.stack([begin[encoding.row, where], end[encoding.row, where]]).astype(np.float64)
+    if not np.isfinite(logits).all():
+        raise ValueError(f"The logits of row {encoding.row} must be finite. Received: inf or nan")
+    return logits - logits[:, :1]
+
+
+def _log_total(pairs):
+    """Logarithm of the sum over all pairs of tokens of all windows; "no answer" counts once."""
+    log_sums = [float(np.logaddexp.reduce(x, axis=1).sum()) for x in pairs]
+    # Each sum is at least 1, for the pair of the first token with itself: it is taken out.
+    others = [x + math.log(-math.expm1(-x)) for x in log_sums if x > 0]
+    return float(np.logaddexp.reduce([0.0, *others]))
+
+
+def _best_of_window(encoding, begin, end, max_tokens):
+    texts = np.where(_is_answer_text(encoding), encoding.texts, -1)
+    best = None
+    for length in range(min(max_tokens, len(texts))):
+        stop = len(texts) - length
+        scores = begin[:stop] + end[length:]
+        is_span = (texts[:stop] >= 0) & (texts[:stop] == texts[length:])
+        if is_span.any():
+            first = int(np.argmax(np.where(is_span, scores, -np.inf)))
+            if best is None or scores[first] > best[0]:
+                best = scores[first], encoding.place + first, encoding.place + first + length
+    if best is None:
+        return None
+    score, first, last = best
+    span = encoding.char_span(first, last)
+    content = encoding.text_of(first, last)
+    return Answer(content, *span, float(score), 0.0, encoding.row, first, last)
+
+
+def _is_answer_text(encoding):
+    """bool [num_tokens]: tokens of the text, not of the question."""
+    is_question = np.array([x.kind == QUESTION for x in encoding.document.blocks] + [True], bool)
+    return ~is_question[encoding.blocks]  # The last one is for special tokens, at -1.

@@ -1,0 +1,265 @@
+"""The long and the global input of an example: question, text, special tokens, links, relations.
+
+Long: [CLS], the question, [SEP], the text, [SEP]. Global: a token for the whole, for the question
+(or for each of its tokens), and for each block that is in.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from etcmodel.text import relations, truncation
+from etcmodel.text.documents import QUESTION
+from etcmodel.text.encoding import Cut, Encoding
+
+__all__ = ["SpecialIds", "encode"]
+
+_WHOLE = "whole"
+_NONE = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class SpecialIds:
+    """Ids of special tokens: int each, and the ids of global tokens by kind of block.
+
+    `block` is that of kinds which `by_kind` lacks, but for the token of the whole: `cls`.
+    """
+
+    cls: int
+    sep: int
+    pad: int
+    block: int
+    by_kind: dict
+
+    def of_kind(self, kind):
+        return self.by_kind.get(kind, self.cls if kind == _WHOLE else self.block)
+
+
+class _Plan:
+    """The parts of an example that all its windows have, and the room that is left."""
+
+    def __init__(self, source, config):
+        self.source = source
+        self.config = config
+        blocks = source.document.blocks
+        self.num_questions = sum(block.kind == QUESTION for block in blocks)
+        self.question_end = int(source.firsts[self.num_questions])
+        has_text = len(blocks) > self.num_questions or not self.num_questions
+        num_separators = (bool(self.num_questions) + has_text) * config.separators
+        self.num_special = (1 + num_separators) * config.special_tokens
+        self.has_text = has_text
+        self.num_fixed_global = config.whole_token + self.num_question_globals
+
+    @property
+    def num_question_globals(self):
+        is_by_token = self.config.question_globals == "tokens"
+        return self.question_end if is_by_token else self.num_questions
+
+    def room(self, where):
+        """`truncation.Room` for the text.
+
+        Raises:
+            ValueError: if the question and the special tokens alone do not fit.
+        """
+        config = self.config
+        pieces = config.long_limit - self.num_special - self.question_end
+        blocks = config.global_limit - self.num_fixed_global
+        needs = (
+            ("max_long_len", pieces, self.num_special + self.question_end),
+            ("max_global_len", blocks, self.num_fixed_global),
+        )
+        for name, left, needed in needs:
+            if left < 0:
+                raise ValueError(
+                    f"`{where}`: the question and the special tokens, which are not cut, need "
+                    f"`{name}` to be at least {needed}. Received: {getattr(config, name)}"
+                )
+        return truncation.Room(pieces, blocks, config.truncation == "blocks")
+
+    def outline(self):
+        first = self.num_questions
+        counts = np.diff(self.source.firsts)[first:]
+        parents = (max(x.parent - first, _NONE) for x in self.source.document.blocks[first:])
+        return truncation.Outline(counts.tolist(), parents)
+
+
+def encode(source, config, special, vocabulary, example, where):
+    """The encodings of an example: one, or one a window.
+
+    Args:
+        source: `TokenizedDocument`.
+        config: `ProcessorConfig`.
+        special: `SpecialIds`.
+        vocabulary: sequence of str, by id.
+        example: int. Its place in what the processor was given.
+        where: str. Its name in errors.
+    Returns:
+        list of `Encoding`.
+    Raises:
+        ValueError: naming the example, if its question does not fit, or its text does not and must
+            not be cut.
+    """
+    plan = _Plan(source, config)
+    outline, room = plan.outline(), plan.room(where)
+    if config.stride is None:
+        selections = [truncation.select(outline, room, config.give_way)]
+    else:
+        try:
+            selections = truncation.select_windows(outline, room, config.stride)
+        except ValueError as error:
+            raise ValueError(f"`{where}`: {error}") from None
+    cut = _cut(plan, selections)
+    if cut and config.truncation == "error":
+        raise ValueError(
+            f"`{where}` is too long: {cut.num_tokens} tokens and {cut.num_blocks} blocks do not "
+            "fit. Raise `max_long_len` or `max_global_len`, or choose another `truncation`."
+        )
+    return [
+        _arranged(plan, selection, special, cut, (vocabulary, example, window))
+        for window, selection in enumerate(selections)
+    ]
+
+
+def _arranged(plan, selection, special, cut, labels):
+    """The `Encoding` of what is selected."""
+    source, config = plan.source, plan.config
+    blocks = source.document.blocks
+    text = _pieces_of(plan, selection.spans)
+    pieces, token_ids, num_before = _long_input(plan, text, special)
+    global_blocks, global_ids, places = _global_input(plan, selection.spans, special)
+    links = _links(plan, pieces, places)
+    kinds = [_WHOLE if block == _NONE else blocks[block].kind for block in global_blocks]
+    first_block, first_piece = selection.first_new
+    first_new = source.firsts[plan.num_questions + first_block] + first_piece
+    vocabulary, example, window = labels
+    encoding = Encoding(
+        source=source,
+        example=example,
+        window=window,
+        token_ids=token_ids,
+        pieces=pieces,
+        global_ids=global_ids,
+        global_blocks=global_blocks,
+        links=links,
+        segment_ids=_segments(plan, pieces, num_before),
+        global_segment_ids=np.array([config.global_segments.get(x, 0) for x in kinds], np.int32),
+        pairs={},
+        cut=cut,
+        first_new=num_before + int(np.searchsorted(text, first_new)),
+        vocabulary=vocabulary,
+    )
+    encoding.pairs.update(_pairs(encoding, config, places))
+    return encoding
+
+
+def _pieces_of(plan, spans):
+    """int64: the pieces of these spans, in order."""
+    table = np.array(spans, np.int64).reshape(-1, 3)
+    starts = plan.source.firsts[plan.num_questions + table[:, 0]] + table[:, 1]
+    counts = table[:, 2] - table[:, 1]
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+
+
+def _long_input(plan, text, special):
+    """(pieces, token ids, number of tokens before the text)."""
+    parts, ends = [np.arange(plan.question_end)] * bool(plan.num_questions), [special.sep]
+    parts += [text] * plan.has_text
+    ends *= len(parts)
+    has_special = plan.config.special_tokens
+    has_ends = has_special and plan.config.separators
+    pieces, ids = [[_NONE] * has_special], [[special.cls] * has_special]
+    for part, end in zip(parts, ends, strict=True):
+        num_before = sum(map(len, pieces)) * (part is text)
+        pieces += [part, [_NONE] * has_ends]
+        ids += [plan.source.ids[part], [end] * has_ends]
+    pieces, ids = np.concatenate(pieces), np.concatenate(ids)
+    return pieces.astype(np.int64), ids.astype(np.int32), num_before
+
+
+def _segments(plan, pieces, num_before):
+    """int32 [num_tokens]: the segment of each long token."""
+    source, config = plan.source, plan.config
+    if config.segment_id is None:
+        has_both = plan.num_questions and plan.has_text
+        segments = (np.arange(len(pieces)) >= num_before) * int(bool(has_both))
+    else:
+        segments = np.full(len(pieces), config.segment_id)
+    if config.segments:
+        is_piece = pieces >= 0
+        of_blocks = [config.segments.get(x.kind, _NONE) for x in source.document.blocks]
+        of_pieces = np.array(of_blocks)[source.blocks[pieces[is_piece]]]
+        segments[is_piece] = np.where(of_pieces < 0, segments[is_piece], of_pieces)
+    return segments.astype(np.int32)
+
+
+def _global_input(plan, spans, special):
+    """(blocks of the global tokens, their ids, place of each block's global token or -1)."""
+    source, first = plan.source, plan.num_questions
+    by_token = plan.config.question_globals == "tokens"
+    question = source.blocks[: plan.question_end] if by_token else np.arange(first)
+    blocks = [[_NONE] * plan.config.whole_token, question, [first + x.block for x in spans]]
+    blocks = np.concatenate(blocks).astype(np.int64)
+    ids = [special.of_kind(_WHOLE)] * plan.config.whole_token
+    kinds = [block.kind for block in source.document.blocks]
+    if not by_token:
+        ids += map(special.of_kind, kinds[:first])
+    elif QUESTION in special.by_kind:
+        ids += [special.of_kind(QUESTION)] * plan.question_end
+    else:
+        ids += [*source.ids[: plan.question_end]]
+    ids += [special.of_kind(kinds[first + span.block]) for span in spans]
+    places = np.full(len(kinds), _NONE, np.int64)
+    tokens = np.flatnonzero(blocks >= 0)[::-1]  # The first one of a question's is written last.
+    places[blocks[tokens]] = tokens
+    return blocks, np.array(ids, np.int32), places
+
+
+def _links(plan, pieces, places):
+    """The global token of each long token's own block; that of the whole for special tokens."""
+    source, config = plan.source, plan.config
+    links = np.full(len(pieces), 0 if config.whole_token else _NONE, np.int32)
+    is_piece = pieces >= 0
+    links[is_piece] = places[source.blocks[pieces[is_piece]]]
+    if config.question_globals == "tokens":
+        is_question = is_piece & (pieces < plan.question_end)
+        links[is_question] = config.whole_token + pieces[is_question]
+    return links
+
+
+def _pairs(encoding, config, places):
+    """Relations by the names that batches have."""
+    pairs = {}
+    for name in config.relation_names:
+        if name in config.mention_names:
+            tokens = (encoding.texts, *encoding.offsets.T)
+            found = relations.mention_pairs(encoding.document, name, places, tokens)
+            pairs[f"links/{name}"] = found
+        else:
+            pairs[f"edges/{name}"] = relations.edges_of(encoding.document, name, places)
+        if name in config.long_relation_names:
+            tokens = (encoding.blocks, config.long_radius)
+            found = relations.long_edges_of(encoding.document, name, places, *tokens)
+            pairs[f"long_edges/{name}"] = found
+    return pairs
+
+
+def _cut(plan, selections):
+    """`Cut`: what is in none of the selections."""
+    source, first = plan.source, plan.num_questions
+    is_in = np.arange(len(source.ids)) < plan.question_end
+    has_global = np.arange(len(source.document.blocks)) < first
+    for selection in selections:
+        is_in[_pieces_of(plan, selection.spans)] = True
+        has_global[[first + span.block for span in selection.spans]] = True
+    missing = np.flatnonzero(~is_in)
+    if not len(missing):
+        return Cut(num_blocks=int((~has_global).sum()))
+    texts = source.texts[missing]
+    is_break = (np.diff(missing) > 1) | (np.diff(texts) != 0)
+    runs = np.split(missing, np.flatnonzero(is_break) + 1)
+    spans = (
+        (int(source.texts[run[0]]), int(source.starts[run[0]]), int(source.ends[run[-1]]))
+        for run in runs
+    )
+    return Cut(len(missing), int((~has_global).sum()), tuple(spans))

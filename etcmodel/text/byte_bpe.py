@@ -1,0 +1,258 @@
+"""Byte-level BPE, the tokenizer of RoBERTa, BART, Longformer and LED (Radford et al. 2019).
+
+The package `tokenizers` does the work; it is imported when a tokenizer is made. Here is what is
+around it: reading files from anywhere, errors that name them, and `FullTokenizer`'s interface.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import os
+
+import numpy as np
+
+from etcmodel import atomic_files, bounded_json, file_systems
+from etcmodel.text import vocabulary
+
+__all__ = ["ByteLevelTokenizer", "Encoding"]
+
+TOKENIZER_FILE, VOCAB_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
+_SETTINGS_FILE = "tokenizer_config.json"
+_BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoding:
+    """The tokens of a text, or of a pair of texts.
+
+    Attributes:
+        ids: list of int.
+        tokens: list of str. Bytes are written as characters; a space is "Ġ".
+        offsets: list of (start, end). Characters of the text that a token is of, without the space
+            in front of it; (0, 0) for tokens that were added around the texts.
+    """
+
+    ids: list
+    tokens: list
+    offsets: list
+
+
+class ByteLevelTokenizer:
+    """From text to tokens to ids by byte pair encoding of UTF-8: nothing is unknown.
+
+    A text gets `<s> A </s>` around it, a pair `<s> A </s></s> B </s>`. The names of special tokens
+    in a text are these tokens.
+
+    Args:
+        vocab_file: str. A `vocab.json`, or a `tokenizer.json`, which holds all settings.
+        merges_file: str or None. By default `merges.txt` beside `vocab.json`.
+        add_prefix_space: bool. Whether a text begins as if there was a space in front of it.
+        mask_takes_space: bool. Whether the white space in front of `<mask>` is a part of it, as in
+            tokenizers of Hugging Face before version 5.
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: naming the file, if one is damaged or lacks special tokens.
+    """
+
+    sp_model = None  # It is none of SentencePiece.
+
+    def __init__(
+        self, vocab_file, merges_file=None, *, add_prefix_space=False, mask_takes_space=False
+    ):
+        self.source_file = str(vocab_file)
+        self._files = {os.path.basename(self.source_file): vocabulary.read_bytes(vocab_file)}
+        if self.source_file.endswith(TOKENIZER_FILE):
+            self._tokenizer = _whole(self.source_file, *self._files.values())
+        else:
+            merges_file = merges_file or os.path.join(
+                os.path.dirname(self.source_file), MERGES_FILE
+            )
+            self._files[os.path.basename(str(merges_file))] = vocabulary.read_bytes(merges_file)
+            self._tokenizer = _of_merges(
+                *zip((self.source_file, str(merges_file)), self._files.values(), strict=True),
+                add_prefix_space=add_prefix_space,
+                mask_takes_space=mask_takes_space,
+            )
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        self.inv_vocab = {index: token for token, index in self.vocab.items()}
+        self.require_tokens((_BOS, _PAD, _EOS))
+        self._cutting = functools.lru_cache(maxsize=64)(self._cutting_to)
+
+    @classmethod
+    def from_pretrained(cls, folder, **settings):
+        """The tokenizer of a folder of Hugging Face's.
+
+        Args:
+            folder: str. With `tokenizer.json`, or `vocab.json` and `merges.txt`, and then perhaps
+                `tokenizer_config.json`.
+            **settings: arguments of the class.
+        Raises:
+            ValueError: as the class, or naming the folder, if it has no such files.
+        """
+        whole, vocab, given = (
+            os.path.join(folder, name) for name in (TOKENIZER_FILE, VOCAB_FILE, _SETTINGS_FILE)
+        )
+        if _exists(whole):
+            return cls(whole, **settings)
+        if not _exists(vocab):
+            raise ValueError(f"{str(folder)!r} has no {TOKENIZER_FILE} or {VOCAB_FILE}.")
+        if _exists(given):
+            entries = bounded_json.load_object(vocabulary.read_bytes(given), given)
+            settings = {"add_prefix_space": bool(entries.get("add_prefix_space")), **settings}
+        return cls(vocab, **settings)
+
+    @property
+    def vocabulary(self):
+        """list of str: the tokens."""
+        return list(self.vocab)
+
+    def tokenize(self, text):
+        """The tokens of `text` (str or bytes), a list of str, without any around it."""
+        text = vocabulary.convert_to_unicode(text)
+        return self._tokenizer.encode(text, add_special_tokens=False).tokens
+
+    def convert_tokens_to_ids(self, tokens):
+        """The ids of `tokens`; KeyError for one that is none."""
+        return vocabulary.convert_by_vocab(self.vocab, tokens)
+
+    def convert_ids_to_tokens(self, ids):
+        """The tokens of `ids` (a sequence of int)."""
+        return vocabulary.convert_by_vocab(self.inv_vocab, map(int, ids))
+
+    def encode(self, text, pair=None, max_length=None, truncation="longest_first"):
+        """The `Encoding` of a text, or of a pair, with the tokens around them.
+
+        Args:
+            text: str.
+            pair: str or None.
+            max_length: int or None. The most tokens, those around the texts included.
+            truncation: 'longest_first', 'only_first' or 'only_second': which text is cut.
+        Raises:
+            ValueError: if the text that is to be cut is too short for it.
+        """
+        tokenizer = self._tokenizer if max_length is None else self._cutting(max_length, truncation)
+        try:
+            found = tokenizer.encode(text, pair)
+        except Exception as error:  # noqa: BLE001: the package has no class of its own.
+            raise ValueError(
+                f"The texts cannot be cut to {max_length} tokens ({truncation}): {error}"
+            ) from None
+        return Encoding(found.ids, found.tokens, found.offsets)
+
+    def _cutting_to(self, max_length, truncation):
+        """A tokenizer that cuts; the plain one stays as it is for other threads."""
+        cutting = type(self._tokenizer).from_str(self._tokenizer.to_str())
+        cutting.enable_truncation(max_length, strategy=truncation)
+        return cutting
+
+    def __call__(
+        self, texts, pairs=None, *, max_length=None, truncation="longest_first", multiple_of=1
+    ):
+        """A batch for `LongformerModel`.
+
+        Args:
+            texts: list of str.
+            pairs: list of str, as many, or None.
+            max_length: see `encode`.
+            truncation: see `encode`.
+            multiple_of: int. The length of the batch is padded to a multiple of it.
+        Returns:
+            dict of int32 [batch, length]: `input_ids`, padded with `<pad>`, and `attention_mask`.
+        """
+        pairs = [None] * len(texts) if pairs is None else pairs
+        rows = [
+            self.encode(text, pair, max_length, truncation).ids
+            for text, pair in zip(texts, pairs, strict=True)
+        ]
+        length = -(-max(map(len, rows), default=0) // multiple_of) * multiple_of
+        ids = np.full([len(rows), length], self.vocab[_PAD], np.int32)
+        mask = np.zeros([len(rows), length], np.int32)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)], mask[number, : len(row)] = row, 1
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def decode(self, ids, skip_special_tokens=False):
+        """The text of `ids`; bytes that are no UTF-8 become U+FFFD."""
+        return self._tokenizer.decode(list(map(int, ids)), skip_special_tokens=skip_special_tokens)
+
+    def source_sha256(self):
+        """Hexadecimal digest of the files: the same for the same vocabulary."""
+        return hashlib.sha256(b"".join(self._files.values())).hexdigest()
+
+    def require_tokens(self, tokens):
+        """Raises ValueError, naming file and tokens, if the vocabulary lacks given tokens."""
+        if missing := [token for token in tokens if token not in self.vocab]:
+            raise ValueError(
+                f"The vocabulary {self.source_file!r} lacks the tokens {', '.join(missing)}."
+            )
+
+    def save_pretrained(self, folder):
+        """Writes the files into a folder, as they were read."""
+        for name, content in self._files.items():
+            with atomic_files.new_file(os.path.join(folder, name)) as unfinished:
+                vocabulary.write_bytes(unfinished, content)
+
+
+def _whole(path, content):
+    import tokenizers
+
+    bounded_json.load_object(content, path)
+    try:
+        return tokenizers.Tokenizer.from_str(content.decode())
+    except Exception as error:  # noqa: BLE001: the package has no class of its own.
+        raise ValueError(f"{path!r} holds no tokenizer: {error}") from None
+
+
+def _of_merges(vocab_file, merges_file, *, add_prefix_space, mask_takes_space):
+    """A tokenizer of (path, content) of both files."""
+    import tokenizers
+    from tokenizers import decoders, models, pre_tokenizers, processors
+
+    vocab = bounded_json.load_object(vocab_file[1], vocab_file[0])
+    if not all(type(index) is int for index in vocab.values()):
+        raise ValueError(f"{vocab_file[0]!r} must map tokens to numbers.")
+    if missing := [token for token in _SPECIAL if token not in vocab]:
+        raise ValueError(f"The vocabulary {vocab_file[0]!r} lacks the tokens {', '.join(missing)}.")
+    try:
+        model = models.BPE(vocab, _merges(*merges_file))
+    except Exception as error:  # noqa: BLE001: the package has no class of its own.
+        raise ValueError(f"{merges_file[0]!r} does not fit {vocab_file[0]!r}: {error}") from None
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    tokenizer.decoder = decoders.ByteLevel()
+    around = ((_EOS, vocab[_EOS]), (_BOS, vocab[_BOS]))
+    tokenizer.post_processor = processors.RobertaProcessing(
+        *around, add_prefix_space=add_prefix_space
+    )
+    tokenizer.add_special_tokens(
+        [
+            tokenizers.AddedToken(
+                token, special=True, normalized=False, lstrip=mask_takes_space and token == _MASK
+            )
+            for token in _SPECIAL
+        ]
+    )
+    return tokenizer
+
+
+def _merges(path, content):
+    """list of pairs; the first line may name the version."""
+    try:
+        lines = content.decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path!r} is not UTF-8: {error}") from None
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        if not line or (number == 1 and line.startswith("#version")):
+            continue
+        pair = tuple(line.rstrip("\r").split(" "))
+        if len(pair) != 2:
+            raise ValueError(f"{path}, line {number}: two tokens are needed. Received: {line!r}")
+        pairs.append(pair)
+    return pairs
+
+
+def _exists(path):
+    return file_systems.gfile().exists(path) if "://" in str(path) else os.path.exists(path)

@@ -1,0 +1,69 @@
+"""What single characters are to a tokenizer, and a memory of what was computed."""
+
+import unicodedata
+
+__all__ = ["CLEAN", "CLEAN_BETWEEN_SPACES", "Memo", "is_punctuation", "strip_accents"]
+
+_MAX_CACHED_WORDS = 1 << 18
+
+# First and last code point of the blocks of CJK ideographs (kana and Hangul are not among them).
+_CJK_BLOCKS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class Memo(dict):
+    """A function's results by argument: `memo[x]` calls it at most once while there is room."""
+
+    def __init__(self, function, max_entries=_MAX_CACHED_WORDS):
+        super().__init__()
+        self.function = function
+        self.max_entries = max_entries
+
+    def __missing__(self, key):
+        value = self.function(key)
+        if len(self) < self.max_entries:
+            self[key] = value
+        return value
+
+
+def _clean_code_point(code_point):
+    """What a character becomes before a text is split at white space: '' where it vanishes."""
+    char = chr(code_point)
+    category = unicodedata.category(char)
+    if char in "\t\n\r" or category == "Zs":
+        return " "
+    if code_point in (0, 0xFFFD) or category in ("Cc", "Cf"):
+        return ""
+    if any(first <= code_point <= last for first, last in _CJK_BLOCKS):
+        return f" {char} "
+    return char
+
+
+def _clean_between_spaces(code_point):
+    """As `_clean_code_point`, but ideographs stay where they are."""
+    cleaned = CLEAN[code_point]
+    return cleaned.strip() or cleaned
+
+
+CLEAN = Memo(_clean_code_point)  # For `str.translate`, which asks it for each code point.
+CLEAN_BETWEEN_SPACES = Memo(_clean_between_spaces)
+
+
+def is_punctuation(char):
+    """True for Unicode's punctuation and every ASCII symbol (`$`, `+`, `^` too)."""
+    if "!" <= char <= "~":
+        return not char.isalnum()
+    return unicodedata.category(char).startswith("P")
+
+
+def strip_accents(word):
+    decomposed = unicodedata.normalize("NFD", word)
+    return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")

@@ -1,0 +1,261 @@
+"""From texts, tables, pages and graphs to a batch for a model, and back to the text."""
+
+import itertools
+import os
+
+from absl import logging
+
+from etcmodel.text import arrangement, packing, pieces, processor_files, readers
+from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_to_normalized_text
+from etcmodel.text.arrangement import SpecialIds
+from etcmodel.text.cut_totals import CutTotals
+from etcmodel.text.encoding import TokenizedDocument
+from etcmodel.text.explanation import Explanation
+from etcmodel.text.processor_config import ProcessorConfig
+from etcmodel.text.sentence_splitting import sentence_splitter
+from etcmodel.text.visibility import Rules
+
+__all__ = ["EtcProcessor"]
+
+_SPECIAL = {
+    "cls_token": ("[CLS]", "<s>"),
+    "sep_token": ("[SEP]", "</s>"),
+    "pad_token": ("[PAD]", "<pad>"),
+}
+
+
+class EtcProcessor:
+    """Structure in, tensors out: the features of `ProcessedBatch`, as NumPy arrays.
+
+        processor = EtcProcessor("vocab.txt", max_long_len=4096, max_global_len=256)
+        batch = processor(question="Who wrote Emma?", documents=["Emma is a novel. …", "…"])
+
+    An example is a text, or fields with texts in their structure: see `readers.read`. Documentation
+    and worked examples: docs/processor.md. Source of the inputs' form: Ainslie et al. 2020
+    (arXiv:2004.08483), section 3.
+
+    Args:
+        vocab: str, the path of a WordPiece vocabulary or, if it ends in `.model`, of a
+            SentencePiece model; or a `tokenization.FullTokenizer`.
+        **settings: fields of `ProcessorConfig`.
+
+    Raises:
+        ValueError: if a setting cannot be, or the vocabulary lacks a token that is needed.
+    """
+
+    def __init__(self, vocab, **settings):
+        if not isinstance(vocab, (str, os.PathLike)):
+            lower = vocab.basic_tokenizer.do_lower_case or bool(vocab.sp_model)
+            own = {"do_lower_case": lower, "split_punctuation": vocab.split_punctuation}
+            settings = {**settings, **own}
+        self.config = ProcessorConfig(**settings)
+        self._set_tokenizer(vocab)
+
+    def _set_tokenizer(self, vocab):
+        if isinstance(vocab, (str, os.PathLike)):
+            if os.path.isdir(vocab):
+                raise ValueError(
+                    f"`vocab` must be the path of a vocabulary. {os.fspath(vocab)!r} is a folder: "
+                    "use `EtcProcessor.from_pretrained`."
+                )
+            vocab = processor_files.make_tokenizer(os.fspath(vocab), self.config)
+        self.tokenizer = vocab
+        size = max(vocab.inv_vocab) + 1
+        self.vocabulary = tuple(vocab.inv_vocab.get(index, "") for index in range(size))
+        self._splitter = pieces.Splitter(vocab)
+        self._special = self._special_ids()
+
+    @classmethod
+    def from_pretrained(cls, folder, **settings):
+        """Reads what `save_pretrained` wrote, or a folder with just a vocabulary.
+
+        Args:
+            folder: str. With `vocab.txt` or `spiece.model`; `processor_config.json`, or
+                `tokenizer_config.json` with `do_lower_case`, if there.
+            **settings: fields of `ProcessorConfig` that replace those of the folder.
+        Raises:
+            ValueError: naming the folder or the file.
+        """
+        tokenizer, config = processor_files.load(os.fspath(folder), settings)
+        processor = cls.__new__(cls)
+        processor.config = config
+        processor._set_tokenizer(tokenizer)
+        return processor
+
+    @property
+    def relation_names(self):
+        """tuple of str: the relations of its batches, in the order of their labels."""
+        return self.config.relation_names
+
+    def save_pretrained(self, folder):
+        """Writes the vocabulary and the settings into a folder, which is made if need be."""
+        processor_files.save(os.fspath(folder), self.tokenizer, self.config)
+
+    def __call__(self, examples=None, *, settings=None, **fields):
+        """The batch of one or several examples.
+
+        Args:
+            examples: a list of examples, or one: a text, a dict of fields, a `Document`.
+            settings: dict. Fields of `ProcessorConfig` to be used instead of the processor's.
+            **fields: the fields of one example, instead of `examples`.
+        Returns:
+            `ProcessedBatch`. What was cut is in its encodings, and is logged in one line.
+        Raises:
+            ValueError: naming the example and the field.
+        """
+        if (examples is None) == (not fields):
+            raise ValueError("Give `examples`, or the fields of one example, one of the two.")
+        config = self.config.with_call_settings(settings or {})
+        if fields or not isinstance(examples, (list, tuple)):
+            named = [("example", fields or examples)]
+        else:
+            named = [*self._named(examples)]
+        if not named:
+            raise ValueError("`examples` must hold at least one example. Received: none")
+        totals = CutTotals()
+        batch = self._batch(named, config, totals)
+        totals.log()
+        return batch
+
+    def batches(self, examples, batch_size, settings=None):
+        """The batches of many examples, one after the other.
+
+        Args:
+            examples: str, the path of a file of JSON lines; or an iterable of examples.
+            batch_size: int. Examples a batch; the last one may have fewer. Windows and packing give
+                a batch more or fewer rows.
+            settings: dict. As in `__call__`.
+        Yields:
+            `ProcessedBatch`. What was cut of all of them is logged at the end.
+        Raises:
+            ValueError: naming file and line, or the number of the example.
+        """
+        config = self.config.with_call_settings(settings or {})
+        if type(batch_size) is not int or batch_size < 1:
+            raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
+        named, totals = iter(self._named(examples)), CutTotals()
+        try:
+            while chunk := list(itertools.islice(named, batch_size)):
+                yield self._batch(chunk, config, totals)
+        finally:
+            totals.log()
+
+    def dataset(self, examples, batch_size, settings=None, targets=None):
+        """A `tf.data.Dataset` of what `batches` yields: see `datasets.make_dataset`."""
+        from etcmodel.text import datasets  # TensorFlow is slow to import.
+
+        return datasets.make_dataset(self, examples, batch_size, settings, targets)
+
+    def _named(self, examples):
+        """(name in errors, example) of each."""
+        if isinstance(examples, (str, os.PathLike)):
+            return readers.read_json_lines(examples)
+        return ((f"examples[{index}]", example) for index, example in enumerate(examples))
+
+    def _batch(self, named, config, totals):
+        encodings = []
+        for number, (where, example) in enumerate(named):
+            source = self.tokenize(example, where, config)
+            encodings += arrangement.encode(
+                source, config, self._special, self.vocabulary, number, where
+            )
+        totals.add(encodings)
+        _log_left_out(encodings, config)
+        return packing.make_batch(encodings, config, self._special.pad)
+
+    def read(self, example, where="example"):
+        """The `documents.Document` of an example."""
+        return readers.read(example, sentence_splitter(self.config.sentence_splitter), where)
+
+    def tokenize(self, example, where="example", config=None):
+        """The `encoding.TokenizedDocument` of an example: all its pieces, with offsets."""
+        config = config or self.config
+        document = readers.read(example, sentence_splitter(config.sentence_splitter), where)
+        return TokenizedDocument.of(document, self._splitter)
+
+    def decode(self, ids, keep_special_tokens=False):
+        """The text that token ids spell, in the vocabulary's normalized form.
+
+        Args:
+            ids: sequence of int.
+            keep_special_tokens: bool. Also those of [CLS], [SEP] and padding.
+        Raises:
+            ValueError: if an id is none of the vocabulary.
+        """
+        size = len(self.vocabulary)
+        special = (self._special.cls, self._special.sep, self._special.pad)
+        tokens = []
+        for place, index in enumerate(map(int, ids)):
+            if not 0 <= index < size:
+                raise ValueError(f"`ids[{place}]` must be from 0 to {size - 1}. Received: {index}")
+            if keep_special_tokens or index not in special:
+                tokens.append(self.vocabulary[index])
+        if self.tokenizer.sp_model:
+            return sentencepiece_detokenize(tokens)
+        return wordpiece_tokens_to_normalized_text(tokens)
+
+    def explain(self, batch, example=0, window=0, config=None):
+        """What a model is told of an example: a table in words, reasons, and a picture.
+
+        Args:
+            batch: `ProcessedBatch`.
+            example: int. Which of the examples that the processor was given.
+            window: int. Which of its windows.
+            config: a model, or its config, such as `EtcConfig`; None for the default radius of 84,
+                maximal distance of 12 and no hard masks.
+        Returns:
+            `explanation.Explanation`: `print` it, ask it `why("l3", "g1")`, `save` its picture.
+        Raises:
+            ValueError: if there is no such example or window, or the model has other relations than
+                the batch, or not as many labels.
+        """
+        Rules.check_relations(config, batch.relation_names)
+        for encoding in batch.encodings:
+            if (encoding.example, encoding.window) == (example, window):
+                return Explanation(batch, encoding, Rules.of(config))
+        raise ValueError(
+            f"The batch has no window {window} of an example {example}: it has "
+            f"{len({x.example for x in batch.encodings})} examples, counted from 0."
+        )
+
+    def _special_ids(self):
+        ids = {}
+        for name, usual in _SPECIAL.items():
+            chosen = getattr(self.config, name)
+            candidates = usual if chosen is None else (chosen,)
+            found = [token for token in candidates if token in self.tokenizer.vocab]
+            if not found:
+                raise ValueError(
+                    f"The vocabulary {str(self.tokenizer.source_file)!r} lacks {candidates[0]!r}. "
+                    f"Name its own token in `{name}`."
+                )
+            ids[name.removesuffix("_token")] = self.tokenizer.vocab[found[0]]
+        unknown = [] if self.tokenizer.sp_model else [self.tokenizer.wordpiece_tokenizer.unk_token]
+        self.tokenizer.require_tokens([*unknown, *self.config.global_tokens.values()])
+        by_kind = {
+            kind: self.tokenizer.vocab[token] for kind, token in self.config.global_tokens.items()
+        }
+        return SpecialIds(**ids, block=self._block_id(ids["cls"]), by_kind=by_kind)
+
+    def _block_id(self, cls_id):
+        block_id = self.config.global_token_id
+        if block_id is not None and block_id not in self.tokenizer.inv_vocab:
+            raise ValueError(
+                f"`global_token_id` must be an id of the vocabulary "
+                f"{str(self.tokenizer.source_file)!r}. Received: {block_id}"
+            )
+        return cls_id if block_id is None else block_id
+
+
+def _log_left_out(encodings, config):
+    documents = [x.document for x in encodings if x.window == 0]
+    found = {name for x in documents for name in (*x.edges, *x.mentions)}
+    if any(x.cells for x in documents):
+        found |= {"row", "column", "header"}
+    if left_out := sorted(found - set(config.relation_names)):
+        logging.log_first_n(
+            logging.WARNING,
+            "Relations that `relation_names` does not name are left out: %s.",
+            1,
+            ", ".join(left_out),
+        )

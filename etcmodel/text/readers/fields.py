@@ -1,0 +1,47 @@
+"""Checks of what a user or a file gives: errors name the field in one line."""
+
+__all__ = ["fail", "given", "known_fields", "mapping", "sequence", "string"]
+
+
+def fail(where, wish, value):
+    """Raises ValueError: what `where` must be, and what was received."""
+    received = repr(value)
+    shown = received if len(received) <= 80 else f"{received[:77]}..."
+    raise ValueError(f"`{where}` must be {wish}. Received: {type(value).__name__} {shown}")
+
+
+def given(mapping, name, default):
+    """The value of a field, the default if it is missing or None (JSON's null)."""
+    value = mapping.get(name)
+    return default if value is None else value
+
+
+def string(value, where):
+    """`value` as str; bytes are read as UTF-8."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        fail(where, "a string", value)
+    return value
+
+
+def sequence(value, where, wish="a list"):
+    if not isinstance(value, (list, tuple)):
+        fail(where, wish, value)
+    return value
+
+
+def mapping(value, where, wish="an object (dict) of fields"):
+    if not isinstance(value, dict):
+        fail(where, wish, value)
+    return value
+
+
+def known_fields(value, where, known):
+    """Checks that the keys of a dict are among `known`."""
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise ValueError(
+            f"`{where}` has unknown fields {unknown}. There are: {sorted(known)}; "
+            "what else an example holds goes into `extra`."
+        )

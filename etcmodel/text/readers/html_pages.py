@@ -1,0 +1,256 @@
+"""Web pages: headings, paragraphs, lists, tables and links, in the structure of the DOM.
+
+The page is read by lxml (libxml2), which mends what is malformed. Its text is what a browser shows,
+a line for each block; offsets count the characters of that text.
+"""
+
+import codecs
+import re
+
+from lxml import etree, html
+
+from etcmodel import bounded_json
+from etcmodel.text.documents import Cell, Mention
+from etcmodel.text.readers import fields
+from etcmodel.text.readers.html_grid import Grid
+
+__all__ = ["MAX_DEPTH", "add_page"]
+
+MAX_DEPTH = 200  # libxml2 stops at 256.
+
+_SPACES = re.compile(r"[ \t\n\r\f]+")
+_SKIPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "select"}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# Blocks of text by element; within those that hold all of theirs, others only break lines.
+_WHOLE_KINDS = {
+    **dict.fromkeys(_HEADINGS, "heading"),
+    "title": "title",
+    "li": "list_item",
+    "dt": "list_item",
+    "dd": "list_item",
+    "td": "cell",
+    "th": "header",
+    "caption": "caption",
+    "figcaption": "caption",
+}
+_TEXT_KINDS = {"p": "paragraph", "pre": "paragraph", "blockquote": "paragraph"}
+_CONTAINERS = {"ul": "list", "ol": "list", "dl": "list", "table": "table"}
+_CONTAINERS |= {x: x for x in ("section", "article", "nav", "main", "header", "footer", "aside")}
+_BREAKS = {"div", "body", "html", "head", "form", "fieldset", "address", "figure", "hr", "tr"}
+_BREAKS |= {"tbody", "thead", "tfoot", "details", "summary", "br", "option", "center"}
+
+
+def add_page(builder, page, where, parent=-1):
+    """Adds a page.
+
+    Args:
+        builder: `documents.Builder`.
+        page: str or bytes. HTML; of bytes the page's own declaration tells the encoding.
+        where, parent: as in `sections.add_sections`.
+    Raises:
+        ValueError: if it is no text, longer than `bounded_json.MAX_BYTES` or nested deeper than
+            `MAX_DEPTH`.
+    """
+    _Page(builder, where, parent).read(_tree(page, where))
+
+
+def _tree(page, where):
+    if not isinstance(page, (str, bytes)):
+        fields.fail(where, "a page of HTML, str or bytes", page)
+    if isinstance(page, str):
+        page = page.encode("utf-8", "replace")
+        parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    else:
+        parser = html.HTMLParser(remove_comments=True, remove_pis=True)
+    if problem := bounded_json.problem_of_size(len(page)):
+        raise ValueError(f"`{where}` is {problem}.")
+    if not page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        page = page.replace(b"\0", b"")
+    root = None
+    try:
+        if page.strip():
+            root = html.document_fromstring(page, parser=parser)
+    except etree.ParserError:
+        pass  # A page of comments, say; or one too deep, of which the log tells.
+    except (etree.LxmlError, AssertionError) as error:
+        raise ValueError(f"`{where}` cannot be read as HTML: {error}") from None
+    if any("depth" in entry.message.lower() for entry in parser.error_log):
+        raise ValueError(f"`{where}` is nested deeper than {MAX_DEPTH} levels.")
+    return root
+
+
+class _Frame:
+    """An element that is being read, with the block that stands for it."""
+
+    def __init__(self, tag, kind=None, container=None):
+        self.tag = tag
+        self.kind = kind  # Of the text that is directly in it; None for that of the frame above.
+        self.container = container  # The kind of the block that holds what is in it.
+        self.block = None
+        self.grid = Grid() if container == "table" else None
+        self.place = None  # Of a cell: its grid, rows and columns.
+
+
+class _Page:
+    """Reads elements one after the other and makes blocks of the text between them."""
+
+    def __init__(self, builder, where, parent):
+        self.builder = builder
+        self.where = where
+        self.number = builder.add_text("", where)
+        self.frames = [_Frame("page", "paragraph")]
+        self.frames[0].block = parent
+        self.lines, self.length = [], 0  # The text of the page so far.
+        self.parts, self.part_length = [], 0  # The text of the block that is being read.
+        self.anchors, self.open_anchors = [], []
+        self.targets, self.waiting = {}, []  # Blocks by id; ids whose block is still to come.
+        self.links = []
+        self.headings = []  # (level, block) of the headings that are in force.
+
+    def read(self, root):
+        depth = 0
+        walker = etree.iterwalk(root, events=("start", "end")) if root is not None else ()
+        for event, element in walker:
+            depth += 1 if event == "start" else -1
+            if depth > MAX_DEPTH:
+                raise ValueError(f"`{self.where}` is nested deeper than {MAX_DEPTH} levels.")
+            if event == "start":
+                if element.tag in _SKIPPED:
+                    walker.skip_subtree()
+                else:
+                    self._open(element)
+            else:
+                if element.tag not in _SKIPPED:
+                    self._close(element)
+                self._add_text(element.tail)
+        self._flush()
+        self.builder.replace_text(self.number, "".join(self.lines))
+        self._connect()
+
+    @property
+    def frame(self):
+        return self.frames[-1]
+
+    def _open(self, element):
+        tag = element.tag
+        if _is_block(tag):
+            self._break(tag)
+        if name := element.get("id") or (tag == "a" and element.get("name")):
+            self.waiting.append(name)
+        if tag in _CONTAINERS:
+            self.frames.append(_Frame(tag, "paragraph", _CONTAINERS[tag]))
+        elif tag in _WHOLE_KINDS:
+            self.frames.append(_Frame(tag, _WHOLE_KINDS[tag]))
+        elif tag in _TEXT_KINDS and not self._is_whole():
+            self.frames.append(_Frame(tag, _TEXT_KINDS[tag]))
+        if tag == "tr" and (grid := self._grid()):
+            grid.next_row()
+        if tag in ("td", "th") and (grid := self._grid()):
+            self.frame.place = (grid, *grid.place(element))
+        if tag == "a":
+            target = element.get("href") or ""
+            target = target[1:] if target.startswith("#") else None
+            self.open_anchors.append((target, self.part_length))
+        self._add_text(element.get("alt") if tag == "img" else element.text)
+
+    def _close(self, element):
+        tag = element.tag
+        if tag == "a":
+            self.anchors.append((*self.open_anchors.pop(), self.part_length))
+        if _is_block(tag):
+            self._break(tag)
+        if self.frame.tag == tag and len(self.frames) > 1:
+            self.frames.pop()
+
+    def _break(self, tag):
+        """Ends the block, or within one that holds all of its text only the line."""
+        ends_line = tag not in _CONTAINERS and tag not in _WHOLE_KINDS and self._is_whole()
+        if tag == "br" or ends_line:
+            self._add_text(" ")
+        else:
+            self._flush()
+
+    def _is_whole(self):
+        return self.frame.tag in _WHOLE_KINDS
+
+    def _grid(self):
+        grids = [frame.grid for frame in self.frames if frame.grid]
+        return grids[-1] if grids else None
+
+    def _add_text(self, text):
+        if not text:
+            return
+        text = _SPACES.sub(" ", text)
+        if not self.parts or self.parts[-1].endswith(" "):
+            text = text.removeprefix(" ")
+        if text:
+            self.parts.append(text)
+            self.part_length += len(text)
+
+    def _flush(self):
+        """Makes a block of the text that was gathered."""
+        text = "".join(self.parts).rstrip(" ")
+        anchors, self.anchors = self.anchors, []
+        anchors += [(target, start, self.part_length) for target, start in self.open_anchors]
+        self.open_anchors = [(target, 0) for target, _ in self.open_anchors]
+        self.parts, self.part_length = [], 0
+        if not text:
+            return
+        start = self.length + bool(self.lines)
+        self.lines += ["\n"] * bool(self.lines) + [text]
+        self.length = start + len(text)
+        frame = self.frame
+        is_own = frame.tag in _WHOLE_KINDS and frame.block is None
+        kind = frame.kind if is_own or frame.tag not in _WHOLE_KINDS else "paragraph"
+        parent = self._parent(is_own)
+        block = self.builder.add(kind, self.number, start, self.length, parent)
+        if is_own:
+            frame.block = block
+            self._place(frame, block)
+        self._put_under_heading(frame, block)
+        self.targets.update((name, block) for name in self.waiting if name not in self.targets)
+        self.waiting = []
+        for target, first, last in anchors:
+            last = min(last, len(text))
+            if first < last:
+                self.links.append((target, block, start + first, start + last))
+
+    def _parent(self, is_own):
+        """The block of the innermost element around; those of containers are made here."""
+        around = self.frames[:-1] if is_own else self.frames
+        parent = -1
+        for frame in around:
+            if frame.container and frame.block is None:
+                frame.block = self.builder.add(frame.container, parent=parent)
+            parent = parent if frame.block is None else frame.block
+        return parent
+
+    def _place(self, frame, block):
+        """Notes where in its table a cell is."""
+        if frame.place:
+            grid, rows, columns = frame.place
+            if grid.number is None:
+                grid.number = self.builder.new_table()
+            cell = Cell(grid.number, block, rows, columns, frame.tag == "th")
+            self.builder.cells.append(cell)
+
+    def _put_under_heading(self, frame, block):
+        level = _HEADINGS.get(frame.tag, 9)
+        while self.headings and self.headings[-1][0] >= level:
+            self.headings.pop()
+        if self.headings:
+            self.builder.connect("under", block, self.headings[-1][1])
+        if level < 9:
+            self.headings.append((level, block))
+
+    def _connect(self):
+        """Links within the page, now that all targets are known."""
+        for target, block, start, end in self.links:
+            if target in self.targets:
+                self.builder.connect("link", block, self.targets[target])
+                mention = Mention(self.number, start, end, self.targets[target])
+                self.builder.mention("mentions", mention)
+
+
+def _is_block(tag):
+    return any(tag in tags for tags in (_BREAKS, _WHOLE_KINDS, _TEXT_KINDS, _CONTAINERS))

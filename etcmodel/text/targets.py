@@ -1,0 +1,112 @@
+"""Targets of training, from what examples tell in their `extra`: labels, and places of answers."""
+
+import numpy as np
+
+from etcmodel.text.documents import QUESTION
+
+__all__ = ["answer_targets", "label_targets"]
+
+_ANSWER = ("start", "end", "text")
+
+
+def answer_targets(batch, field="answer"):
+    """The targets of answers that examples tell by their characters, for `EtcForQuestionAnswering`.
+
+    `extra[field]` of an example is None where the text has no answer, or a dict of `start` and
+    `end`, the characters `[start, end)`, and `text`: the end of the text's name, such as
+    "documents[1].text"; without it the first text that is no question. An example, or a window of
+    one, that lacks the answer has its first token ([CLS]) as the target (Devlin et al. 2018,
+    arXiv:1810.04805, section 4.3).
+
+    Args:
+        batch: `ProcessedBatch`, not packed.
+        field: str.
+    Returns:
+        dict of `start`, `end`: int32 [batch]. The first and the last long token of the answer.
+    Raises:
+        ValueError: naming the example, if it has no such field, or the answer is not within a text.
+    """
+    _check_one_a_row(batch)
+    spans = [_target(encoding, field) for encoding in batch.encodings]
+    starts, ends = np.array(spans, np.int32).reshape(-1, 2).T
+    return {"start": starts, "end": ends}
+
+
+def label_targets(batch, field):
+    """The labels that examples tell in their `extra`.
+
+    Args:
+        batch: `ProcessedBatch`, not packed.
+        field: str. All windows of an example have its label.
+    Returns:
+        Array [batch, …] of `extra[field]`; ints and booleans as int32.
+    Raises:
+        ValueError: naming the example, if it has no such field.
+    """
+    _check_one_a_row(batch)
+    values = [_extra(encoding, field) for encoding in batch.encodings]
+    try:
+        labels = np.array(values)
+    except ValueError:  # Lists of different lengths.
+        labels = np.array(None)
+    if labels.dtype.kind not in "iubf":
+        raise ValueError(
+            f"`extra[{field!r}]` must hold numbers, as many in each example. Received: {values}"
+        )
+    return labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32)
+
+
+def _check_one_a_row(batch):
+    """Raises ValueError if a row of the batch has several examples."""
+    if len(batch.encodings) != len(batch["token_ids"]):
+        raise ValueError(
+            "Targets are one a row, but rows of this batch hold several examples: leave out `pack`."
+        )
+
+
+def _extra(encoding, field):
+    extra = encoding.document.extra
+    if field not in extra:
+        raise ValueError(f"{_name(encoding)} has no `extra[{field!r}]`. It has: {sorted(extra)}")
+    return extra[field]
+
+
+def _name(encoding):
+    name = encoding.document.example_id
+    return f"Example {name!r}" if name else f"Example {encoding.example} of the batch"
+
+
+def _target(encoding, field):
+    answer = _extra(encoding, field)
+    span = None
+    if answer is not None:
+        if not isinstance(answer, dict) or not {"start", "end"} <= {*answer} <= {*_ANSWER}:
+            raise ValueError(
+                f"`{field}` of {_name(encoding)} must be None or a dict of {_ANSWER}. Received: "
+                f"{answer!r}"
+            )
+        text = _text_of(encoding, answer.get("text"), field)
+        start, end = answer["start"], answer["end"]
+        length = len(encoding.document.texts[text])
+        if not (type(start) is type(end) is int and 0 <= start < end <= length):
+            raise ValueError(
+                f"`{field}` of {_name(encoding)} must have 0 <= start < end <= {length}, the "
+                f"length of its text. Received: {start=}, {end=}"
+            )
+        span = encoding.token_span(start, end, text)
+    return (encoding.place, encoding.place) if span is None else span
+
+
+def _text_of(encoding, name, field):
+    """The number of the text of that name, by default of the first one that is no question."""
+    document = encoding.document
+    names = {}
+    for block in document.blocks:
+        if block.kind != QUESTION and block.text >= 0:
+            names.setdefault(block.text, document.text_names[block.text])
+    for number, full_name in names.items():
+        if name is None or full_name == name or full_name.endswith(f".{name}"):
+            return number
+    raise ValueError(
+        f"`{field}` of {_name(encoding)} is in no text {name!r}. There are: {[*names.values()]}"
+    )

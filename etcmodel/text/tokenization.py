@@ -1,0 +1,246 @@
+"""Tokenizers: BERT's word pieces and SentencePiece models behind one `FullTokenizer`.
+
+A text is cleaned by one `str.translate`, split at white space, and every word is tokenized once:
+the rest of the work is a dictionary look-up. TensorFlow is imported only to read remote files, so
+that the workers of a preprocessing pipeline start fast.
+
+Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are the release's.
+"""
+
+import hashlib
+import re
+
+from etcmodel.text import characters
+from etcmodel.text.vocabulary import (
+    SPIECE_UNDERLINE,
+    convert_by_vocab,
+    convert_ids_to_tokens,
+    convert_to_unicode,
+    convert_tokens_to_ids,
+    encode_ids,
+    encode_pieces,
+    load_sentencepiece_model,
+    load_vocab,
+    read_bytes,
+)
+
+__all__ = [
+    "SPIECE_UNDERLINE",
+    "BasicTokenizer",
+    "FullTokenizer",
+    "WordpieceTokenizer",
+    "convert_by_vocab",
+    "convert_ids_to_tokens",
+    "convert_to_unicode",
+    "convert_tokens_to_ids",
+    "encode_ids",
+    "encode_pieces",
+    "file_sha256",
+    "load_sentencepiece_model",
+    "load_vocab",
+    "printable_text",
+    "validate_case_matches_checkpoint",
+    "whitespace_tokenize",
+]
+
+_LOWER_CASED_MODELS = ("uncased_", "multilingual_", "chinese_")
+_CASED_MODELS = ("cased_", "multi_cased_")
+
+
+def printable_text(text):
+    """`text` in the form that `print` takes: see `convert_to_unicode`."""
+    return convert_to_unicode(text)
+
+
+def whitespace_tokenize(text):
+    """The words of `text` between white space, as a list of str."""
+    return text.split()
+
+
+def validate_case_matches_checkpoint(do_lower_case, init_checkpoint):
+    """Compares `do_lower_case` with the folder name of a public BERT checkpoint.
+
+    Args:
+        do_lower_case: bool. What the tokenizer will do.
+        init_checkpoint: str or None. `…/<model name>/bert_model.ckpt`; other paths are accepted.
+
+    Raises:
+        ValueError: if the model of that name was trained on text of the other case.
+    """
+    match = re.search(r"([\w-]+)/bert_model\.ckpt", init_checkpoint or "")
+    name = match.group(1) if match else ""
+    expects_lower = name.startswith(_LOWER_CASED_MODELS)
+    if not (expects_lower or name.startswith(_CASED_MODELS)):
+        return
+    if expects_lower != bool(do_lower_case):
+        raise ValueError(
+            f"`do_lower_case` must be {expects_lower} for the checkpoint {init_checkpoint!r}, "
+            f"whose model {name!r} is {'un' if expects_lower else ''}cased. "
+            f"Received: {do_lower_case=}"
+        )
+
+
+class BasicTokenizer:
+    """Splits a text at white space and punctuation, and sets CJK ideographs apart.
+
+    Args:
+        do_lower_case: bool. Also lower-case the text and strip its accents.
+    """
+
+    def __init__(self, do_lower_case=True):
+        self.do_lower_case = do_lower_case
+        self._words = characters.Memo(self._split_word)
+
+    def tokenize(self, text):
+        """The tokens of `text` (str or bytes), a list of str."""
+        return [token for word in self.split_words(text) for token in self._words[word]]
+
+    def tokenize_words(self, text):
+        """As `tokenize`, but a list of str for each word between white space in `text`."""
+        words = convert_to_unicode(text).translate(characters.CLEAN_BETWEEN_SPACES).split()
+        return [self.tokenize(word) for word in words]
+
+    def split_words(self, text):
+        """The words of the cleaned `text`: `tokenize` treats each independently of the others."""
+        return convert_to_unicode(text).translate(characters.CLEAN).split()
+
+    def _split_word(self, word):
+        if self.do_lower_case:
+            word = characters.strip_accents(word.lower())
+        spaced = "".join(f" {char} " if characters.is_punctuation(char) else char for char in word)
+        return spaced.split()
+
+
+class WordpieceTokenizer:
+    """Splits words into the longest pieces of a vocabulary, from left to right.
+
+    Args:
+        vocab: dict of str to int. Pieces that continue a word start with `##`.
+        unk_token: str. Stands for a word that the vocabulary cannot spell.
+        max_input_chars_per_word: int. A word of more characters is unknown.
+    """
+
+    def __init__(self, vocab, unk_token="[UNK]", max_input_chars_per_word=200):
+        self.vocab = vocab
+        self.unk_token = unk_token
+        self.max_input_chars_per_word = max_input_chars_per_word
+        self._longest = max(map(len, vocab), default=0)
+        self._words = characters.Memo(self._split_word)
+
+    def tokenize(self, text):
+        """The pieces of `text` (str or bytes), a list of str."""
+        words = whitespace_tokenize(convert_to_unicode(text))
+        return [piece for word in words for piece in self._words[word]]
+
+    def _split_word(self, word):
+        if len(word) > self.max_input_chars_per_word:
+            return [self.unk_token]
+        pieces = []
+        start = 0
+        while start < len(word):
+            piece = self._longest_piece(word, start)
+            if piece is None:
+                return [self.unk_token]
+            start += len(piece) - (2 if start else 0)
+            pieces.append(piece)
+        return pieces
+
+    def _longest_piece(self, word, start):
+        prefix = "##" if start else ""
+        for end in range(min(len(word), start + self._longest), start, -1):
+            piece = prefix + word[start:end]
+            if piece in self.vocab:
+                return piece
+        return None
+
+
+def file_sha256(path):
+    """Hexadecimal digest of a vocabulary's file."""
+    return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+class FullTokenizer:
+    """From text to tokens to ids: word pieces, or the pieces of a SentencePiece model.
+
+    Args:
+        vocab_file: str. A WordPiece vocabulary, one token a line. Ignored with `spm_model_file`.
+        do_lower_case: bool. Lower-case text and strip accents before splitting into word pieces.
+        spm_model_file: str or None. A SentencePiece model, which does its own normalization.
+        split_punctuation: bool. Split text by `BasicTokenizer` (in its own case) before the
+            SentencePiece model sees it, so that "The end." gives the pieces of "The", "end" and
+            ".", each as a word. The released checkpoint `etc_large_split_punctuation` was trained
+            so. Word pieces are always split so, and it cannot be given with them.
+
+    Raises:
+        ValueError: if neither file is given, or the given one cannot be read as such; if
+            `split_punctuation` is given without `spm_model_file`.
+    """
+
+    def __init__(
+        self, vocab_file, do_lower_case=True, spm_model_file=None, split_punctuation=False
+    ):
+        if not (vocab_file or spm_model_file):
+            raise ValueError("Either `vocab_file` or `spm_model_file` must be given.")
+        if split_punctuation and not spm_model_file:
+            raise ValueError(
+                "`split_punctuation` is for SentencePiece models: word pieces are always split at "
+                f"punctuation. Leave it out for {str(vocab_file)!r}."
+            )
+        self.source_file = spm_model_file or vocab_file
+        self.split_punctuation = split_punctuation
+        self.sp_model = None
+        if spm_model_file:
+            self.sp_model = load_sentencepiece_model(spm_model_file)
+            size = self.sp_model.GetPieceSize()
+            self.vocab = {self.sp_model.IdToPiece(index): index for index in range(size)}
+            self.basic_tokenizer = BasicTokenizer(do_lower_case=False)
+        else:
+            self.vocab = load_vocab(vocab_file)
+            self.basic_tokenizer = BasicTokenizer(do_lower_case=do_lower_case)
+            self.wordpiece_tokenizer = WordpieceTokenizer(vocab=self.vocab)
+        self._words = characters.Memo(self._split_word)
+        self.inv_vocab = {index: token for token, index in self.vocab.items()}
+
+    def tokenize(self, text):
+        """The tokens of `text` (str or bytes), a list of str."""
+        if self.sp_model and not self.split_punctuation:
+            return encode_pieces(self.sp_model, text)
+        words = self.basic_tokenizer.split_words(text)
+        return [piece for word in words for piece in self._words[word]]
+
+    def convert_tokens_to_ids(self, tokens):
+        """The ids of `tokens`; a piece unknown to a SentencePiece model has the id of `<unk>`."""
+        if self.sp_model:
+            return [self.sp_model.PieceToId(token) for token in tokens]
+        return convert_by_vocab(self.vocab, tokens)
+
+    def convert_ids_to_tokens(self, ids):
+        """The tokens of `ids` (a sequence of int)."""
+        if self.sp_model:
+            return [self.sp_model.IdToPiece(int(index)) for index in ids]
+        return convert_by_vocab(self.inv_vocab, ids)
+
+    def source_sha256(self):
+        """Hexadecimal digest of the vocabulary's file: the same for the same vocabulary."""
+        return file_sha256(self.source_file)
+
+    def require_tokens(self, tokens):
+        """Checks that the vocabulary has the given special tokens.
+
+        Raises:
+            ValueError: names the file and the missing tokens.
+        """
+        missing = [token for token in tokens if token not in self.vocab]
+        if missing:
+            raise ValueError(
+                f"The vocabulary {str(self.source_file)!r} lacks the tokens {', '.join(missing)}."
+            )
+
+    def _split_word(self, word):
+        tokens = self.basic_tokenizer.tokenize(word)
+        return [piece for token in tokens for piece in self._pieces(token)]
+
+    def _pieces(self, token):
+        if self.sp_model:
+            return encode_pieces(self.sp_model, token)
+        return self.wordpiece_tokenizer.tokenize(token)

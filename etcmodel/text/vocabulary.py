@@ -1,0 +1,167 @@
+"""Vocabularies: WordPiece text files and SentencePiece models, local or remote."""
+
+import dataclasses
+
+from etcmodel import file_systems
+
+__all__ = [
+    "SPIECE_UNDERLINE",
+    "check_token_ids",
+    "convert_by_vocab",
+    "convert_ids_to_tokens",
+    "convert_to_unicode",
+    "convert_tokens_to_ids",
+    "encode_ids",
+    "encode_pieces",
+    "load_sentencepiece_model",
+    "load_vocab",
+    "read_bytes",
+    "write_bytes",
+]
+
+SPIECE_UNDERLINE = "▁"
+
+
+def convert_to_unicode(text):
+    """`text` as `str`; bytes are decoded as UTF-8 and malformed sequences left out.
+
+    Raises:
+        ValueError: if `text` is neither `str` nor `bytes`.
+    """
+    if isinstance(text, str):
+        return text
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "ignore")
+    raise ValueError(f"`text` must be str or bytes. Received: {type(text).__name__}")
+
+
+def read_bytes(path):
+    """The content of a local file, or of a remote one such as `gs://…`."""
+    if "://" in str(path):
+        import tensorflow as tf  # Slow to import, and local files do not need it.
+
+        with tf.io.gfile.GFile(path, "rb") as file:
+            return file.read()
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def write_bytes(path, content):
+    """Writes a local file, or a remote one."""
+    opened = file_systems.gfile().GFile if "://" in str(path) else open
+    with opened(path, "wb") as file:
+        file.write(content)
+
+
+def load_vocab(vocab_file):
+    """Reads a vocabulary, one token a line; the ids count the distinct lines from 0.
+
+    Args:
+        vocab_file: str. Path of a UTF-8 text file. White space around a token is dropped, and a
+            token seen before gets no second id.
+
+    Returns:
+        dict of str to int, in the order of the ids.
+
+    Raises:
+        ValueError: if the file is empty.
+    """
+    vocab = {}
+    lines = convert_to_unicode(read_bytes(vocab_file)).split("\n")
+    for line in lines[: None if lines[-1] else -1]:
+        vocab.setdefault(line.strip(), len(vocab))
+    if not vocab:
+        raise ValueError(f"The vocabulary file {str(vocab_file)!r} is empty.")
+    return vocab
+
+
+def load_sentencepiece_model(spm_model_file):
+    """Loads a SentencePiece model.
+
+    Raises:
+        ValueError: if the file is not a SentencePiece model.
+    """
+    import sentencepiece
+
+    content = read_bytes(spm_model_file)
+    try:
+        if not content:  # An empty protocol buffer parses, and then fails on every call.
+            raise RuntimeError("the file is empty")
+        return sentencepiece.SentencePieceProcessor(model_proto=content)
+    except RuntimeError as error:
+        raise ValueError(f"{str(spm_model_file)!r} is no SentencePiece model: {error}") from error
+
+
+def convert_by_vocab(vocab, items):
+    """Looks up each of `items` in the dict `vocab` (tokens to ids, or ids to tokens).
+
+    Raises:
+        KeyError: names the first item that is not in the vocabulary.
+    """
+    return [vocab[item] for item in items]
+
+
+def convert_tokens_to_ids(vocab, tokens):
+    """The ids of `tokens` by the dict `vocab`."""
+    return convert_by_vocab(vocab, tokens)
+
+
+def convert_ids_to_tokens(inv_vocab, ids):
+    """The tokens of `ids` by the dict `inv_vocab`."""
+    return convert_by_vocab(inv_vocab, ids)
+
+
+def encode_pieces(sp_model, text, return_unicode=True, sample=False):
+    """Splits `text` into the pieces of a SentencePiece model.
+
+    A piece that ends in a digit and a comma is split again, so that numbers look the same with and
+    without a comma after them. The number then starts with `▁`, even within a word: the released
+    checkpoints were trained on that.
+
+    Args:
+        sp_model: a `sentencepiece.SentencePieceProcessor`.
+        text: str or bytes.
+        return_unicode: ignored; the pieces are always str.
+        sample: bool. Draw one of the 64 best segmentations instead of taking the best.
+
+    Returns:
+        list of str.
+    """
+    del return_unicode
+    text = convert_to_unicode(text)
+    if sample:
+        raw_pieces = sp_model.SampleEncodeAsPieces(text, 64, 0.1)
+    else:
+        raw_pieces = sp_model.EncodeAsPieces(text)
+    pieces = []
+    for piece in raw_pieces:
+        if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit():
+            number = piece[:-1].replace(SPIECE_UNDERLINE, "")
+            pieces += [*sp_model.EncodeAsPieces(number), ","]
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def encode_ids(sp_model, text, sample=False):
+    """The ids of `encode_pieces(sp_model, text, sample=sample)`."""
+    return [sp_model.PieceToId(piece) for piece in encode_pieces(sp_model, text, sample=sample)]
+
+
+def check_token_ids(config, tokenizer):
+    """Checks that every id of a task's input configuration has a token.
+
+    Args:
+        config: dataclass whose fields `*_token_id` are int.
+        tokenizer: `tokenization.FullTokenizer`.
+    Raises:
+        ValueError: names the field, its id, and the vocabulary's file and size.
+    """
+    size = len(tokenizer.vocab)
+    for field in dataclasses.fields(config):
+        if field.name.endswith("_token_id") and getattr(config, field.name) >= size:
+            raise ValueError(
+                f"`{field.name}` must be an id of the vocabulary "
+                f"{str(tokenizer.source_file)!r}, which has {size} tokens. "
+                f"Received: {getattr(config, field.name)}"
+            )

@@ -1,0 +1,239 @@
+"""A training run: steps, checkpoints and evaluations, until the last step or a signal."""
+
+import contextlib
+import os
+import signal
+
+import orbit
+import tensorflow as tf
+import tf_keras
+from absl import logging
+
+from etcmodel import program_end
+from etcmodel.training import best as best_lib
+from etcmodel.training import evaluator as evaluator_lib
+from etcmodel.training import optimizer as optimizer_lib
+from etcmodel.training import progress as progress_lib
+from etcmodel.training import run_directory, schedules, stopping
+from etcmodel.training import strategy as strategy_lib
+from etcmodel.training import trainer as trainer_lib
+
+__all__ = ["EVAL_LOG", "Run", "build_model", "quiet_orbit"]
+
+EVAL_LOG = "eval_metrics.jsonl"
+
+
+def build_model(task, config):
+    """The task's model with initial weights, by the run's precision and seed."""
+    tf_keras.mixed_precision.set_global_policy(config.mixed_precision)
+    tf_keras.utils.set_random_seed(config.random_seed)
+    model = task.build_model()
+    if not model.built:
+        raise ValueError(f"`build_model` of {type(task).__name__} must return a built model")
+    return model
+
+
+class Run:
+    """A training run with all its parts; `to_the_end` runs it."""
+
+    def __init__(self, task, config, strategy):
+        self._task, self._config, self._strategy = task, config, strategy
+        self.num_steps = config.num_train_steps(task.num_train_examples)
+        self._is_chief = strategy_lib.is_chief(strategy)
+        # Workers that step together must stop together.
+        self._stop = stopping.StopRequest(strategy if _is_of_many_workers(strategy) else None)
+        self._progress = None  # Only the chief has one.
+        self._train_log = self._metrics_log("train_metrics.jsonl")
+        self._eval_log = self._metrics_log(EVAL_LOG)
+        # Read before the workers do anything together, so that all of them read the same lines.
+        self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
+        self._build()
+        self._restore_or_initialize()
+        self._saved_step = self._step
+        if self._is_chief:
+            self._train_log.forget_after(self._step)
+            self._eval_log.forget_after(self._step)
+        self._controller = self._build_controller()
+
+    @property
+    def _step(self):
+        return int(self._global_step.numpy())
+
+    def to_the_end(self):
+        """Trains and evaluates until the last step; returns the last evaluation's metrics."""
+        with self._stop.listening():
+            return self._to_the_end()
+
+    def _to_the_end(self):
+        controller = self._controller
+        if controller.evaluator is None:
+            self._tell_of_tracing()
+            controller.train(self.num_steps, checkpoint_at_completion=False)
+            return {}
+        if self._step and self._step not in self._evaluations:
+            controller.evaluate()  # The run stopped between a checkpoint and its evaluation.
+        self._tell_of_tracing()
+        controller.train_and_evaluate(
+            train_steps=self.num_steps, eval_interval=self._config.save_checkpoints_steps
+        )
+        return self._evaluations[self.num_steps]
+
+    def _metrics_log(self, name):
+        return progress_lib.MetricsLog(os.path.join(self._config.output_dir, name))
+
+    def _build(self):
+        learning_rate = schedules.build_learning_rate(self._config, self.num_steps)
+        with self._strategy.scope():
+            self._model = build_model(self._task, self._config)
+            self._optimizer = optimizer_lib.build_optimizer(self._config, learning_rate)
+            self._global_step = orbit.utils.create_global_step()
+        if self._is_chief:
+            self._progress = progress_lib.ProgressLine(
+                global_step=self._global_step,
+                num_steps=self.num_steps,
+                batch_size=self._config.train_batch_size,
+            )
+        self._checkpoints = run_directory.CheckpointWriter(
+            output_dir=self._config.output_dir,
+            strategy=self._strategy,
+            model=self._model,
+            optimizer=self._optimizer,
+            global_step=self._global_step,
+            keep=self._config.keep_checkpoint_max,
+        )
+
+    def _restore_or_initialize(self):
+        if self._checkpoints.restore():
+            logging.info("Continuing %s at step %d.", self._config.output_dir, self._step)
+        elif self._config.init_checkpoint:
+            with self._strategy.scope():
+                self._task.initialize(self._model, self._config.init_checkpoint)
+
+    def _build_controller(self):
+        trainer = trainer_lib.Trainer(
+            task=self._task,
+            model=self._model,
+            optimizer=self._optimizer,
+            config=self._config,
+            strategy=self._strategy,
+            global_step=self._global_step,
+            stop=self._stop,
+        )
+        self._stop.act = self._save_and_stop
+        output_dir = self._config.output_dir
+        return orbit.Controller(
+            strategy=self._strategy,
+            trainer=trainer,
+            evaluator=self._build_evaluator(),
+            global_step=self._global_step,
+            steps_per_loop=self._steps_to_next_stop,
+            train_actions=self._train_actions(),
+            eval_actions=self._eval_actions(),
+            summary_dir=os.path.join(output_dir, "train") if self._is_chief else None,
+            eval_summary_dir=os.path.join(output_dir, "eval") if self._is_chief else None,
+        )
+
+    def _build_evaluator(self):
+        if self._task.eval_dataset(self._config.eval_batch_size) is None:
+            return None
+        evaluator = evaluator_lib.Evaluator(
+            task=self._task,
+            predictor=evaluator_lib.Predictor(self._model, self._strategy),
+            batch_size=self._config.eval_batch_size,
+        )
+        return _StoppableEvaluator(evaluator, self._stop)
+
+    def _steps_to_next_stop(self, step):
+        """Steps until metrics are to be reported or a checkpoint is due, which ends the loop."""
+        intervals = (self._config.steps_per_summary, self._config.save_checkpoints_steps)
+        return min(interval - int(step) % interval for interval in intervals)
+
+    def _train_actions(self):
+        """Actions after each inner loop; first metrics, so that a checkpoint's are complete."""
+        if not self._is_chief:
+            return [self._save_if_due]
+        return [
+            lambda metrics: self._train_log.append(self._step, metrics),
+            self._progress,
+            self._save_if_due,
+        ]
+
+    def _save_if_due(self, metrics):
+        del metrics
+        if self._step % self._config.save_checkpoints_steps == 0 or self._step == self.num_steps:
+            self._save()
+
+    def _save(self):
+        self._checkpoints.save()
+        self._saved_step = self._step
+        self._tell(f"checkpoint saved: ckpt-{self._step}")
+
+    def _save_and_stop(self, metrics):
+        if self._step > self._saved_step:
+            if metrics and self._is_chief:
+                self._train_log.append(self._step, metrics)
+            self._save()
+        saved = f"step {self._step} is saved" if self._step else "no step was done"
+        raise program_end.Interrupted(
+            f"{saved}. The same command goes on from there: {self._config.output_dir}",
+            self._stop.signum or signal.SIGINT,
+        )
+
+    def _tell_of_tracing(self):
+        if self._progress and self._step < self.num_steps:
+            self._progress.begin()
+
+    def _tell(self, text):
+        if self._progress:
+            self._progress.tell(text)
+
+    def _eval_actions(self):
+        """Actions after each evaluation; last the log line, which marks it as complete."""
+        if not self._task.best_metric:
+            return [lambda metrics: self._tell("evaluated"), self._note_evaluation]
+        best = best_lib.BestCheckpoint(
+            self._config.output_dir,
+            self._task.best_metric,
+            higher_is_better=self._task.higher_is_better,
+            save=self._checkpoints.save_best,
+            is_chief=self._is_chief,
+            is_shared=not _is_of_many_workers(self._strategy),
+        )
+
+        def update_best(metrics):
+            is_best = best.update(metrics)
+            value = f"{self._task.best_metric} {metrics[self._task.best_metric]:.4g}"
+            self._tell(f"evaluated  {value}" + (", the best so far: saved in best/" * is_best))
+
+        return [update_best, self._note_evaluation]
+
+    def _note_evaluation(self, metrics):
+        self._evaluations[self._step] = dict(metrics)
+        if self._is_chief:
+            self._eval_log.append_new(self._step, metrics)
+
+
+class _StoppableEvaluator(orbit.AbstractEvaluator):
+    """An evaluator that a signal stops at once, since the evaluated weights are saved."""
+
+    def __init__(self, evaluator, stop):
+        self._evaluator, self._stop = evaluator, stop
+
+    def evaluate(self, num_steps):
+        with self._stop.at_once():
+            return self._evaluator.evaluate(num_steps)
+
+
+def _is_of_many_workers(strategy):
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+@contextlib.contextmanager
+def quiet_orbit():
+    """Sends Orbit's messages to the debug log instead of printing them between progress lines."""
+    log = orbit.controller._log
+    orbit.controller._log = logging.debug
+    try:
+        yield
+    finally:
+        orbit.controller._log = log

@@ -1,0 +1,100 @@
+"""Learning rate schedules: a linear warm-up, followed by one of several decays."""
+
+import tensorflow as tf
+import tf_keras
+
+__all__ = ["DECAYS", "InverseSqrtDecay", "LinearWarmup", "build_learning_rate"]
+
+
+class InverseSqrtDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """Is `peak` up to step `start_step + flat_steps`, then decays as 1 / sqrt(step).
+
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 5.3.
+
+    Args:
+        peak: float. The highest learning rate.
+        flat_steps: int. Number of steps after `start_step` before the decay; at least 1 is used.
+        start_step: int. The step from which steps are counted.
+    """
+
+    def __init__(self, *, peak, flat_steps, start_step=0):
+        super().__init__()
+        self.peak, self.flat_steps, self.start_step = peak, max(flat_steps, 1), start_step
+
+    def __call__(self, step):
+        step = tf.cast(step, tf.float32) - self.start_step
+        return self.peak * tf.math.rsqrt(tf.maximum(step / self.flat_steps, 1.0))
+
+    def get_config(self):
+        return {"peak": self.peak, "flat_steps": self.flat_steps, "start_step": self.start_step}
+
+
+class LinearWarmup(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """Rises from 0 at `start_step` to `peak` in `warmup_steps` steps, then follows `after`.
+
+    As in the release, it rises to `peak`, whatever the value of `after` at that step. (Model
+    Garden's schedules cannot start late, and its linear one rises to the value of `after`.)
+
+    Args:
+        peak: float. The learning rate at the end of the warm-up.
+        warmup_steps: int, at least 1.
+        after: schedule for the steps from `start_step + warmup_steps`.
+        start_step: int. Up to this step the learning rate is 0.
+    """
+
+    def __init__(self, *, peak, warmup_steps, after, start_step=0):
+        super().__init__()
+        self.peak, self.warmup_steps = peak, warmup_steps
+        self.after, self.start_step = after, start_step
+
+    def __call__(self, step):
+        share = (tf.cast(step, tf.float32) - self.start_step) / self.warmup_steps
+        return tf.where(share < 1.0, self.peak * tf.maximum(share, 0.0), self.after(step))
+
+    def get_config(self):
+        return {
+            "peak": self.peak,
+            "warmup_steps": self.warmup_steps,
+            "after": tf_keras.optimizers.schedules.serialize(self.after),
+            "start_step": self.start_step,
+        }
+
+
+def _poly_decay(config, num_train_steps, warmup_steps):
+    return tf_keras.optimizers.schedules.PolynomialDecay(
+        config.learning_rate, num_train_steps, end_learning_rate=0.0, power=config.poly_power
+    )
+
+
+def _inverse_sqrt(config, num_train_steps, warmup_steps):
+    return InverseSqrtDecay(
+        peak=config.learning_rate,
+        flat_steps=warmup_steps,
+        start_step=config.start_warmup_step if warmup_steps else 0,
+    )
+
+
+# The decays by their names in `TrainingConfig.learning_rate_schedule`: functions of (config, steps
+# of the run, steps of the warm-up) to a LearningRateSchedule.
+DECAYS = {"poly_decay": _poly_decay, "inverse_sqrt": _inverse_sqrt}
+
+
+def build_learning_rate(config, num_train_steps):
+    """The schedule of a run.
+
+    Args:
+        config: TrainingConfig.
+        num_train_steps: int. Number of steps of the whole run.
+    Returns:
+        LearningRateSchedule, a function of the step, counted from 0.
+    """
+    warmup_steps = int(num_train_steps * config.warmup_proportion)
+    after = DECAYS[config.learning_rate_schedule](config, num_train_steps, warmup_steps)
+    if not warmup_steps:
+        return after
+    return LinearWarmup(
+        peak=config.learning_rate,
+        warmup_steps=warmup_steps,
+        after=after,
+        start_step=config.start_warmup_step,
+    )

@@ -1,0 +1,49 @@
+"""What a run on HotpotQA is told beside the training options, as flags."""
+
+import dataclasses
+
+from etcmodel import finetuning, options
+
+from . import decode
+from .config import HotpotQADecodingOptions, HotpotQAFeatureOptions, HotpotQAInputConfig
+
+__all__ = ["HotpotQaConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotpotQaConfig(HotpotQAFeatureOptions, HotpotQADecodingOptions, finetuning.FinetuningConfig):
+    """Everything about a run beside the training options; each field's help says what it means."""
+
+    aliases = {
+        "train_tf_examples_filepattern": "train_data",
+        "num_train_tf_examples": "num_train_examples",
+        "predict_tf_examples_filepattern": "eval_data",
+        "predict_gold_json_file": "eval_gold",
+        "predict_input_json_file": "input_file",
+        "max_long_seq_length": "long_seq_length",
+        "max_global_seq_length": "global_seq_length",
+    }
+    help_texts = {
+        "eval_gold": "HotpotQA JSON with the answers of the examples to evaluate on.",
+    }
+
+    flat_sequence: bool = finetuning.option(
+        False, "Ignore paragraphs in masks and labels (paper, table 3).", role="model"
+    )
+
+    def records(self):
+        from . import inputs  # With TensorFlow, which takes seconds to import.
+
+        return inputs.RecordConfig.of_run(self)
+
+    def features(self, tokenizer):
+        """How raw examples become features, at inference."""
+        return HotpotQAInputConfig.for_tokenizer(
+            tokenizer, **options.shared(HotpotQAInputConfig, self), is_training=False
+        )
+
+    def decoding(self):
+        """How outputs become answers."""
+        return decode.DecodingConfig(
+            **options.shared(decode.DecodingConfig, self), do_lower_case=self.do_lower_case
+        )

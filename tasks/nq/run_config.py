@@ -1,0 +1,73 @@
+"""What a run on Natural Questions is told beside the training options, as flags."""
+
+import dataclasses
+
+from etcmodel import finetuning, options
+
+from . import decode
+from .config import NqDecodingOptions, NqFeatureOptions, NqInputConfig
+
+__all__ = ["NqConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NqConfig(NqFeatureOptions, NqDecodingOptions, finetuning.FinetuningConfig):
+    """Everything about a run beside the training options; each field's help says what it means."""
+
+    aliases = {
+        "train_precomputed_file": "train_data",
+        "train_num_precomputed": "num_train_examples",
+        "predict_precomputed_file": "eval_data",
+        "gold_cache_path": "eval_gold",
+        "spm_model_path": "spm_model_file",
+        "max_seq_length": "long_seq_length",
+        "max_global_seq_length": "global_seq_length",
+        "cls_tok_id": "cls_token_id",
+        "sep_tok_id": "sep_token_id",
+    }
+    help_texts = {
+        "input_file": "Raw file of the questions to answer (JSON lines, possibly .gz), in mode "
+        "predict.",
+    }
+
+    eval_gold: str | None = finetuning.changed(
+        finetuning.FinetuningConfig,
+        "eval_gold",
+        help_text="Annotations of the examples to evaluate on: Natural Questions' files, wildcards "
+        "allowed, or the file of make_gold_cache.",
+        is_file=False,
+    )
+    stride: int = finetuning.changed(NqFeatureOptions, "stride", role="decoding")
+    curve_plot_file: str | None = finetuning.option(
+        None, "PNG file for precision, recall and F1 by threshold, written at evaluation."
+    )
+    mask_long_output: bool = finetuning.option(
+        False, "Allow answers to start and end in the page only.", role="model"
+    )
+    cls_token_id: int | None = finetuning.option(
+        None,
+        "CLS token, for --mask_long_output. None: that of the vocabulary.",
+        role="model",
+        lower_bound=0,
+    )
+    sep_token_id: int | None = finetuning.option(
+        None,
+        "SEP token, for --mask_long_output. None: that of the vocabulary.",
+        role="model",
+        lower_bound=0,
+    )
+
+    def records(self):
+        from . import inputs  # With TensorFlow, which takes seconds to import.
+
+        return inputs.RecordConfig.of_run(self)
+
+    def features(self, tokenizer):
+        """How raw examples become features, at inference."""
+        return NqInputConfig.for_tokenizer(
+            tokenizer, **options.shared(NqInputConfig, self), is_training=False
+        )
+
+    def decoding(self):
+        """How outputs become answers."""
+        return decode.DecodingConfig(**options.shared(decode.DecodingConfig, self))

@@ -1,0 +1,46 @@
+"""A checkpoint that is not there is named with the place where the authors have it."""
+
+import pytest
+
+from etcmodel import checkpoints
+from etcmodel.models import downloads
+from tests.checkpoints.test_coverage import make_model
+
+
+class TestDownloads:
+    """Where nothing is found, the error says where the released checkpoints are, in one line."""
+
+    @pytest.mark.parametrize(
+        "path, url",
+        [
+            ("absent/model.ckpt", "<name>"),
+            ("etc_large_split_punctuation/model.ckpt", "etc_large_split_punctuation"),
+            ("etc_base_2x_pretrain", "etc_base_2x_pretrain"),
+            ("etc_large/model.safetensors", "etc_large"),
+        ],
+    )
+    @pytest.mark.parametrize("load", [checkpoints.initialize, checkpoints.load_pretrained])
+    def test_of_a_missing_checkpoint(self, tmp_path, path, url, load):
+        path = str(tmp_path / path)
+        with pytest.raises(ValueError) as error:
+            load(make_model(), path) if load is checkpoints.initialize else load(path)
+        self.assert_tells(str(error.value), path, url)
+
+    def test_of_an_empty_directory(self, tmp_path):
+        directory = tmp_path / "etc_large"
+        directory.mkdir()
+        with pytest.raises(ValueError) as error:
+            checkpoints.initialize(make_model(), str(directory))
+        self.assert_tells(str(error.value), str(directory), "etc_large")
+
+    def assert_tells(self, message, path, url):
+        assert f"'{path}'" in message
+        assert ", ".join(downloads.RELEASED_CHECKPOINTS) in message
+        url = f"https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{url}.zip."
+        assert message.endswith(f"download and unpack {url}")
+        assert "\n" not in message
+
+    def test_of_a_folder_of_hugging_face_without_weights(self, tmp_path):
+        (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+        with pytest.raises(ValueError, match="must hold one checkpoint; found none"):
+            checkpoints.load_pretrained(str(tmp_path))

@@ -1,0 +1,131 @@
+"""Generation: filters and rules against slow twins, beams against all sequences, seeds."""
+
+import hypothesis
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from etcmodel.generation import GenerationSettings, filters, processors, sample
+from tests.models.longt5 import models
+
+
+def plain_filtered(logits, temperature, top_k, top_p):
+    """One row, token by token."""
+    logits = logits / np.float32(temperature)
+    kept = np.ones(len(logits), bool)
+    if top_k:
+        kept &= logits >= np.sort(logits)[-min(top_k, len(logits))]
+    if top_p < 1:
+        probs = np.where(kept, np.exp(logits - logits.max()), 0)
+        probs /= probs.sum()
+        total = 0.0
+        for token in np.argsort(-probs, kind="stable"):
+            kept[token] &= total < top_p
+            total += probs[token]
+    return np.where(kept, logits, -np.inf)
+
+
+@hypothesis.given(
+    st.integers(0, 2**31),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.integers(0, 12),
+    st.sampled_from([0.2, 0.55, 0.9, 1.0]),
+)
+def test_filters(seed, temperature, top_k, top_p):
+    logits = np.random.default_rng(seed).normal(size=(3, 10)).astype(np.float32)
+    found = filters.filtered(tf.constant(logits), temperature, top_k, top_p)
+    wanted = [plain_filtered(row, temperature, top_k, top_p) for row in logits]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def plain_banned(tokens, size):
+    """Tokens after which an n-gram would be there twice."""
+    grams = {tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)}
+    last = tuple(tokens[len(tokens) - size + 1 :]) if size > 1 else ()
+    return {gram[-1] for gram in grams if gram[:-1] == last}
+
+
+@hypothesis.given(st.lists(st.integers(0, 2), min_size=1, max_size=8), st.integers(1, 4))
+def test_no_ngram_comes_twice(tokens, size):
+    sequences = tf.constant([tokens + [0] * (9 - len(tokens))] * 2)
+    settings = GenerationSettings(max_length=9, no_repeat_ngram_size=size)
+    scores = processors.processed(tf.zeros([2, 4]), sequences, len(tokens), settings, 3)
+    banned = {int(token) for token in np.flatnonzero(np.isinf(scores[1]))}
+    assert banned == (plain_banned(tokens, size) if len(tokens) >= size else set())
+
+
+MODEL = models.model(encoder_attention_type="local", num_layers=1, scale_decoder_outputs=False)
+IDS = models.ids(2, 9)
+
+
+def test_greedy_tokens_are_the_most_probable_ones():
+    found = MODEL.generate(IDS, max_length=8, with_scores=True)
+    sequences = found["sequences"].numpy()
+    logits = MODEL(tf.constant(IDS), decoder_input_ids=sequences[:, :-1])["logits"].numpy()
+    for row, sequence in enumerate(sequences):
+        ends = np.flatnonzero(sequence[1:] == 1)
+        count = ends[0] + 1 if len(ends) else len(sequence) - 1
+        assert sequence[1 : count + 1].tolist() == logits[row, :count].argmax(-1).tolist()
+        np.testing.assert_allclose(
+            found["step_scores"][row, :count], logits[row, :count], atol=1e-4
+        )
+
+
+def test_as_many_beams_as_there_are_tokens_find_the_best_sequence():
+    size = models.VOCAB_SIZE
+    found = MODEL.generate(IDS[:1], max_length=3, num_beams=size, early_stopping="never")
+    decoder_ids = np.stack([np.zeros(size, np.int32), np.arange(size, dtype=np.int32)], 1)
+    ids = tf.constant(np.repeat(IDS[:1], size, 0))
+    logits = MODEL(ids, decoder_input_ids=decoder_ids)["logits"]
+    log_probs = tf.nn.log_softmax(logits).numpy()
+    first, second = log_probs[0, 0], log_probs[:, 1]
+    scores = {
+        (0, one, two): (first[one] + second[one, two]) / 2
+        for one in range(size)
+        for two in range(size)
+        if one != 1
+    }
+    scores[0, 1, 0] = first[1]  # The end token at once; then padding.
+    best = max(scores, key=scores.get)
+    assert (*found["sequences"][0].numpy().tolist(), 0)[:3] == best
+    assert float(found["sequences_scores"][0]) == pytest.approx(scores[best], abs=1e-4)
+
+
+def test_rows_do_not_depend_on_their_neighbors():
+    for settings in ({}, {"num_beams": 3}, {"do_sample": True, "seed": 4}):
+        both = MODEL.generate(IDS, max_length=7, **settings)["sequences"][0].numpy()
+        alone = MODEL.generate(IDS[:1], max_length=7, **settings)["sequences"][0].numpy()
+        assert both[: len(alone)].tolist() == alone.tolist(), settings
+        assert not both[len(alone) :].any()
+
+
+def test_samples_are_those_of_their_seed_and_as_frequent_as_they_are_probable():
+    logits = tf.constant([[0.0, -50.0, 1.0, 2.0]] * 4000)
+
+    def draw(seed):
+        settings = GenerationSettings(max_length=2, do_sample=True, seed=seed)
+        step = lambda ids, cache: (logits, cache)  # noqa: E731
+        outputs = sample(step, (), 4000, settings, start=0, eos=1, pad=0)
+        return outputs["sequences"][:, 1].numpy()
+
+    assert (draw(1) == draw(1)).all() and (draw(1) != draw(2)).any()
+    shares = np.bincount(draw(1), minlength=4) / 4000
+    np.testing.assert_allclose(shares, tf.nn.softmax(logits)[0], atol=0.03)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"max_length": 1}, "`max_length` must be at least 2"),
+        ({"num_beams": 0}, "`num_beams` must be at least 1"),
+        ({"early_stopping": "soon"}, "`early_stopping` must be"),
+        ({"temperature": 0.0}, "`temperature` must be above 0"),
+        ({"top_p": 0.0}, "`top_p` above 0"),
+        ({"num_return_sequences": 2}, "must be at most `num_beams`"),
+        ({"do_sample": True, "num_beams": 2}, "goes with one beam"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        GenerationSettings(**settings)

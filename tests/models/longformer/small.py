@@ -1,0 +1,44 @@
+"""Small models for the tests of Longformer, with weights that are not their initial ones."""
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel.models.longformer import LongformerConfig, LongformerModel
+
+CONFIG = {
+    "vocab_size": 40,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "max_position_embeddings": 40,
+    "attention_window": (4, 6),
+    "type_vocab_size": 1,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
+
+def config(**changes):
+    return LongformerConfig(**{**CONFIG, **changes})
+
+
+def model(dtype=None, **changes):
+    """A built model whose weights depend on nothing but their shapes and order."""
+    made = LongformerModel(config(**changes), dtype=dtype)
+    with tf.name_scope(made.name):
+        made.build(None)
+    randomize(made)
+    return made
+
+
+def randomize(made):
+    rng = np.random.default_rng(0)
+    for weight in made.weights:
+        is_scale = weight.name.endswith("gamma:0")
+        weight.assign(is_scale + rng.normal(scale=0.3, size=weight.shape))
+
+
+def ids(length, batch=1, seed=0):
+    """Token ids without special ones."""
+    return np.random.default_rng(seed).integers(3, CONFIG["vocab_size"], [batch, length])

@@ -1,0 +1,143 @@
+"""Longformer's heads as Keras models; their values are in tests/reference."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import etcmodel
+from etcmodel.models import longformer
+from etcmodel.models.heads import losses
+from tests.models.longformer import small
+
+SEPARATOR = 2
+
+
+def ids(length=7, batch=2):
+    """Ids with separators at 2, 3 and the end of the first text, at 1, 4 and the end of others."""
+    made = small.ids(length, batch)
+    made[0, [2, 3, -1]] = SEPARATOR
+    made[1:, [1, 4, -1]] = SEPARATOR
+    return made
+
+
+TOKEN_LABELS = np.where(ids() == SEPARATOR, -100, ids() % 2)
+CASES = {
+    "masked_lm": (longformer.LongformerForMaskedLM, {}, ids(), ids()),
+    "classes": (
+        longformer.LongformerForSequenceClassification,
+        {"num_labels": 3},
+        ids(),
+        np.array([2, 0]),
+    ),
+    "several_classes": (
+        longformer.LongformerForSequenceClassification,
+        {"num_labels": 3, "problem_type": "multi_label_classification"},
+        ids(),
+        np.array([[1, 0, 1], [0, 0, 0]]),
+    ),
+    "regression": (
+        longformer.LongformerForSequenceClassification,
+        {"num_labels": 1, "problem_type": "regression"},
+        ids(),
+        np.array([0.5, -1.0]),
+    ),
+    "tokens": (longformer.LongformerForTokenClassification, {}, ids(), TOKEN_LABELS),
+    "answers": (
+        longformer.LongformerForQuestionAnswering,
+        {},
+        ids(),
+        {"start": np.array([3, 99]), "end": np.array([5, 4])},
+    ),
+    "choices": (
+        longformer.LongformerForMultipleChoice,
+        {},
+        np.stack([ids(), ids()[::-1]]),
+        np.array([1, 0]),
+    ),
+}
+every_head = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+
+
+def model_of(case):
+    kind, settings, *_ = case
+    model = kind(small.config(num_hidden_layers=1, attention_window=4), **settings)
+    small.randomize(model)
+    return model
+
+
+@every_head
+def test_it_learns_and_comes_back_from_a_folder(case, tmp_path):
+    model, (*_, features, labels) = model_of(case), case
+    model.compile()
+    model.optimizer.learning_rate = 0.02
+    data = tf.data.Dataset.from_tensors(({"input_ids": features}, labels)).repeat(8)
+    history = model.fit(data, epochs=2, steps_per_epoch=4, verbose=0).history["loss"]
+    assert history[1] < history[0]
+    etcmodel.save_pretrained(model, tmp_path)
+    again = etcmodel.from_pretrained(tmp_path)
+    assert type(again) is type(model)
+    assert again.settings() == model.settings()
+    for one, other in zip(
+        *(tf.nest.flatten(x({"input_ids": features})) for x in (model, again)), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("classes", [[1, 0, 0, 0, 0, 0, 0]] * 2),
+        ("answers", [[1, 1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0]]),
+        ("tokens", [[0] * 7] * 2),
+        ("masked_lm", [[0] * 7] * 2),
+    ],
+)
+def test_what_is_global_by_default(name, wanted):
+    model = model_of(CASES[name])
+    found = model({"input_ids": ids()})
+    given = model({"input_ids": ids(), "global_attention_mask": np.array(wanted)})
+    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(given), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_second_parts_of_choices_are_global():
+    model, features = model_of(CASES["choices"]), CASES["choices"][2]
+    first, second = [0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1]
+    mask = np.array([[first, second], [second, first]])
+    found = model({"input_ids": features, "global_attention_mask": mask})
+    np.testing.assert_array_equal(model(features), found)
+
+
+def test_a_text_without_a_separator_is_refused():
+    with pytest.raises(ValueError, match="Each text must have a separator"):
+        model_of(CASES["answers"])(small.ids(5))
+
+
+def test_embeddings_alone_do_not_tell_what_is_global():
+    with pytest.raises(ValueError, match="Give `global_attention_mask`"):
+        model_of(CASES["answers"])({"inputs_embeds": np.zeros([1, 4, 8], np.float32)})
+
+
+def test_a_problem_of_another_type_is_refused():
+    with pytest.raises(ValueError, match="`problem_type` must be one of"):
+        longformer.LongformerForSequenceClassification(small.config(), problem_type="ranking")
+
+
+def test_losses_are_means_over_all_tokens_with_a_label():
+    logits = np.random.default_rng(0).normal(size=[2, 3, 4]).astype(np.float32)
+    labels = np.array([[1, -100, -100], [0, 3, 2]])
+    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    known = [log_probs[0, 0, 1], *log_probs[1, [0, 1, 2], [0, 3, 2]]]
+    np.testing.assert_allclose(
+        losses.MeanCrossentropy()(labels, logits), -np.mean(known), rtol=1e-6
+    )
+    assert losses.MeanCrossentropy()(np.full([2, 3], -100), logits) == 0
+
+
+def test_positions_beyond_the_text_do_not_count():
+    logits = np.random.default_rng(0).normal(size=[2, 3]).astype(np.float32)
+    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    loss = losses.PositionCrossentropy()
+    np.testing.assert_allclose(loss(np.array([2, 3]), logits), -log_probs[0, 2], rtol=1e-6)
+    clipped = -np.mean([log_probs[0, 0], log_probs[1, 1]])
+    np.testing.assert_allclose(loss(np.array([-5, 1]), logits), clipped, rtol=1e-6)

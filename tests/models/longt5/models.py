@@ -1,0 +1,46 @@
+"""Tiny LongT5s with random weights."""
+
+import numpy as np
+import tensorflow as tf
+
+from etcmodel.models.longt5 import LongT5Config, LongT5Model
+
+VOCAB_SIZE = 30
+
+
+def config(**changes):
+    entries = {
+        "vocab_size": VOCAB_SIZE,
+        "d_model": 16,
+        "d_kv": 6,
+        "d_ff": 24,
+        "num_layers": 2,
+        "num_heads": 2,
+        "local_radius": 3,
+        "global_block_size": 4,
+        "relative_attention_num_buckets": 8,
+        "relative_attention_max_distance": 20,
+        "dropout_rate": 0.0,
+        "feed_forward_proj": "gated-gelu",
+        "encoder_attention_type": "transient-global",
+        "decoder_start_token_id": 0,
+    }
+    return LongT5Config(**{**entries, **changes})
+
+
+def model(seed=0, policy=None, **changes):
+    """A built model, whose weights depend on the seed alone."""
+    made = LongT5Model(config(**changes), dtype=policy)
+    with tf.name_scope(made.name):
+        made.build(None)
+    rng = np.random.default_rng(seed)
+    for variable in made.weights:
+        spread = 0.3 if len(variable.shape) == 2 else 0.1
+        center = 0.0 if len(variable.shape) == 2 else 1.0
+        variable.assign(rng.normal(center, spread, variable.shape))
+    return made
+
+
+def ids(batch, length, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(2, VOCAB_SIZE, (batch, length)).astype(np.int32)

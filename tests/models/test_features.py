@@ -1,0 +1,222 @@
+"""Features to the arguments of an encoder: what is added, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.models import features as features_lib
+from etcmodel.models import modeling
+from etcmodel.ops import relations
+
+CONFIG = modeling.EtcConfig(
+    vocab_size=30,
+    segment_vocab_size=4,
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    local_radius=3,
+    intermediate_size=12,
+    relative_pos_max_distance=2,
+    relative_vocab_size=12,
+    global_block_length=2,
+)
+IDS = np.array([[7, 8, 9, 5, 6], [4, 3, 0, 0, 0]])
+
+
+def completed(features, config=CONFIG, relation_names=()):
+    return features_lib.completed(features, config, relation_names)
+
+
+def with_config(**changes):
+    return dataclasses.replace(CONFIG, **changes)
+
+
+class TestDefaults:
+    def test_of_bare_ids_are_one_document_and_a_global_token_a_block(self):
+        inputs = completed(IDS)
+        arguments = inputs.arguments
+        np.testing.assert_array_equal(arguments["token_ids"], IDS)
+        np.testing.assert_array_equal(arguments["global_token_ids"], [[1, 1, 1], [1, 0, 0]])
+        np.testing.assert_array_equal(inputs.links, [[0, 0, 1, 1, 2], [0, 0, -1, -1, -1]])
+        np.testing.assert_array_equal(inputs.mask, IDS > 0)
+        np.testing.assert_array_equal(inputs.global_mask, [[1, 1, 1], [1, 0, 0]])
+        structure = arguments["structure"]
+        np.testing.assert_array_equal(structure.long_segment_ids, IDS > 0)
+        np.testing.assert_array_equal(structure.links[0], inputs.links)
+        assert structure.max_distance == 2
+        assert set(arguments) == {"token_ids", "global_token_ids", "structure"}
+
+    def test_follow_the_config(self):
+        config = with_config(pad_token_id=3, global_token_id=9, use_hard_g2l_mask=True)
+        inputs = completed(IDS, config)
+        np.testing.assert_array_equal(inputs.mask, IDS != 3)
+        np.testing.assert_array_equal(inputs.arguments["global_token_ids"], np.full([2, 3], 9))
+        assert inputs.arguments["structure"].use_hard_g2l_mask
+
+    def test_without_blocks_the_global_input_is_empty(self):
+        inputs = completed(IDS, with_config(global_block_length=0))
+        assert inputs.arguments["global_token_ids"].shape == [2, 0]
+        np.testing.assert_array_equal(inputs.links, np.full(IDS.shape, -1))
+
+    def test_sentences_have_a_global_token_each(self):
+        links = [[0, 0, 1, 2, 3], [0, 1, -1, -1, -1]]
+        inputs = completed({"token_ids": IDS, "links": links})
+        expected = [[1, 1, 1, 1], [1, 1, 0, 0]]
+        np.testing.assert_array_equal(inputs.arguments["global_token_ids"], expected)
+        np.testing.assert_array_equal(inputs.links, links)
+
+    def test_examples_of_a_row_keep_apart_from_each_other(self):
+        example_ids = np.array([[1, 1, 2, 2, 0]])
+        features = {"token_ids": IDS[:1], "example_ids": example_ids, "links": [[0, 0, 1, 1, -1]]}
+        inputs = completed(features)
+        np.testing.assert_array_equal(inputs.global_example_ids, [[1, 2]])
+        np.testing.assert_array_equal(inputs.example_ids, example_ids)
+
+    def test_positions_begin_again_in_each_example(self):
+        config = with_config(max_absolute_position_embeddings=8)
+        example_ids = [[1, 1, 1, 2, 2], [1, 2, 2, 0, 0]]
+        arguments = completed({"token_ids": IDS, "example_ids": example_ids}, config).arguments
+        expected = [[0, 1, 2, 0, 1], [0, 0, 1, 0, 1]]
+        np.testing.assert_array_equal(arguments["position_ids"], expected)
+        assert "position_ids" not in completed(IDS, config).arguments
+
+    def test_given_global_tokens_are_taken_as_they_are(self):
+        global_ids = [[2, 3], [2, 0]]
+        inputs = completed({"token_ids": IDS, "global_token_ids": global_ids})
+        np.testing.assert_array_equal(inputs.arguments["global_token_ids"], global_ids)
+        np.testing.assert_array_equal(inputs.global_mask, [[1, 1], [1, 0]])
+        np.testing.assert_array_equal(inputs.links, np.full(IDS.shape, -1))
+
+    def test_labels_are_left_out(self):
+        assert "labels" not in completed({"token_ids": IDS, "labels": 3}).arguments
+        assert features_lib.is_label("labels/start") and not features_lib.is_label("links/labels")
+
+
+def test_relations_become_those_of_the_structure_with_their_labels():
+    features = {
+        "token_ids": IDS,
+        "global_token_ids": np.ones([2, 3], int),
+        "links/names": [[[0, 1]], [[-1, -1]]],
+        "edges/cites": [[[0, 2]], [[1, 0]]],
+        "long_edges/next": [[[0, 2]], [[0, 1]]],
+    }
+    names = ("cites", "names", "next")
+    structure = completed(features, relation_names=names).arguments["structure"]
+    labels = CONFIG.relation_labels(*names)
+    kinds = {relation.name: (type(relation), relation.label) for relation in structure.relations}
+    assert kinds == {
+        "names": (relations.LinkPairs, labels["names"]),
+        "cites": (relations.GlobalEdges, labels["cites"]),
+        "next": (relations.LongEdges, labels["next"]),
+    }
+    model = modeling.EtcModel(CONFIG)
+    outputs = model(**completed(features, relation_names=names).arguments)
+    assert outputs[0].shape == [2, 5, 8] and outputs[1].shape == [2, 3, 8]
+
+
+def test_padding_changes_nothing_and_order_matters():
+    tf_keras.utils.set_random_seed(0)
+    model = modeling.EtcModel(with_config(initializer_range=0.5))
+    long_output, global_output = model(**model.structure(IDS[1:, :2]))
+    padded, padded_global = model(**model.structure(IDS[1:]))
+    np.testing.assert_allclose(padded[:, :2], long_output, atol=1e-5)
+    np.testing.assert_allclose(padded_global[:, :1], global_output, atol=1e-5)
+    reordered, _ = model(**model.structure(IDS[1:, 1::-1]))
+    assert np.abs(reordered[:, ::-1] - long_output).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    "features, message",
+    [
+        (IDS[0], r"`token_ids` must have shape \[batch, long_len\]. Received shape: \[5\]"),
+        (IDS / 2, "`token_ids` must be integers. Received: float64"),
+        (np.array([["a"]]), "`token_ids` must be integers. Received: string"),
+        ([[1, 2], [3]], "`token_ids` must have shape .*padded. .*rows of different lengths"),
+        (tf.ragged.constant([[1, 2], [3]]), "`token_ids` .*padded. Received: a RaggedTensor"),
+        (
+            IDS + 24,
+            "`token_ids` must be at least 0 and below `vocab_size` of the config, 30. Received "
+            "values from 24 to 33",
+        ),
+        ({"input_ids": IDS}, r"There is no feature `token_ids` \(`input_ids`\?\). Received"),
+        (
+            {"token_ids": IDS, "attention_mask": IDS},
+            "There is no feature of the name `attention_mask`. There are: token_ids, ",
+        ),
+        (
+            {"token_ids": IDS, "segment_ids": IDS[:, :3]},
+            r"`segment_ids` .*here \[2, 5\]. Received shape: \[2, 3\]",
+        ),
+        (
+            {"token_ids": IDS, "segment_ids": IDS},
+            "`segment_ids` must be at least 0 and below `segment_vocab_size` of the config, 4. .*9",
+        ),
+        (
+            {"token_ids": IDS, "global_token_ids": IDS[:1]},
+            r"`global_token_ids` must have shape \[batch, global_len\], here \[2, global_len\]",
+        ),
+        (
+            {"token_ids": IDS, "global_token_ids": IDS[:, :2], "links": IDS},
+            "`links` must be at least -1 and below the number of global tokens. .* 0 to 9",
+        ),
+        (
+            {"token_ids": IDS, "links": IDS - 3},
+            "`links` must be at least -1 and below the number of long tokens, without "
+            "`global_token_ids`. .* -3 to 6",
+        ),
+        (
+            {"token_ids": IDS, "links": 0 * IDS + [0, 0, 0, 0, 2**31 - 2]},
+            "`links` must be at least -1 and below the number of long .* 0 to 2147483646",
+        ),
+        ({"token_ids": IDS, "example_ids": IDS - 1}, "`example_ids` must be at least 0. .* -1 to"),
+        (
+            {"token_ids": IDS, "global_segment_ids": 0 * IDS},
+            "`global_segment_ids` needs `global_token_ids`",
+        ),
+        (
+            {"token_ids": IDS, "global_token_ids": IDS, "edges/cites": IDS[:, :, np.newaxis]},
+            r"`edges/cites` must have shape \[batch, num_pairs, 2\]",
+        ),
+        (
+            {"token_ids": IDS, "global_token_ids": IDS, "edges/cites": np.zeros([2, 1, 2], int)},
+            r"`edges/cites` is of no relation of the model, whose `relation_names` are \[\]",
+        ),
+        (
+            {"token_ids": IDS, "example_ids": 0 * IDS + [1, 1, 2, 2, 2], "global_token_ids": IDS},
+            "`example_ids` must be .*below 2, one example a row, without `global_example_ids`",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(features, message):
+    with pytest.raises(ValueError, match=message) as error:
+        completed(features)
+    assert "\n" not in str(error.value)
+
+
+def test_hard_masks_need_links():
+    features = {"token_ids": IDS, "global_token_ids": IDS}
+    with pytest.raises(ValueError, match="`links` must be given.*`use_hard_g2l_mask`"):
+        completed(features, with_config(use_hard_g2l_mask=True))
+
+
+def test_a_graph_refuses_what_only_it_knows_when_it_runs():
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+    def links_of(ids):
+        return completed(ids).links
+
+    np.testing.assert_array_equal(links_of(IDS), completed(IDS).links)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="below `vocab_size` of the config"):
+        links_of(IDS + 24)
+
+
+def test_where_xla_compiles_links_need_global_tokens():
+    @tf.function(jit_compile=True)
+    def links_of(links):
+        return completed({"token_ids": IDS, "links": links}).links
+
+    line = "`global_token_ids` must be given beside `links` in a function that XLA compiles"
+    with pytest.raises(ValueError, match=line):
+        links_of(tf.zeros(IDS.shape, tf.int32))

@@ -1,0 +1,77 @@
+"""The notebook of docs/first_model.md trains, saves, loads, and prints what it shows."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+
+import etcmodel
+from tests import notebook, page
+from tests.checkpoints import berts
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    """What the notebook's cells define, after all of them have run in order in one folder."""
+    folder = tmp_path_factory.mktemp("page")
+    berts.write_folder(folder / "my_bert", WORDS)
+    names, printed = {}, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        names["print"] = lambda *values: printed.append(" ".join(map(str, values)) + "\n")
+        for code, output in notebook.code_and_output():
+            printed.clear()
+            exec(code, names)  # The library's own page.
+            assert "".join(printed) == output
+    return {**names, "folder": folder}
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_its_code_prints(names):
+    assert names["results"]["accuracy"] == 1.0
+
+
+@pytest.mark.slow
+def test_a_folder_is_all_that_a_model_is_made_of(names):
+    for name in ("reviews", "books"):
+        assert sorted(os.listdir(names["folder"] / name)) == [
+            "config.json",
+            "head_config.json",
+            "model.safetensors",
+            "processor_config.json",
+            "vocab.txt",
+        ]
+    settings = json.loads((names["folder"] / "books" / "processor_config.json").read_text())
+    assert (settings["max_long_len"], settings["stride"]) == (64, 16)
+
+
+@pytest.mark.slow
+def test_a_bert_reads_eight_times_its_length(names):
+    assert names["ids"].shape[1] > berts.POSITIONS
+    assert names["vectors"].shape == [1, berts.HIDDEN] and np.isfinite(names["vectors"]).all()
+    assert names["model"].processor.config.max_long_len == 8 * berts.POSITIONS
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    berts.write_folder(tmp_path / "my_bert", WORDS)
+    lines = [{"text": "The river is long. " * n, "extra": {"label": n % 2}} for n in range(1, 6)]
+    (tmp_path / "reviews.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"### Your own text\n.*?```python\n(.*?)```", readme, re.DOTALL)
+    names = {}
+    exec(code, names)  # The library's own page.
+    loaded = etcmodel.from_pretrained("reviews")
+    texts = [line["text"] for line in lines]
+    expected = names["model"](names["model"].processor(texts))
+    np.testing.assert_array_equal(loaded(loaded.processor(texts)), expected)
+
+
+def test_a_model_takes_less_than_forty_lines():
+    for code in page.blocks("first_model.md"):
+        assert len(code.splitlines()) < 40

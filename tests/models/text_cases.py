@@ -1,0 +1,57 @@
+"""An example of each kind that a processor reads, and a processor and a config for all of them."""
+
+import string
+
+from etcmodel.models import modeling
+from etcmodel.text.processor import EtcProcessor
+
+RELATIONS = (
+    *("part_of", "row", "column", "header", "under", "link", "mentions"),
+    *("father", "sister"),
+)
+PAGE = """<h1 id=wey>The Wey</h1><p>It joins the <a href="#th">Thames</a>.</p>
+<h2 id=th>Thames</h2><ul><li>Long<li>See <a href="#wey">the Wey</a></ul>"""
+EXAMPLES = {
+    "text": "The Wey is a river. It rises in Hampshire.",
+    "documents": {
+        "question": "Who wrote Emma?",
+        "documents": [{"title": "Emma", "text": "A novel. By Jane."}, "Anne was born."],
+    },
+    "sections": {
+        "title": "Emma",
+        "sections": [{"title": "One", "paragraphs": ["It was long. She sat.", ["She rose."]]}],
+    },
+    "table": {
+        "question": "How long?",
+        "table": {"header": ["name", "km"], "rows": [["Wey", 140], ["Thames", 346]]},
+    },
+    "html": {"html": PAGE},
+    "graph": {
+        "nodes": {"jane": "Jane", "anne": "Anne", "george": "George"},
+        "edges": [["jane", "anne", "sister"], ["jane", "george", "father"]],
+    },
+}
+
+
+def processor(folder, **settings):
+    """A processor whose tokens are letters and digits."""
+    path = folder / "vocab.txt"
+    characters = string.ascii_lowercase + string.digits
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[GLOBAL]", *string.punctuation, *characters]
+    path.write_text("\n".join([*words, *(f"##{x}" for x in characters)]), encoding="utf-8")
+    return EtcProcessor(str(path), **{"relation_names": RELATIONS, **settings})
+
+
+def config(processor, **changes):
+    entries = {
+        "vocab_size": len(processor.vocabulary),
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "local_radius": 6,
+        "intermediate_size": 32,
+        "relative_pos_max_distance": 4,
+        "relative_vocab_size": 24,
+        "initializer_range": 0.3,
+    }
+    return modeling.EtcConfig(**{**entries, **changes})

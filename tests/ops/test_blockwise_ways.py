@@ -1,0 +1,77 @@
+"""Attention over key sets is the same compiled, with unknown lengths and in low precision."""
+
+import functools
+
+import pytest
+import tensorflow as tf
+
+from etcmodel.ops import compilation, labels
+from etcmodel.ops.tiles import Tiling
+from tests.ops import plain_key_sets
+from tests.ops.blockwise_cases import CASES, TILING, assert_close, expected, run
+
+pytestmark = pytest.mark.slow
+
+
+def forget_lengths(x):
+    """The same numbers, in a shape of which only heads and sizes are known when tracing."""
+    return tf.compat.v1.placeholder_with_default(x, [None, None, *x.shape[2:]])
+
+
+def run_with_unknown_lengths(case, **options):
+    biases = [
+        id(x)
+        for key_set in case.key_sets
+        if isinstance(key_set.labels, labels.PairBiases)
+        for x in key_set.labels.tensors()
+    ]
+    # Whether heads and examples share biases is always known.
+    tensors = [
+        forget_lengths(x) if len(x.shape) == 4 and id(x) not in biases else x
+        for x in case.tensors()
+    ]
+    return run(case.of(tensors), **options)
+
+
+def fused(function):
+    """A function whose element-wise parts are compiled."""
+
+    def call(*arguments, **options):
+        with compilation.fusion_scope("always"):
+            return function(*arguments, **options)
+
+    return call
+
+
+WAYS = {
+    "element-wise parts compiled": lambda case: tf.function(
+        functools.partial(fused(run), case, tiling=TILING), autograph=False
+    ),
+    "lengths unknown": lambda case: tf.function(
+        functools.partial(run_with_unknown_lengths, case, tiling=TILING), autograph=False
+    ),
+    "all rows in a tile, lengths unknown": lambda case: tf.function(
+        functools.partial(run_with_unknown_lengths, case, tiling=Tiling(rows="all")),
+        autograph=False,
+    ),
+    "compiled": lambda case: tf.function(
+        functools.partial(run, case, tiling=TILING), jit_compile=True, autograph=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", WAYS)
+def test_every_reach_is_the_same_however_it_is_computed(name, way):
+    assert_close(WAYS[way](CASES[name])(), expected(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16])
+def test_every_reach_in_low_precision(name, dtype):
+    case = CASES[name]
+    rounded = case.of([tf.cast(x, dtype) for x in case.tensors()])
+    results = run(rounded, tiling=TILING)
+    assert {x.dtype for x in results} == {dtype}
+    plain = run(case.of([tf.cast(x, tf.float32) for x in rounded.tensors()]), plain_key_sets.attend)
+    assert_close(results, plain, tolerance=0.05)

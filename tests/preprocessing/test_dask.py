@@ -1,0 +1,158 @@
+"""Dask's runner on a cluster of two processes, and what is left when one of them is killed."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import dask
+import distributed
+import pytest
+
+from etcmodel import preprocessing
+from tests.preprocessing import words
+
+pytestmark = pytest.mark.slow
+
+ROOT = pathlib.Path(__file__).parents[2]
+SMALL = ROOT / "tests" / "reference" / "small"
+VOCAB = SMALL / "vocab" / "bert_uncased_vocab.txt"
+RUNNER = "--runner=apache_beam.runners.dask.dask_runner.DaskRunner"
+LENGTHS = ("--long_seq_length=256", "--global_seq_length=32")
+PROGRAMS = {
+    "hotpotqa": ("--input_pattern={raw}/*", "--output_prefix={out}/train", "--num_shards=5"),
+    "wikihop": ("--dev_input_pattern={raw}/*", "--output_dir={out}", "--num_dev_shards=5"),
+}
+
+
+class Killer(distributed.SchedulerPlugin):
+    """Kills the worker that first has a part of the shards written, with all that it holds."""
+
+    def __init__(self, cluster):
+        self._cluster, self.killed = cluster, []
+
+    def transition(self, key, start, finish, *args, worker=None, **kwargs):
+        if finish == "memory" and "shuffle-shuffle-join" in str(key) and not self.killed:
+            pids = {one.worker_address: one.pid for one in self._cluster.workers.values()}
+            self.killed.append(pids[worker])
+            os.kill(pids[worker], signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def local_cluster():
+    """Two worker processes of one thread; a worker that dies is replaced, as Dask does it."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+def beam_args(cluster):
+    return [RUNNER, f"--dask_client_address={cluster.scheduler_address}", "--dask_npartitions", "2"]
+
+
+def run_program(task, raw, out, *args):
+    own = [flag.format(raw=raw, out=out) for flag in PROGRAMS[task]]
+    done = subprocess.run(
+        [sys.executable, "-m", f"etcmodel.tasks.{task}.preprocess", *own, *LENGTHS, *args]
+        + [f"--vocab_file={VOCAB}"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def files(folder):
+    """Path and content of each file, but for the time that statistics tell."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    content = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    for name in content:
+        if name.endswith("stats.json"):
+            content[name] = json.loads(content[name]) | {"seconds": 0}
+    return content
+
+
+def raw_files(task, folder):
+    """The task's real raw files, two of them."""
+    folder.mkdir()
+    first, second = sorted((SMALL / task / "raw").iterdir())
+    for path in (first, second):
+        shutil.copy(path, folder)
+    return folder
+
+
+@pytest.mark.parametrize("task", sorted(PROGRAMS))
+def test_the_shards_are_those_of_the_local_run_even_if_a_worker_is_killed(task, tmp_path):
+    raw = raw_files(task, tmp_path / "raw")
+    run_program(task, raw, tmp_path / "local")
+    expected = files(tmp_path / "local")
+    assert sum(name.endswith(".tfrecord") for name in expected) == 5
+    with local_cluster() as cluster:
+        run_program(task, raw, tmp_path / "two", *beam_args(cluster))
+        assert files(tmp_path / "two") == expected
+        killer = Killer(cluster)
+        cluster.scheduler.add_plugin(killer)
+        run_program(task, raw, tmp_path / "one", *beam_args(cluster))
+        assert len(killer.killed) == 1
+        assert files(tmp_path / "one") == expected
+
+
+def make_job(tmp_path, lines, args, make_converter=words.make_converter, num_shards=2):
+    (tmp_path / "0.txt").write_text("".join(f"{line}\n" for line in lines))
+    return preprocessing.Job(
+        input_pattern=str(tmp_path / "?.txt"),
+        output_prefix=str(tmp_path / "out" / "train"),
+        num_shards=num_shards,
+        read=words.read,
+        make_converter=make_converter,
+        settings={"task": "toy"},
+        statistics_file=str(tmp_path / "out" / "stats.json"),
+        direct_num_workers=1,
+        beam_args=tuple(args),
+        line_files={name: str(tmp_path / "out" / name) for name in ("kept", "left_out")},
+    )
+
+
+def test_an_example_that_kills_every_worker_ends_in_one_line_and_a_rerun_completes(tmp_path):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), local_cluster() as cluster:
+        with pytest.raises(OSError, match="workers died while running it") as caught:
+            preprocessing.run(make_job(tmp_path, ["a", "die"], beam_args(cluster)))
+        assert str(caught.value).startswith(f"The Beam pipeline ({RUNNER}) failed: ")
+        assert "\n" not in str(caught.value)
+        assert list((tmp_path / "out").iterdir()) == []
+        statistics = preprocessing.run(make_job(tmp_path, ["a", "b"], beam_args(cluster)))
+    assert statistics["examples_written"] == 2
+
+
+def test_a_full_disk_of_the_workers_is_one_line_and_loses_no_set_that_was_complete(tmp_path):
+    full, out = tmp_path / "full", tmp_path / "out"
+    preprocessing.run(make_job(tmp_path, ["old one", "old two"], (), num_shards=3))
+    before = files(out)
+    lines, make_converter = ["short", "long " * 200], words.OnAFullDisk(str(full))
+    with local_cluster() as cluster:
+        job = make_job(tmp_path, lines, beam_args(cluster), make_converter)
+        full.touch()
+        with pytest.raises(OSError, match="File too large$") as caught:
+            preprocessing.run(job)
+        assert str(caught.value).startswith(f"The Beam pipeline ({RUNNER}) failed: ")
+        assert "\n" not in str(caught.value)
+        assert files(out) == before and sorted(out.iterdir()) == sorted(map(out.joinpath, before))
+        full.unlink()
+        statistics = preprocessing.run(job)
+    assert statistics["examples_written"] == 201
+    found = files(out)
+    preprocessing.run(make_job(tmp_path, lines, ()))
+    assert found == files(out)
+
+
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
+    args = [RUNNER, "--dask_client_address=tcp://127.0.0.1:1", "--dask_connection_timeout=1"]
+    message = r"Timed out .*Is the service of --dask_client_address=tcp://127.0.0.1:1 up\?$"
+    with pytest.raises(OSError, match=message):
+        preprocessing.run(make_job(tmp_path, ["a"], args))
+    assert list((tmp_path / "out").iterdir()) == []

@@ -1,0 +1,66 @@
+"""Longformer's encoder against Hugging Face's: hidden states, attentions, gradients; in graphs.
+
+Here a sample, and in `test_longformer_all.py` all cases.
+"""
+
+import functools
+
+import pytest
+import tensorflow as tf
+
+from tests.reference import cases, longformer_cases
+
+TOPIC = longformer_cases.TOPIC
+CASES = [case for case in cases.load_cases(TOPIC) if case["kind"].endswith("_base")]
+SAMPLE = [case for case in CASES if case["name"] in longformer_cases.SAMPLE]
+
+
+@functools.cache
+def model_and_function(kind):
+    """A model, and a function that gives all it can, traced for any batch and length."""
+    model = longformer_cases.model_of({"kind": kind})
+    call = functools.partial(model, output_hidden_states=True, output_attentions=True)
+    return model, tf.function(call, autograph=False)
+
+
+def check(case):
+    arrays = longformer_cases.arrays_of(case)
+    inputs = longformer_cases.inputs_of(arrays, "cotangent_hidden", "cotangent_pooler")
+    model, function = model_and_function(case["kind"])
+    if "in/cotangent_hidden" in arrays:
+        check_gradients(model, inputs, arrays)
+        return
+    hidden, pooled, extras = function(**inputs)
+    results = {"out/last_hidden_state": hidden, "out/pooler_output": pooled}
+    for name, values in extras.items():
+        for number, value in enumerate(values):
+            results[f"out/{name}/{number}"] = value
+    wanted = {name: x for name, x in arrays.items() if name.startswith("out/")}
+    # Not every case has the attentions.
+    results = {name: x.numpy() for name, x in results.items() if name in wanted}
+    longformer_cases.assert_same(results, arrays)
+
+
+def check_gradients(model, inputs, arrays):
+    @tf.function(autograph=False)
+    def run():
+        with tf.GradientTape() as tape:
+            hidden, pooled = model(**inputs)
+            loss = tf.reduce_sum(hidden * arrays["in/cotangent_hidden"])
+            loss += tf.reduce_sum(pooled * arrays["in/cotangent_pooler"])
+        return loss, hidden, longformer_cases.gradients(model, tape, loss)
+
+    loss, hidden, gradients = run()
+    results = {"out/loss": loss.numpy(), "out/last_hidden_state": hidden.numpy()}
+    longformer_cases.assert_same(results, arrays)
+    longformer_cases.assert_same_gradients(gradients, arrays)
+
+
+@pytest.mark.reference(TOPIC)
+@pytest.mark.parametrize("case", SAMPLE, ids=cases.case_id)
+def test_case(case):
+    check(case)
+
+
+def test_there_is_a_sample():
+    assert len(SAMPLE) == 8

@@ -1,0 +1,131 @@
+"""Requests that are joined get the answers that they get alone."""
+
+import numpy as np
+import pytest
+
+from etcmodel.serving.rest import Batcher
+from etcmodel.serving.rest.batching import joining_key
+from etcmodel.serving.rest.signatures import Signature, TensorInfo
+from tests.serving.rest import text_models
+
+FOREVER = 600.0  # Seconds: a batch then runs when it is full.
+STRING, INTEGER = np.dtype(object), np.dtype(np.int32)
+DOUBLE = Signature(
+    "double", {"x": TensorInfo(INTEGER, (None, None))}, {"y": TensorInfo(INTEGER, (None, None))}
+)
+
+
+class Doubling:
+    """A model that keeps how many rows it was run on; the number 13 is an error."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def __call__(self, name, inputs):
+        self.sizes.append(len(inputs["x"]))
+        if np.any(inputs["x"] == 13):
+            raise ValueError("13")
+        return {"y": 2 * inputs["x"]}
+
+
+def answers(batcher, requests):
+    """What each request gets, all asked at the same time: a dict, or an exception."""
+    futures = [
+        batcher.submit(signature, inputs, len(next(iter(inputs.values()))))
+        for signature, inputs in requests
+    ]
+    batcher.close()
+    return [future.exception() or future.result() for future in futures]
+
+
+def doubled(*rows):
+    return DOUBLE, {"x": np.array(rows, np.int32)}
+
+
+def test_requests_of_one_shape_run_as_one_batch():
+    model = Doubling()
+    batcher = Batcher(model, max_batch_size=4, wait_seconds=FOREVER)
+    found = answers(batcher, [doubled([1]), doubled([2], [3]), doubled([4])])
+    assert [x["y"].tolist() for x in found] == [[[2]], [[4], [6]], [[8]]]
+    assert model.sizes == [4]
+
+
+def test_requests_of_other_shapes_do_not():
+    model = Doubling()
+    batcher = Batcher(model, max_batch_size=2, wait_seconds=FOREVER)
+    found = answers(batcher, [doubled([1]), doubled([1, 2]), doubled([3]), doubled([3, 4])])
+    assert [x["y"].tolist() for x in found] == [[[2]], [[2, 4]], [[6]], [[6, 8]]]
+    assert model.sizes == [2, 2]
+
+
+def test_an_error_of_one_is_not_its_neighbors():
+    model = Doubling()
+    batcher = Batcher(model, max_batch_size=3, wait_seconds=FOREVER)
+    first, wrong, last = answers(batcher, [doubled([1]), doubled([13]), doubled([2])])
+    assert first["y"] == 2 and last["y"] == 4 and str(wrong) == "13"
+    assert model.sizes == [3, 1, 1, 1]
+
+
+def test_a_request_larger_than_a_batch_runs_alone():
+    model = Doubling()
+    batcher = Batcher(model, max_batch_size=2, wait_seconds=FOREVER)
+    (found,) = answers(batcher, [doubled([1], [2], [3])])
+    assert found["y"].tolist() == [[2], [4], [6]] and model.sizes == [3]
+
+
+def test_closing_runs_what_is_pending_and_then_takes_no_more():
+    model = Doubling()
+    batcher = Batcher(model, max_batch_size=9, wait_seconds=FOREVER)
+    signature, inputs = doubled([1])
+    pending = batcher.submit(signature, inputs, 1)
+    batcher.close()
+    assert pending.result()["y"] == 2
+    with pytest.raises(RuntimeError, match="closed"):
+        batcher(signature, inputs, 1)
+
+
+def test_joined_texts_get_the_answers_that_they_get_alone(models):
+    rows = [
+        ["It is 88 km long."],
+        ["No. Nothing. At all.", "7 bridges. 3 boats", "x"],
+        [""],
+        ["a.b.c.d.e 1", "2"],
+    ]
+    model = models["answer"]
+    signature = model.signatures["answer"]
+    requests = [
+        (signature, {"question": bytes_of([""]), "documents": bytes_of([documents])})
+        for documents in rows
+    ]
+    joined = answers(Batcher(model, max_batch_size=4, wait_seconds=FOREVER), requests)
+    for documents, request, found in zip(rows, requests, joined, strict=True):
+        (alone,) = answers(Batcher(model, max_batch_size=1), [request])
+        assert found.keys() == alone.keys()
+        for name, value in alone.items():
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+        names = ("answer", "document", "start", "end")
+        text, *place = (found[name][0] for name in names)
+        assert (text.decode(), *place) == text_models.answer_of(documents)
+        assert found["evidence"].shape[1] == len(text_models.sentences_of(documents))
+
+
+def bytes_of(values):
+    rows = [[x.encode() for x in row] if isinstance(row, list) else row.encode() for row in values]
+    return np.array(rows, object)
+
+
+def test_texts_whose_outputs_would_show_their_neighbors_are_not_joined(models):
+    signatures = models["answer"].signatures
+    inputs = {"question": bytes_of([""]), "documents": bytes_of([["a"]])}
+    assert joining_key(signatures["answer"], inputs) == ("answer", (2, ()))
+    assert joining_key(signatures["attention"], inputs) is None
+    assert joining_key(signatures["answer"], {**inputs, "documents": bytes_of([["a", "b"]])}) == (
+        joining_key(signatures["answer"], inputs)
+    )
+
+
+def test_what_has_no_batches_is_not_joined():
+    scalar = Signature("f", {"x": TensorInfo(INTEGER, ())}, {"y": TensorInfo(INTEGER, ())})
+    assert joining_key(scalar, {"x": np.int32(1)}) is None
+    fixed = Signature("f", {"x": TensorInfo(INTEGER, (1, None))}, {"y": TensorInfo(INTEGER, (1,))})
+    assert joining_key(fixed, {"x": np.zeros([1, 2], np.int32)}) is None

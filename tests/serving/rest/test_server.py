@@ -1,0 +1,224 @@
+"""Connections: limits of size, time and number, and how the server stops."""
+
+import errno
+import logging
+import re
+import socket
+import threading
+
+import pytest
+
+from etcmodel.serving import rest
+from etcmodel.serving.rest.application import Response
+from etcmodel.serving.rest.connection import _Reader
+from tests.serving.rest import clients
+
+HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\n"
+PATIENT = 600.0
+SECRET = "Rumpelstiltskin"
+
+
+def server_of(application, **arguments):
+    return rest.RestServer(application, **arguments).running()
+
+
+class Impatient(rest.RestServer):
+    """A server whose patience is different each time that it is asked for.
+
+    It waits for a request, then for the rest of it, to send the answer, and for the client to end.
+    """
+
+    def __init__(self, application, seconds):
+        self._seconds = iter(seconds)
+        super().__init__(application)
+
+    @property
+    def timeout_seconds(self):
+        return next(self._seconds)
+
+    @timeout_seconds.setter
+    def timeout_seconds(self, value):
+        del value
+
+
+def echo(method, path, body):
+    return Response(200, body or b"nothing")
+
+
+def status_of(answer):
+    """The status of an answer, and what it says."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body.decode()
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "message"),
+    [
+        (HEAD + b"Content-Length: 101\r\n\r\n" + b"x" * 101, 413, "100 bytes. Received: 101."),
+        (HEAD + b"Content-Length: " + b"9" * 40 + b"\r\n\r\n", 413, "100 bytes"),
+        (HEAD + b"Content-Length: 101\r\nExpect: 100-continue\r\n\r\n", 413, "100 bytes"),
+        (HEAD + b"Content-Length: -1\r\n\r\n", 400, "must be a number of bytes"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411, "with its Content-Length"),
+        (HEAD + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", 415, "Content-Encoding"),
+        (b"nonsense\r\n\r\n", 400, "Bad Request"),
+        (b"GET / HTTP/9.9\r\n\r\n", 505, "HTTP Version"),
+        (b"GET /" + b"x" * (1 << 16) + b" HTTP/1.1\r\n\r\n", 414, "Too Long"),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * (1 << 16) + b"\r\n\r\n", 431, "Too Large"),
+    ],
+)
+def test_what_is_refused_before_it_is_read(request_, status, message):
+    with server_of(echo, max_body_bytes=100) as server:
+        found, body = status_of(clients.raw(server, request_, end=True))
+        assert found == status and body.startswith('{"error": "') and message in body
+        client = clients.raw(server, b"GET / HTTP/1.0\r\n\r\n")
+        assert status_of(client) == (200, "nothing")
+
+
+def test_a_body_of_the_greatest_size_is_taken():
+    with server_of(echo, max_body_bytes=100) as server:
+        answer = clients.raw(
+            server, HEAD + b"Connection: close\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
+        )
+    assert status_of(answer) == (200, "x" * 100)
+
+
+def test_requests_sent_together_are_answered_in_their_order():
+    with server_of(echo) as server:
+        one = HEAD + b"Content-Length: 1\r\n\r\n"
+        answer = clients.raw(server, one + b"1" + one + b"2" + one + b"3", end=True)
+        assert re.findall(rb"\r\n\r\n(\d)", answer) == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize(
+    "begin", [HEAD, HEAD + b"Content-Length: 5\r\n\r\nabc", b"POST /v1 HTTP/1.1\r\n"]
+)
+def test_a_client_that_is_too_slow_is_told(begin):
+    with Impatient(echo, [PATIENT, 0, PATIENT, PATIENT]).running() as server:
+        status, body = status_of(clients.raw(server, begin))
+        assert status == 408 and "took too long" in body
+
+
+def test_a_connection_without_a_request_is_closed():
+    with Impatient(echo, [0]).running() as server:
+        assert clients.raw(server, b"") == b""
+
+
+def test_bytes_that_drip_do_not_put_the_end_off():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"x")
+        reader = _Reader(ours)
+        reader.set_deadline(600)
+        assert reader.read(1) == b"x"
+        theirs.sendall(b"x")
+        reader.set_deadline(-1)
+        with pytest.raises(TimeoutError):
+            reader.read(1)
+
+
+def test_clients_who_go_away_in_the_middle_leave_the_server_alive(caplog):
+    with server_of(echo) as server:
+        for part in (b"", HEAD + b"Content-Length: 5\r\n\r\nabc"):
+            assert clients.raw(server, part, end=True) == b""
+        assert status_of(clients.raw(server, b"GET / HTTP/1.0\r\n\r\n"))[0] == 200
+    assert not caplog.records
+
+
+def test_more_connections_than_allowed_are_told_to_come_later():
+    with server_of(echo, max_connections=1) as server:
+        first = socket.create_connection(server.server_address)
+        with first:
+            first.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert first.recv(1)
+            status, body = status_of(clients.raw(server, b""))
+            assert status == 503 and "has 1 connections" in body
+
+
+def test_a_stop_answers_what_was_begun_and_closes_the_rest():
+    entered, release = threading.Event(), threading.Event()
+
+    def slow(method, path, body):
+        entered.set()
+        release.wait()
+        return Response(200, b"done")
+
+    answers = []
+    with server_of(slow) as server:
+        shutdown = server.shutdown
+
+        def shutdown_then_release():
+            shutdown()
+            release.set()  # Only now, when the server is stopping.
+
+        server.shutdown = shutdown_then_release
+        idle = socket.create_connection(server.server_address)
+        thread = threading.Thread(
+            target=lambda: answers.append(clients.raw(server, b"GET / HTTP/1.1\r\n\r\n"))
+        )
+        thread.start()
+        entered.wait()
+        assert server.stop() == 0
+        thread.join()
+        with idle:
+            assert idle.recv(1) == b""
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(server.server_address)
+        server.shutdown = lambda: None
+    assert status_of(answers[0]) == (200, "done") and b"Connection: close" in answers[0]
+
+
+def test_a_stop_gives_up_what_takes_longer_than_it_may():
+    entered, release = threading.Event(), threading.Event()
+
+    def slow(method, path, body):
+        entered.set()
+        release.wait()
+        return Response(200, b"done")
+
+    with server_of(slow) as server, socket.create_connection(server.server_address) as client:
+        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        entered.wait()
+        assert server.stop(grace_seconds=0) == 1
+        release.set()
+        server.shutdown = lambda: None
+
+
+def test_only_this_machine_is_listened_to_unless_told_otherwise():
+    with server_of(echo) as server:
+        assert server.server_address[0] == "127.0.0.1"
+        assert server.url == f"http://127.0.0.1:{server.server_address[1]}/"
+
+
+def test_a_port_that_is_taken_is_told_in_a_line():
+    with (
+        server_of(echo) as server,
+        pytest.raises(OSError, match=r"Cannot listen on 127.0.0.1:\d+: .*--port") as caught,
+    ):
+        rest.RestServer(echo, port=server.server_address[1])
+    assert "\n" not in str(caught.value) and errno.errorcode[errno.EADDRINUSE] == "EADDRINUSE"
+
+
+def test_logs_hold_nothing_that_was_sent(models, caplog):
+    caplog.set_level(logging.DEBUG)
+    model = models["answer"]
+
+    def fails(signature, inputs, num_rows):
+        raise KeyError(SECRET)
+
+    application = rest.Application(model, fails)
+    with server_of(application, log_requests=True) as server:
+        client = clients.Client(server)
+        request = {"inputs": {"question": [SECRET], "documents": [[SECRET]]}}
+        assert client.predict(request) == (500, {"error": "The model failed with KeyError."})
+        client.predict({"inputs": SECRET})
+        client.ask("GET", f"/{SECRET}")
+        client.close()
+        clients.raw(server, f"{SECRET}\r\n\r\n".encode(), end=True)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [re.sub(r"[\d.]+ ms", "ms", line) for line in lines] == [
+        "The model failed: KeyError",
+        "predict 500 ms",
+        "predict 400 ms",
+        "other 404 ms",
+        "other 400 ms",
+    ]

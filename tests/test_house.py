@@ -1,0 +1,129 @@
+"""The house keeps its own rules: which room may use which, and how large its parts are."""
+
+import ast
+import pathlib
+import statistics
+
+ROOT = pathlib.Path(__file__).parents[1]
+# From the ground up; a room uses those below it, and rooms of one floor do not use each other.
+FLOORS = (
+    {"bounded_json", "durations", "file_systems", "lazy_imports", "path_checks"}
+    | {"program_end", "quiet"},
+    {"atomic_files", "feature_checks", "line_files", "ops", "options"},
+    {"attention_picture", "record_files"},
+    {"text"},
+    {"tensor_utils"},
+    {"feature_utils"},
+    {"layers"},
+    {"generation"},
+    {"models"},
+    {"checkpoints", "preprocessing", "serving"},
+    {"inspection", "training"},
+    {"finetuning"},
+    {"tasks", "pretrain"},
+    {"tools"},
+)
+MODULES = [
+    path
+    for top in ("etcmodel", "tasks", "pretrain", "tools")
+    for path in sorted((ROOT / top).rglob("*.py"))
+]
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+def room(name):
+    """The room of a dotted name, or None if it is none of ours."""
+    top, *rest = name.split(".")
+    return rest[0] if top == "etcmodel" and rest else None
+
+
+def own_room(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[1] if parts[0] == "etcmodel" else parts[0]
+
+
+def floor(name):
+    return next((i for i, rooms in enumerate(FLOORS) if name in rooms), None)
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def functions():
+    """(module, definition, lines) of all definitions."""
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield path.relative_to(ROOT), node, node.end_lineno - node.lineno + 1
+
+
+def test_no_arrow_points_up():
+    wrong = [
+        f"{path.relative_to(ROOT)} uses {used}"
+        for path in MODULES
+        if floor(own_room(path)) is not None
+        for used in sorted({room(name) for name in imports(path)} - {None, own_room(path)})
+        if floor(used) is not None and floor(used) >= floor(own_room(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_has_a_floor():
+    names = {own_room(path) for path in MODULES} - {"__init__"}
+    assert not sorted(names - set().union(*FLOORS))
+
+
+def test_no_task_uses_another():
+    for path in (ROOT / "tasks").rglob("*.py"):
+        own = path.relative_to(ROOT).parts[1]
+        others = {
+            name.split(".")[2] for name in imports(path) if name.startswith("etcmodel.tasks.")
+        }
+        assert others <= {own}, path
+
+
+def lines_of(paths):
+    """dict of a path within the project to its number of lines."""
+    return {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in paths
+    }
+
+
+def test_modules_are_small():
+    sizes = lines_of(MODULES)
+    assert not {path: size for path, size in sizes.items() if size > 300}
+    assert statistics.median(sizes.values()) <= 130
+
+
+def test_test_modules_are_small():
+    to_be_split = {"tests/soak/subjects.py"}
+    sizes = lines_of(TESTS)
+    assert {path for path, size in sizes.items() if size > 320} <= to_be_split
+
+
+def test_definitions_are_short():
+    sizes = [lines for *_, lines in functions()]
+    long = [f"{path}: {node.name} has {lines}" for path, node, lines in functions() if lines > 60]
+    assert not long, "\n".join(long)
+    assert statistics.median(sizes) <= 8
+
+
+def test_no_boolean_chooses_a_pattern_in_the_ops():
+    """Those there say how an operation is computed or what a relation is, or are the release's."""
+    allowed = {"ignore_direction", "is_hard", "training", "transpose", "use_one_hot_lookup"}
+    found = set()
+    for path, node, _ in functions():
+        if path.parts[:2] == ("etcmodel", "ops"):
+            arguments = [*node.args.args[::-1], *node.args.kwonlyargs[::-1]]
+            defaults = [*node.args.defaults[::-1], *[None] * len(node.args.args)]
+            defaults = [*defaults[: len(node.args.args)], *node.args.kw_defaults[::-1]]
+            for argument, default in zip(arguments, defaults, strict=True):
+                if isinstance(default, ast.Constant) and isinstance(default.value, bool):
+                    found.add(argument.arg)
+    assert found <= allowed

@@ -1,0 +1,190 @@
+"""Pages: blocks, their nesting, tables and links."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.text import documents, readers
+from etcmodel.text.sentence_splitting import sentence_splitter
+
+SPLIT = sentence_splitter("simple")
+
+
+def read(page):
+    return readers.read({"html": page}, SPLIT)
+
+
+def blocks_of(page):
+    document = read(page)
+    return [(x.kind, document.block_text(x), x.parent) for x in document.blocks]
+
+
+def test_headings_and_paragraphs():
+    page = """<html><head><title>T &amp; U</title><style>p {}</style></head>
+    <body><h1>One</h1><p>A <b>bo</b>ld
+      word,<br>and more.</p>loose<div>x<div>y</div>z</div><script>no</script></body>"""
+    assert blocks_of(page) == [
+        ("title", "T & U", -1),
+        ("heading", "One", -1),
+        ("paragraph", "A bold word, and more.", -1),
+        ("paragraph", "loose", -1),
+        ("paragraph", "x", -1),
+        ("paragraph", "y", -1),
+        ("paragraph", "z", -1),
+    ]
+    assert read(page).texts == ("T & U\nOne\nA bold word, and more.\nloose\nx\ny\nz",)
+
+
+def test_lists_within_lists():
+    page = "<ul><li>a<ol><li>b<li>c</ol>d</li><li><p>e</p><p>f</p></li></ul>"
+    assert blocks_of(page) == [
+        ("list", "", -1),
+        ("list_item", "a", 0),
+        ("list", "", 1),
+        ("list_item", "b", 2),
+        ("list_item", "c", 2),
+        ("paragraph", "d", 1),
+        ("list_item", "e f", 0),
+    ]
+
+
+def test_containers_hold_their_blocks():
+    page = "<article><section><h2>H</h2><p>p</p></section><nav></nav><aside>s</aside></article>"
+    assert blocks_of(page) == [
+        ("article", "", -1),
+        ("section", "", 0),
+        ("heading", "H", 1),
+        ("paragraph", "p", 1),
+        ("aside", "", 0),
+        ("paragraph", "s", 4),
+    ]
+
+
+def test_blocks_are_under_the_heading_above_them():
+    document = read("<p>0</p><h1>1</h1><p>2</p><h3>3</h3><p>4</p><h2>5</h2><h1>6</h1><p>7")
+    assert document.edges == {"under": ((2, 1), (3, 1), (4, 3), (5, 1), (7, 6))}
+
+
+def test_tables_with_cells_that_cover_several_rows_and_columns():
+    page = """<table><caption>Cap</caption>
+      <tr><th>h0<th colspan=2>h1
+      <tr><td rowspan=2>a<td>b<td>c
+      <tr><td>d<td></table>"""
+    document = read(page)
+    assert blocks_of(page)[:3] == [("table", "", -1), ("caption", "Cap", 0), ("header", "h0", 0)]
+    found = {
+        document.block_text(document.blocks[cell.block]): (cell.rows, cell.columns, cell.is_header)
+        for cell in document.cells
+    }
+    assert found == {
+        "h0": ((0, 0), (0, 0), True),
+        "h1": ((0, 0), (1, 2), True),
+        "a": ((1, 2), (0, 0), False),
+        "b": ((1, 1), (1, 1), False),
+        "c": ((1, 1), (2, 2), False),
+        "d": ((2, 2), (1, 1), False),
+    }
+
+
+def test_a_cell_that_covers_0_rows_covers_all_that_are_left_of_its_group():
+    document = read(
+        "<table><tbody><tr><td>a<tr><td rowspan=0>b<td>c<tr><td colspan=0>d<tr><td>e</tbody>"
+        "<tbody><tr><td rowspan=00>f<tr><td>g</table><table><td rowspan=0>h</table>"
+    )
+    found = {
+        document.block_text(document.blocks[cell.block]): (cell.rows, cell.columns)
+        for cell in document.cells
+    }
+    assert found == {
+        "a": ((0, 0), (0, 0)),
+        "b": ((1, 3), (0, 0)),
+        "c": ((1, 1), (1, 1)),
+        "d": ((2, 2), (1, 1)),
+        "e": ((3, 3), (1, 1)),
+        "f": ((4, 5), (0, 0)),
+        "g": ((5, 5), (1, 1)),
+        "h": ((0, 0), (0, 0)),
+    }
+
+
+def test_a_table_within_a_cell_is_one_of_its_own():
+    document = read("<table><tr><td>a<table><tr><td>b</table><td>c</table>")
+    cells = {document.block_text(document.blocks[x.block]): x for x in document.cells}
+    assert cells["a"].table == cells["c"].table != cells["b"].table
+    assert cells["c"].columns == (1, 1)
+
+
+def test_links_lead_to_the_block_of_their_target():
+    page = '<p>See  <a href="#s">the <b>second</b></a> <a href="http://x">x</a>.</p><h2 id=s>S</h2>'
+    document = read(page)
+    assert document.edges["link"] == ((0, 1),)
+    (mention,) = document.mentions["mentions"]
+    assert mention == documents.Mention(0, 4, 14, 1)
+    assert document.texts[0][4:14] == "the second"
+    around = read("<a href='#s'>One<p>Two</p></a><p id=s>S")
+    spans = [around.texts[0][x.start : x.end] for x in around.mentions["mentions"]]
+    assert spans == ["One", "Two"] and around.edges["link"] == ((0, 2), (1, 2))
+    twice = read('<p>a <a href="#b">b</a> <a href="#b">c</a><p id=b>b')
+    assert twice.edges["link"] == ((0, 1),) and len(twice.mentions["mentions"]) == 2
+    assert "link" not in read('<a href="#nowhere">x</a>').edges
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("", []),
+        ("  \n", []),
+        ("<!-- only this -->", []),
+        ("plain", ["plain"]),
+        ("<td>x</td></p></div>y", ["x", "y"]),
+        ("<p>a\0b\ud800", ["ab?"]),
+        (b"<meta charset=iso-8859-1><p>caf\xe9", ["café"]),
+        ("<p>café</p>".encode("utf-16"), ["café"]),
+        ("<a href='#x'><a href='#y'>z", ["z"]),
+    ],
+)
+def test_malformed_pages_are_mended(page, texts):
+    assert [text for _, text, _ in blocks_of(page)] == texts
+
+
+@pytest.mark.parametrize("page", ["<div>" * 10_000, "<b>" * 240 + "x", "<ul><li>" * 150 + "x"])
+def test_pages_that_are_nested_too_deep_are_refused(page):
+    with pytest.raises(ValueError, match="^`example.html` is nested deeper than 200 levels.$"):
+        read(page)
+
+
+def test_pages_that_are_too_long_are_refused(monkeypatch):
+    monkeypatch.setattr("etcmodel.bounded_json.MAX_BYTES", 1 << 20)
+    with pytest.raises(ValueError, match="^`example.html` is longer than"):
+        read("x" * (1 << 20) + "y")
+
+
+def test_hostile_tables_are_read():
+    """Who went over all places that their cells say they cover would never come to an end."""
+    for rows in (65534, 0):
+        row = "<tr>" + f"<td colspan=999999 rowspan={rows}>x" * 3
+        document = read("<table>" + row * 3000 + "</table>")
+        assert len(document.cells) == 9000
+
+
+TAGS = ["p", "div", "ul", "li", "table", "tr", "td", "th", "h1", "h2", "a", "br", "b"]
+PAGES = st.lists(
+    st.one_of(
+        st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]),
+        st.sampled_from(["<a href='#q'>", "<h2 id=q>", "<td colspan=2 rowspan=3>", " ", "&lt;"]),
+        st.text("ab c\n", max_size=4),
+    ),
+    max_size=25,
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(PAGES)
+def test_the_blocks_of_any_page_are_its_lines(parts):
+    """No text is lost. `Document` checks parents, edges and places."""
+    document = read("".join(parts))
+    texts = [document.block_text(block) for block in document.blocks if block.text >= 0]
+    assert "\n".join(texts) == document.texts[0]
+    letters = "".join(part for part in parts if not part.startswith(("<", "&")))
+    shown = document.texts[0].replace("<", "").replace("\n", "").replace(" ", "")
+    assert sorted(shown) == sorted("".join(letters.split()))

@@ -1,0 +1,118 @@
+"""Byte-level BPE against what Hugging Face's tokenizers gave."""
+
+import json
+
+import numpy as np
+import pytest
+
+from etcmodel.text.byte_bpe import ByteLevelTokenizer
+from tests.reference import cases
+
+FOLDER = cases.topic_folder("longformer") / "tokenizer"
+CASES = json.loads((FOLDER / "tokens.json").read_text(encoding="utf-8"))
+PAIRS = [(pair, name) for pair in CASES["pairs"] for name in pair if name.startswith("truncated_")]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return ByteLevelTokenizer.from_pretrained(FOLDER)
+
+
+def test_single_texts(tokenizer):
+    for case in CASES["single"]:
+        found = tokenizer.encode(case["text"])
+        assert found.ids == case["ids"], case["text"]
+        assert found.tokens == case["tokens"], case["text"]
+        assert list(map(list, found.offsets)) == case["offsets"], case["text"]
+        tokens = tokenizer.tokenize(case["text"])
+        assert tokenizer.convert_tokens_to_ids(tokens) == case["ids_bare"], case["text"]
+        assert tokenizer.convert_ids_to_tokens(case["ids_bare"]) == tokens
+        assert tokenizer.decode(case["ids"]) == case["decoded"]
+        skipped = tokenizer.decode(case["ids"], skip_special_tokens=True)
+        assert skipped == case["decoded_skip_special"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"add_prefix_space": True}, "ids_prefix_space"),
+        ({"mask_takes_space": True}, "ids_mask_lstrip"),
+    ],
+    ids=["prefix", "mask"],
+)
+def test_settings(settings, wanted):
+    tokenizer = ByteLevelTokenizer.from_pretrained(FOLDER, **settings)
+    for case in CASES["single"]:
+        assert tokenizer.encode(case["text"]).ids == case[wanted], case["text"]
+
+
+def test_pairs(tokenizer):
+    for pair in CASES["pairs"]:
+        assert tokenizer.encode(pair["a"], pair["b"]).ids == pair["ids"]
+
+
+def test_pairs_that_are_cut(tokenizer):
+    for pair, name in PAIRS:
+        wanted, kind = pair[name], name.removeprefix("truncated_")
+        arguments = (pair["a"], pair["b"], wanted["max_length"], kind)
+        if "error" in wanted:
+            with pytest.raises(ValueError, match=f"cannot be cut to .* tokens .{kind}"):
+                tokenizer.encode(*arguments)
+        else:
+            assert tokenizer.encode(*arguments).ids == wanted["ids"]
+
+
+def test_batches(tokenizer):
+    for case in CASES["batches"]:
+        batch = tokenizer(case["texts"])
+        np.testing.assert_array_equal(batch["input_ids"], case["ids"])
+        np.testing.assert_array_equal(batch["attention_mask"], case["attention_mask"])
+        assert tokenizer(case["texts"], multiple_of=16)["input_ids"].shape[1] % 16 == 0
+
+
+def test_the_files_are_written_as_they_were_read(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"vocab.json", "merges.txt"}
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (FOLDER / name).read_bytes()
+    assert ByteLevelTokenizer.from_pretrained(tmp_path).vocab == tokenizer.vocab
+
+
+def test_a_tokenizer_json_holds_all(tokenizer, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(tokenizer._tokenizer.to_str(), encoding="utf-8")
+    whole = ByteLevelTokenizer.from_pretrained(tmp_path)
+    for case in CASES["single"][:20]:
+        assert whole.encode(case["text"]).ids == case["ids"]
+
+
+def test_the_settings_of_the_folder_hold(tmp_path):
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text('{"add_prefix_space": true}')
+    case = CASES["single"][0]
+    found = ByteLevelTokenizer.from_pretrained(tmp_path).encode(case["text"])
+    assert found.ids == case["ids_prefix_space"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("vocab.json", b"[]", "vocab.json"),
+        ("vocab.json", b'{"a": 0}', "vocab.json' lacks the tokens <s>, <pad>"),
+        ("merges.txt", b"a b c\n", "merges.txt, line 1: two tokens are needed"),
+        ("merges.txt", b"qq zz\n", "merges.txt' does not fit .*vocab.json"),
+        ("tokenizer.json", b'{"a": 0}', "tokenizer.json' holds no tokenizer"),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, name, content, message):
+    for other in ("vocab.json", "merges.txt"):
+        (tmp_path / other).write_bytes((FOLDER / other).read_bytes())
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        ByteLevelTokenizer.from_pretrained(tmp_path)
+
+
+def test_a_folder_without_files_is_named(tmp_path):
+    with pytest.raises(ValueError, match="has no tokenizer.json or vocab.json"):
+        ByteLevelTokenizer.from_pretrained(tmp_path)

@@ -1,0 +1,169 @@
+"""The demos, the ablations and the benchmark as they are: two steps of small models."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+# What TensorFlow says of itself: in C++, in Abseil, in Python.
+NOISE = re.compile(
+    r".*\.(?:cc|h|cpp):\d+\] .*|.*absl::InitializeLog.*|INFO:tensorflow:.*"
+    r"|.* (?:legacy_adamw|functional_saver|builder_impl|signature_serialization"
+    r"|function_deserialization|fingerprinting_utils)\.py:\d+\] .*"
+)
+
+
+def run(program, **arguments):
+    """Runs a program of `etcmodel.tools` as its users do; returns what it printed."""
+    flags = [f"--{name}={value}" for name, value in arguments.items()]
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run(
+        [sys.executable, "-m", f"etcmodel.tools.{program}", *flags],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    assert not NOISE.findall(done.stderr)
+    return done.stdout
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def steps_of(folder):
+    return [line["step"] for line in read_lines(folder / "train_metrics.jsonl")]
+
+
+def closing_figures(output, name):
+    """The figures of the last line, such as "demo: f1=0.5 seconds=3"."""
+    last = output.rstrip().splitlines()[-1]
+    assert last.startswith(f"{name}: "), last
+    return {k: float(v) for k, v in re.findall(r"(\w+)=([\d.]+)", last)}
+
+
+def test_the_demo_goes_from_data_to_a_report(tmp_path):
+    folder = tmp_path / "demo"
+    output = run(
+        "run_demo",
+        output_dir=folder,
+        num_train=64,
+        num_dev=4,
+        num_train_epochs=1,
+        num_hidden_layers=1,
+    )
+    runs = [folder / name for name in ("model", "without_structure")]
+    assert [steps_of(path) for path in runs] == [[2], [2]]
+    evaluations = [read_lines(path / "eval_metrics.jsonl") for path in runs]
+    figures = closing_figures(output, "demo")
+    accuracies = [evaluation["accuracy"] for (evaluation,) in evaluations]
+    assert [figures["score"], figures["without_structure"]] == pytest.approx(accuracies)
+    assert 0 <= figures["baseline"] <= 1 and figures["seconds"] > 0
+    assert len(json.loads((folder / "predictions.json").read_text())) == 4
+    assert "ETC on long generated questions" in (folder / "report.html").read_text("utf-8")
+    # The runs have one option that differs.
+    first, second = (json.loads((path / "run_config.json").read_text())["task"] for path in runs)
+    differing = {name for name in first if first[name] != second[name]}
+    assert differing == {"enable_l2g_linking"}
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Documents of ten sentences each."""
+    sentence = "The miller of Tarn Hollow grinds the grain of number {} in the mill by the river."
+    for number in range(40):
+        sentences = [sentence.format(10 * number + i) for i in range(10)]
+        (tmp_path / f"text_{number}.txt").write_text(" ".join(sentences) + "\n")
+    return tmp_path / "text_*.txt"
+
+
+def test_the_pretraining_demo_compares_with_and_without(tmp_path, text):
+    folder = tmp_path / "demo"
+    output = run(
+        "run_pretrain_demo",
+        output_dir=folder,
+        text_pattern=text,
+        num_train=32,
+        num_dev=4,
+        num_train_epochs=1,
+        num_pretrain_epochs=2,
+        num_hidden_layers=1,
+    )
+    assert steps_of(folder / "from_pretrained") == steps_of(folder / "not_pretrained") == [2]
+    (pretraining,) = read_lines(folder / "pretrained" / "eval_metrics.jsonl")
+    assert pretraining["step"] >= 1
+    figures = closing_figures(output, "pretrain demo")
+    assert figures["mlm_accuracy"] == pytest.approx(pretraining["mlm_accuracy"], abs=5e-4)
+    (alone,) = read_lines(folder / "not_pretrained" / "eval_metrics.jsonl")
+    assert figures["answer_f1_alone"] == pytest.approx(alone["f1"], abs=5e-4)
+    # The same fine-tuning from other weights.
+    (loss,), (loss_alone,) = (
+        [line["loss"] for line in read_lines(folder / name / "train_metrics.jsonl")]
+        for name in ("from_pretrained", "not_pretrained")
+    )
+    assert loss != loss_alone
+    assert (folder / "curves.png").stat().st_size > 1000
+
+
+def test_the_ablations_fill_their_table_and_go_on_where_they_were(tmp_path):
+    arguments = {
+        "output_dir": tmp_path / "ablations",
+        "num_train": 64,
+        "num_dev": 4,
+        "num_pretrain_epochs": 4,
+        "num_train_epochs": 1,
+        "seeds": 3,
+        "num_hidden_layers": 1,
+    }
+    first = run("ablations", variant="no pre-training", **arguments)
+    folder = tmp_path / "ablations"
+    (result,) = read_lines(folder / "results.jsonl")
+    assert result["variant"] == "no pre-training" and result["seed"] == 3
+    row = f"| no pre-training | {result['accuracy']:.3f} | {result['accuracy']:.3f} |"
+    assert row in first.splitlines()
+    second = run("ablations", variant="no CPC", **arguments)
+    assert row in second.splitlines() and "| no CPC | " in second
+    assert len(read_lines(folder / "results.jsonl")) == 2
+    runs = [path.parent for path in folder.glob("finetuned_*/train_metrics.jsonl")]
+    assert [steps_of(path) for path in runs] == [[2], [2]]
+
+
+def test_the_benchmark_measures_and_reports(tmp_path):
+    output = run(
+        "benchmark",
+        output_dir=tmp_path,
+        lengths="32,64",
+        rounds=1,
+        num_hidden_layers=1,
+        hidden_size=64,
+    )
+    figures = json.loads((tmp_path / "results.json").read_text())
+    found = {(figure["model"], figure["phase"], figure["length"]) for figure in figures}
+    assert found == {
+        (model, phase, length)
+        for model, phases in {
+            "etc": ("forward", "train"),
+            "etc bfloat16": ("forward",),
+            "etc checkpointed": ("train",),
+            "bert": ("forward", "train"),
+        }.items()
+        for phase in phases
+        for length in (32, 64)
+    }
+    for figure in figures:
+        assert len(figure["seconds_all"]) == 1 and figure["seconds"] > 0
+        assert figure["peak_bytes"] > 1e8
+        if figure["model"].startswith("etc"):
+            work = figure["flops"] / figure["seconds"]
+            assert figure["share"] > 0
+            # The speeds are of the machine at that time.
+            speeds = figure["matmul_flops_per_second"].values()
+            assert any(figure["share"] == pytest.approx(work / speed) for speed in speeds)
+    assert len(output.strip().splitlines()) == 2 + len(figures)
+    assert (tmp_path / "results.png").stat().st_size > 1000

@@ -1,0 +1,116 @@
+"""`tools.serve` as a user runs it, and the commands of docs/serving_http.md."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests import page
+from tests.serving.rest import text_models
+
+pytestmark = pytest.mark.slow
+
+SECRET = "Rumpelstiltskin"
+ADDRESS = "127.0.0.1:8501"
+# As a user has it: the programs then keep TensorFlow's own messages back.
+ENVIRONMENT = {name: x for name, x in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serve")
+    text_models.export(str(folder / "export" / "3"), "answer", "attention")
+    return folder / "export"
+
+
+@contextlib.contextmanager
+def program(export, *flags):
+    """The running program and the address that it tells; it is ended by Ctrl-C at the latest."""
+    command = [sys.executable, "-m", "etcmodel.tools.serve", f"--model_dir={export}", "--port=0"]
+    with subprocess.Popen(
+        [*command, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    ) as process:
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("serving "), process.stderr.read()
+            yield process, re.search(r"http://(.*)/$", line.strip())[1]
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+
+
+def is_listening(address):
+    host, port = address.split(":")
+    try:
+        socket.create_connection((host, int(port))).close()
+    except ConnectionRefusedError:
+        return False
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def test_sigterm_lets_a_request_that_was_begun_end_and_logs_no_text(export):
+    body = json.dumps({"instances": [{"question": SECRET, "documents": [f"{SECRET} 7"]}]}).encode()
+    head = (
+        "POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    with program(export, "--log_requests") as (process, address):
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(head.encode())
+            assert b"100 Continue" in client.recv(1 << 16)  # So the request has begun.
+            process.send_signal(signal.SIGTERM)
+            while is_listening(address):
+                pass
+            client.sendall(body)
+            response = http.client.HTTPResponse(client)
+            response.begin()
+            assert response.status == 200 and response.getheader("Connection") == "close"
+            assert json.loads(response.read())["predictions"][0]["answer"] == "7"
+        out, err = process.communicate()
+    assert process.returncode == 0
+    assert re.fullmatch(r"stopped: 1 requests answered\n", out)
+    assert "predict 200" in err and SECRET not in err + out
+    assert len(err.splitlines()) == 1
+
+
+def test_a_folder_without_a_model_and_a_port_that_is_taken_are_told_in_a_line(export, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for folder, message in ((tmp_path, "No exported model in"), (export, "Cannot listen on")):
+            done = subprocess.run(
+                [sys.executable, "-m", "etcmodel.tools.serve"]
+                + [f"--model_dir={folder}", f"--port={port}"],
+                capture_output=True,
+                text=True,
+                env=ENVIRONMENT,
+            )
+            assert done.returncode == 1 and done.stdout == ""
+            (line,) = done.stderr.splitlines()
+            assert line.startswith(f"error: {message}")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_commands_of_the_documentation_give_the_answers_that_it_shows(export):
+    text = (page.DOCS / "serving_http.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```sh\n(curl .*?)```\n\n```json\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 4
+    with program(export) as (_, address):
+        for command, answer in examples:
+            command = command.replace(ADDRESS, address)
+            done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+            assert json.loads(done.stdout) == json.loads(answer), command

@@ -1,0 +1,83 @@
+"""Learning rates by step, and how a schedule is added: the example of the page is run."""
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.training import config as config_lib
+from etcmodel.training import schedules
+from tests import page
+
+CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)
+
+
+def learning_rates(steps, **options):
+    schedule = schedules.build_learning_rate(
+        config_lib.TrainingConfig(learning_rate=1.0, **options), num_train_steps=100
+    )
+    return [float(schedule(step)) for step in steps]
+
+
+def test_polynomial_decay_follows_the_release():
+    rates = learning_rates([0, 5, 9, 10, 50, 100, 101])
+    np.testing.assert_allclose(rates, [0.0, 0.5, 0.9, 0.9, 0.5, 0.0, 0.0], atol=1e-6)
+
+
+def test_polynomial_decay_has_a_power():
+    rates = learning_rates([10, 50], poly_power=2.0)
+    np.testing.assert_allclose(rates, [0.81, 0.25], atol=1e-6)
+
+
+def test_warmup_starts_late():
+    rates = learning_rates([0, 20, 25, 30, 40], start_warmup_step=20)
+    np.testing.assert_allclose(rates, [0.0, 0.0, 0.5, 0.7, 0.6], atol=1e-6)
+
+
+def test_no_warmup():
+    np.testing.assert_allclose(learning_rates([0, 50], warmup_proportion=0.0), [1.0, 0.5])
+
+
+def test_inverse_sqrt_peaks_at_the_end_of_the_warmup():
+    rates = learning_rates([5, 10, 40, 90], learning_rate_schedule="inverse_sqrt")
+    np.testing.assert_allclose(rates, [0.5, 1.0, 1 / 2, 1 / 3], rtol=1e-6)
+
+
+def test_inverse_sqrt_counts_from_the_start_of_the_warmup():
+    options = {"learning_rate_schedule": "inverse_sqrt", "start_warmup_step": 20}
+    np.testing.assert_allclose(learning_rates([20, 25, 30, 60], **options), [0, 0.5, 1, 0.5])
+
+
+def test_inverse_sqrt_without_warmup():
+    options = {"learning_rate_schedule": "inverse_sqrt", "warmup_proportion": 0.0}
+    np.testing.assert_allclose(learning_rates([0, 1, 4], **options), [1, 1, 0.5])
+
+
+def test_schedules_survive_serialization():
+    schedule = schedules.build_learning_rate(CONFIG, 100)
+    config = schedule.get_config()
+    after = tf_keras.optimizers.schedules.deserialize(config.pop("after"))
+    again = schedules.LinearWarmup(**config, after=after)
+    assert float(again(33)) == float(schedule(33))
+
+
+def test_every_choice_of_the_flag_is_a_decay():
+    (field,) = (
+        field
+        for field in config_lib.TrainingConfig.__dataclass_fields__.values()
+        if field.name == "learning_rate_schedule"
+    )
+    assert set(field.metadata["choices"]) == set(schedules.DECAYS)
+
+
+def test_a_schedule_is_added_as_the_page_says(monkeypatch):
+    (code,) = page.code("Add a learning rate schedule")
+    names = dict(vars(schedules), DECAYS=dict(schedules.DECAYS))
+    exec(code, names)  # The library's own page.
+    monkeypatch.setattr(schedules, "DECAYS", names["DECAYS"])
+    config = config_lib.TrainingConfig(learning_rate=1.0, warmup_proportion=0.1)
+    object.__setattr__(config, "learning_rate_schedule", "cosine")
+    schedule = schedules.build_learning_rate(config, num_train_steps=100)
+    steps = np.array([0, 5, 10, 55, 100])
+    rates = [float(schedule(tf.constant(step))) for step in steps]
+    expected = [0, 0.5, 1, np.cos(np.pi / 4) ** 2, 0]
+    np.testing.assert_allclose(rates, expected, atol=1e-6)

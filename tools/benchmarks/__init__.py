@@ -1,0 +1,1 @@
+"""What `benchmark` runs: one process for each model."""

@@ -1,0 +1,128 @@
+"""Measures how fast the processor makes batches, against the package `tokenizers`.
+
+  pip install tokenizers
+  python -m etcmodel.tools.benchmarks.processor --vocab=vocab.txt --text=emma.txt.gz
+
+The text is split into documents of about `--length` word pieces. Both sides tokenize each document
+by itself and give ids and offsets; the processor also splits it into sentences and makes the padded
+arrays. Rounds take turns, on one core; times are the processor's seconds of the process (CPU), as
+machines are busy. The first round of new objects, when no word is remembered, is told apart.
+"""
+
+import dataclasses
+import json
+import os
+import statistics
+import time
+
+from etcmodel.options import Options, option, run_program
+from etcmodel.text import pieces, processor, tokenization
+from etcmodel.tools.benchmarks import texts
+
+__all__ = ["ProcessorOptions", "documents_of", "measure", "table"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProcessorOptions(Options):
+    """What is tokenized, and how often."""
+
+    vocab: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True)
+    text: tuple = option((), "Text files, packed by gzip if they end in .gz.")
+    length: int = option(4096, "Word pieces of a document.", lower_bound=1)
+    rounds: int = option(7, "Rounds after the first.", lower_bound=1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("vocab", "text"):
+            if not getattr(self, name):
+                raise ValueError(f"--{name} must be given.")
+
+
+def documents_of(text, tokenizer, length):
+    """The text in documents of `length` word pieces, cut at white space; without the rest."""
+    found = pieces.Splitter(tokenizer).split([text])
+    starts = [0]
+    for index in range(length, len(found.starts), length):
+        starts.append(text.rindex(" ", starts[-1] + 1, int(found.starts[index]) + 1))
+    return [text[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
+
+
+def measure(sides, documents, rounds):
+    """Seconds of each side and round.
+
+    Args:
+        sides: dict of str to function that makes, anew, a function of a document.
+        documents: list of str.
+        rounds: int. After the first.
+    Returns:
+        dict of str to list of float, seconds of all documents; the first entry is the first round.
+    """
+    functions = {name: make() for name, make in sides.items()}
+    seconds = {name: [] for name in sides}
+    for _ in range(rounds + 1):
+        for name, function in functions.items():
+            start = time.process_time()
+            for document in documents:
+                function(document)
+            seconds[name].append(time.process_time() - start)
+    return seconds
+
+
+def table(seconds, num_pieces, reference):
+    """A Markdown table: word pieces a second of each side, and the ratio to the reference."""
+    lines = [
+        "| | word pieces/s, first round | later rounds, median | lowest and highest | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    medians = {name: statistics.median(rest) for name, (_, *rest) in seconds.items()}
+    for name, (first, *rest) in seconds.items():
+        rates = [num_pieces / value for value in (first, medians[name], max(rest), min(rest))]
+        shown = [f"{rate / 1e6:.2f} M" for rate in rates]
+        ratio = medians[reference] / medians[name]
+        lines.append(f"| {name} | {shown[0]} | {shown[1]} | {shown[2]}, {shown[3]} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
+def _sides(vocab):
+    from tokenizers import BertWordPieceTokenizer
+
+    def packaged():
+        tokenizer = BertWordPieceTokenizer(vocab, lowercase=True)
+
+        def encode(text):
+            encoding = tokenizer.encode(text)
+            return encoding.ids, encoding.offsets
+
+        return encode
+
+    def ours(**settings):
+        return lambda: processor.EtcProcessor(vocab, **settings)
+
+    def pieces_alone():
+        splitter = pieces.Splitter(tokenization.FullTokenizer(vocab))
+        return lambda text: splitter.split([text])
+
+    return {
+        "tokenizers": packaged,
+        "processor, sentences by 'simple'": ours(),
+        "processor, sentences by 'punkt'": ours(sentence_splitter="punkt"),
+        "its pieces alone, without sentences": pieces_alone,
+    }
+
+
+def main(options):
+    """Measures what `ProcessorOptions` ask for, and prints a table."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["RAYON_NUM_THREADS"] = "1"
+    tokenizer = tokenization.FullTokenizer(options.vocab)
+    text = "\n".join(map(texts.read, options.text))
+    documents = documents_of(text, tokenizer, options.length)
+    num_pieces = sum(len(tokenizer.tokenize(document)) for document in documents)
+    seconds = measure(_sides(options.vocab), documents, options.rounds)
+    print(f"{len(documents)} documents, {num_pieces} word pieces")
+    print(table(seconds, num_pieces, "tokenizers"))
+    print(json.dumps({"word_pieces": num_pieces, "seconds": seconds}))
+
+
+if __name__ == "__main__":
+    run_program(ProcessorOptions, main)

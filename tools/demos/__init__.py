@@ -1,0 +1,1 @@
+"""Invented data sets, and what the demos show of them."""

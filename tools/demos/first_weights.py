@@ -1,0 +1,72 @@
+"""Writes first weights for the small model of the pre-training demo, as a checkpoint.
+
+They are those of `--initialization=mimetic`, and numbers that were found on the demo's data: small
+labels and token types, so that token identity outweighs them at the beginning, and a preference
+for what is linked.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from etcmodel.options import Options, option, run_program
+
+__all__ = ["prefer_identity_and_links"]
+
+_LINK_LOGIT = 2.0
+_LABEL_EMBEDDING_SCALE = 0.2
+_SEGMENT_EMBEDDING_SCALE = 0.3
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FirstWeightsOptions(Options):
+    """Of what model, and where to."""
+
+    model_config_file: str = option("", "JSON file of the model's sizes.", is_file=True)
+    output_dir: str = option("", "Directory of the checkpoint.")
+    seed: int = option(0, "Decides the random values.")
+
+
+def prefer_identity_and_links(etc_model):
+    """Makes labels and token types of a new `EtcModel` small, and links preferred."""
+    _scale(etc_model.segment_emb_lookup.embedding_table, _SEGMENT_EMBEDDING_SCALE)
+    link_label = etc_model.config.relation_labels().linked
+    for block in etc_model.global_local_transformer_layers.fused_att_layers:
+        attention = block.inner_layer
+        _prefer_links(attention.long_qkv_attention.qkv_relative_attention, link_label)
+        _prefer_links(attention.global_qkv_attention, link_label)
+
+
+def _scale(variable, factor):
+    variable.assign(variable * factor)
+
+
+def _prefer_links(labeled, link_label):
+    _scale(labeled.relative_emb_table, _LABEL_EMBEDDING_SCALE)
+    bias = np.zeros(labeled.relative_bias_table.shape, np.float32)
+    # Logits are divided by this root after the bias is added.
+    bias[link_label] = _LINK_LOGIT * math.sqrt(labeled.relative_emb_table.shape[-1])
+    labeled.relative_bias_table.assign(bias)
+
+
+def main(options):
+    """Writes the checkpoint that `FirstWeightsOptions` describe."""
+    # TensorFlow takes seconds to import, which `--help` need not wait for.
+    import tf_keras
+
+    from etcmodel import checkpoints
+    from etcmodel.checkpoints import sources, writing
+    from etcmodel.models import encoders, initialization
+
+    config = encoders.read_config(options.model_config_file)
+    tf_keras.utils.set_random_seed(options.seed)
+    model = encoders.build_encoder(config)
+    initialization.mimetic_initialization(model, options.seed)
+    prefer_identity_and_links(model)
+    values = {name: v.numpy() for name, v in checkpoints.release_names(model).items()}
+    print(writing.write(values, options.output_dir, sources.SAFETENSORS, config=config))
+
+
+if __name__ == "__main__":
+    run_program(FirstWeightsOptions, main)

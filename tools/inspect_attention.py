@@ -1,0 +1,146 @@
+"""Shows what a model's tokens look at: a text and a model's folder to an HTML page.
+
+    python -m etcmodel.tools.inspect_attention --checkpoint=etc_base_2x_pretrain \\
+        --input=text.txt --output=attention.html --layers=0,5,11
+
+The folder's processor makes the input. A text has a global token for each of its sentences, a web
+page (`….html`) for its headings, paragraphs and so on. Whatever else a processor reads (documents,
+sections, tables, graphs: docs/processor.md) may be a JSON object (`….json`), or a line of a file of
+JSON lines (`….jsonl`):
+
+    {"question": "Where does it rise?", "documents": ["The river rises on moors.", "It is long."]}
+
+The page needs nothing else, no network either; see `etcmodel.inspection` to look at other inputs,
+at task models and at what tokens contribute.
+"""
+
+import dataclasses
+
+from etcmodel import atomic_files, bounded_json
+from etcmodel.options import VocabularyOptions, check_files, option, run_program
+from etcmodel.text import readers, tokenization
+from etcmodel.text.processor import EtcProcessor
+
+_MEAN = -1  # `inspection.MEAN`
+_LINES, _PAGES = (".jsonl", ".jsonl.gz"), (".html", ".htm")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InspectOptions(VocabularyOptions):
+    """What is shown of what."""
+
+    checkpoint: str = option("", "Directory of an encoder, or of a model with a head on one.")
+    input: str = option(
+        "", "File of a text, or by its ending a .html, .json, .jsonl or .jsonl.gz.", is_file=True
+    )
+    output: str = option("", "HTML file to write.")
+    example: int = option(0, "Which line of JSON lines is shown, from 0.", lower_bound=0)
+    do_lower_case: bool = option(
+        True, "Whether the word pieces of --vocab_file are of lower-cased text."
+    )
+    max_tokens: int = option(1024, "The input is cut after so many tokens.", lower_bound=1)
+    layers: tuple[int, ...] = option((), "Layers to show, from 0. None: all.")
+    heads: tuple[int, ...] = option(
+        (_MEAN,), f"Heads to show, from 0; {_MEAN} is the mean over all."
+    )
+    top: int = option(8, "Most keys to show of each token and head.", lower_bound=1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("checkpoint", "input", "output"):
+            if not getattr(self, name):
+                raise ValueError(f"--{name} must be given.")
+        check_files(self)
+
+
+def run(options):
+    """Writes the page as `InspectOptions` say.
+
+    Raises:
+        ValueError: in a line that names the file or the flag, for what cannot be read or shown.
+    """
+    # With TensorFlow, which takes seconds to import.
+    from etcmodel import inspection
+    from etcmodel.checkpoints import from_pretrained
+
+    atomic_files.check_writable(options.output)
+    example = read_example(options)
+    model = from_pretrained(options.checkpoint)
+    processor = make_processor(options, model)
+    batch = make_batch(options, processor, example)
+    encoder = inspection.calls.encoder_of(model)
+    attention = inspection.attention(
+        encoder,
+        encoder.structure(batch, processor.relation_names),
+        layers=options.layers or None,
+        heads=options.heads,
+        top=options.top,
+    )
+    tokens, names = batch.encodings[0].tokens, processor.explain(batch).global_names
+    inspection.write_page(options.output, attention, tokens, names, title=options.input)
+    print(f"{len(tokens)} long and {len(names)} global tokens -> {options.output}")
+
+
+def read_example(options):
+    """The example of the input, as a processor takes it: dict of fields."""
+    path = options.input
+    if path.endswith(_LINES):
+        for number, (_, example) in enumerate(readers.read_json_lines(path)):
+            if number == options.example:
+                return example
+        raise ValueError(f"{path}: has no example {options.example}, counted from 0 (--example).")
+    if path.endswith(".json"):
+        return bounded_json.read_object(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: is not UTF-8: {error}") from None
+    return {"html" if path.endswith(_PAGES) else "text": text}
+
+
+def make_processor(options, model):
+    """The model's `EtcProcessor`, or one of the vocabulary that is given."""
+    # With TensorFlow.
+    from etcmodel.checkpoints import processors
+    from etcmodel.inspection import calls
+
+    if options.has_vocabulary():
+        tokenizer = tokenization.FullTokenizer(
+            options.vocab_file,
+            options.do_lower_case,
+            spm_model_file=options.spm_model_file,
+            split_punctuation=options.split_punctuation,
+        )
+        processor = EtcProcessor(
+            tokenizer,
+            relation_names=getattr(model, "relation_names", ()),
+            **processors.trained_settings(calls.encoder_of(model).config),
+        )
+        processors.check_processor(model, processor)
+        return processor
+    if not isinstance(model.processor, EtcProcessor):
+        reason = getattr(model.processor, "reason", "It has no vocabulary.")
+        raise ValueError(
+            f"{options.checkpoint}: gives no processor: {reason} Give --vocab_file or "
+            "--spm_model_file."
+        )
+    return model.processor
+
+
+def make_batch(options, processor, example):
+    """`ProcessedBatch` of the example alone: one row, cut where it is too long."""
+    length = min(options.max_tokens, processor.config.long_limit)
+    settings = {"max_long_len": length, "truncation": "tokens", "stride": None, "pack": False}
+    settings |= {"pad_to": "longest", "pad_to_multiple_of": 1}
+    try:
+        batch = processor([example], settings=settings)
+    except ValueError as error:
+        raise ValueError(f"{options.input}: {error}") from None
+    if not (batch.encodings[0].pieces >= 0).any():
+        raise ValueError(f"{options.input}: has no text.")
+    return batch
+
+
+if __name__ == "__main__":
+    run_program(InspectOptions, run, section="inspect")
