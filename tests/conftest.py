@@ -1,8 +1,10 @@
 """What is random is the same in each run; and a report of the reference cases."""
 
+import os
 import random
 import signal
 import sys
+from unittest import mock
 
 import hypothesis
 import numpy as np
@@ -41,6 +43,13 @@ def pytest_runtest_setup():
     np.random.seed(SEED)
     if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
         sys.modules["tf_keras"].utils.set_random_seed(SEED)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment():
+    """Takes back what a test sets, and the code that it calls: others start programs with it."""
+    with mock.patch.dict(os.environ):
+        yield
 
 
 class _ReferenceReport:

@@ -189,7 +189,7 @@ def test_a_run_that_is_stopped_ends_in_one_line_and_leaves_the_old_set(
     fields = json.dumps(fields_of(make_job(["a"], direct_num_workers=num_workers)))
     done = subprocess.run(
         [sys.executable, script, fields, signal_name],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},  # For `tests`.
+        env={**os.environ, "PYTHONPATH": os.getcwd(), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
         start_new_session=True,
