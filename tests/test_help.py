@@ -8,8 +8,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-# Processes that `benchmark` starts; nobody else calls them.
-WORKERS = {"tools.benchmarks.torch_worker", "tools.benchmarks.worker"}
+# Processes that benchmarks start; nobody else calls them.
+WORKERS = {f"tools.benchmarks.{x}worker" for x in ("", "systems_", "torch_")}
 PROGRAMS = sorted(
     {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -6,21 +6,15 @@ that take turns in one run, so that their ratios hold on a noisy machine; times 
   python -m etcmodel.tools.benchmark --output_dir=/tmp/benchmark --quick
 """
 
-import collections
 import dataclasses
-import json
-import os
-import pathlib
 import statistics
-import subprocess
-import sys
 
 from etcmodel.options import Options, check_files, option, run_program
 
-from .benchmarks import report
+from .benchmarks import report, turns
+from .benchmarks.turns import tensorflow_worker, torch_worker
 from .benchmarks.worker import flops, matmul_seconds_to_speed
 
-_HERE = pathlib.Path(__file__).resolve().parent
 _MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")
 
 
@@ -75,48 +69,6 @@ class BenchmarkOptions(Options):
         }
 
 
-class Worker:
-    """A model in a process of its own.
-
-    Args:
-        name: of the model, as reported.
-        command: list of str. Starts the process.
-        phases: what may be asked of it.
-    """
-
-    def __init__(self, name, command, phases=("forward", "train")):
-        self.name = name
-        self.phases = phases
-        self._command = command
-        self._process = None
-
-    def measure(self, phase):
-        """(seconds, peak bytes) of one run.
-
-        Raises:
-            RuntimeError: if the process died, of too little memory for example.
-        """
-        if self._process is None:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            self._process = subprocess.Popen(self._command, text=True, **pipes)
-        try:
-            self._process.stdin.write(json.dumps(phase) + "\n")
-            self._process.stdin.flush()
-            answer = json.loads(self._process.stdout.readline())
-        except (BrokenPipeError, json.JSONDecodeError):
-            raise RuntimeError(f"{self.name} died during {phase}; its messages are above") from None
-        return answer["seconds"], answer["peak_bytes"]
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
-
-
-def tensorflow_worker(name, kind, phases=("forward", "train"), **settings):
-    command = [sys.executable, "-m", "etcmodel.tools.benchmarks.worker", kind, json.dumps(settings)]
-    return Worker(name, command, phases)
-
-
 def make_workers(length, global_length, options):
     """The models to compare at a length."""
     models, model = options.models, options.sizes()
@@ -144,11 +96,13 @@ def make_torch_workers(length, options):
     if not options.torch_python:
         return []
     kinds = ["longformer", "bigbird"] + ["bert"] * (length <= options.bert_max_length)
-    script = str(_HERE / "benchmarks" / "torch_worker.py")
-    threads = len(os.sched_getaffinity(0))
-    settings = [str(x) for x in (length, threads, options.num_hidden_layers, options.hidden_size)]
+    settings = {
+        "length": length,
+        "layers": options.num_hidden_layers,
+        "hidden": options.hidden_size,
+    }
     return [
-        Worker(f"hf {kind}", [options.torch_python, script, kind, *settings], ("forward",))
+        torch_worker(f"hf {kind}", options.torch_python, kind, ("forward",), **settings)
         for kind in kinds
     ]
 
@@ -160,24 +114,16 @@ def measure_length(length, matmul, options):
     figures = []
     for phase in ("forward", "train"):
         able = [worker for worker in workers if phase in worker.phases]
-        times = collections.defaultdict(list)
         speeds = {dtype: [] for dtype in matmul.phases}
-        peaks = {}
-        for number in range(options.rounds + 1):
-            for worker in list(able):
-                try:
-                    seconds, peaks[worker.name] = worker.measure(phase)
-                except RuntimeError as error:
-                    _say(f"error: {error}")
-                    able.remove(worker)
-                    continue
-                if number == 0:  # That traced and warmed up.
-                    continue
-                times[worker.name].append(seconds)
-                for dtype, values in speeds.items():
-                    speed, _ = matmul.measure(dtype)
-                    values.append(matmul_seconds_to_speed(speed))
-                _say(f"{length} {phase} {worker.name}: {seconds:.2f} s")
+
+        def measure_speeds(speeds=speeds):
+            for dtype, values in speeds.items():
+                speed, _ = matmul.measure(dtype)
+                values.append(matmul_seconds_to_speed(speed))
+
+        able, times, peaks = turns.take_turns(
+            able, phase, options.rounds, measure_speeds, f"{length} "
+        )
         figures += [
             _figure(
                 {
@@ -218,10 +164,6 @@ def _figure(what, times, peak, speeds, options):
         figure["flops"] = work
         figure["share"] = work / seconds / figure["matmul_flops_per_second"][dtype]
     return figure
-
-
-def _say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def main(options):

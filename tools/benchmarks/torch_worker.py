@@ -1,4 +1,4 @@
-"""Measures one Hugging Face model for `benchmark`, as `worker` does one of TensorFlow's.
+"""Measures one Hugging Face model for `turns`, as `worker` does one of TensorFlow's.
 
 Runs in an interpreter that has `torch` and `transformers`, and nothing of this package.
 """
@@ -44,13 +44,32 @@ def make_model(kind, length, layers, hidden):
     return model, inputs
 
 
-def main(argv):
-    """Arguments: kind, then as numbers length, threads, layers, hidden size."""
+def load_model(kind, folder, inputs):
+    """The model of a folder, and inputs from an .npz file under the names of its arguments."""
+    import numpy as np
     import torch
+    import transformers
 
-    kind, (length, threads, layers, hidden) = argv[1], map(int, argv[2:])
-    torch.set_num_threads(threads)
-    model, inputs = make_model(kind, length, layers, hidden)
+    model_class = {
+        "stored_longformer": transformers.LongformerModel,
+        "stored_led": transformers.LEDForConditionalGeneration,
+    }[kind]
+    options = {"add_pooling_layer": False} if kind == "stored_longformer" else {}
+    arrays = {name: torch.from_numpy(x.astype("int64")) for name, x in np.load(inputs).items()}
+    return model_class.from_pretrained(folder, **options), arrays
+
+
+def make_phases(model, inputs, output=None, generation=None):
+    """dict of phases to functions: forward pass, training step, and what is written to `output`.
+
+    Args:
+        model: of Hugging Face's.
+        inputs: dict of tensors.
+        output: str or None. A .npy file for the last hidden state, or what was generated.
+        generation: dict or None. Arguments of `generate`.
+    """
+    import numpy as np
+    import torch
 
     def forward():
         model.eval()
@@ -62,7 +81,29 @@ def main(argv):
         model.zero_grad()
         model(**inputs).last_hidden_state.square().mean().backward()
 
-    phases = {"forward": forward, "train": train}
+    def generate():
+        model.eval()
+        with torch.no_grad():
+            return model.generate(**inputs, **generation)
+
+    def write():
+        model.eval()
+        with torch.no_grad():
+            result = generate() if generation else model(**inputs).last_hidden_state
+        np.save(output, result.numpy())
+
+    return {"forward": forward, "train": train, "generate": generate, "write": write}
+
+
+def main(argv):
+    """Arguments: kind, then its settings as JSON."""
+    import torch
+
+    kind, settings = argv[1], json.loads(argv[2])
+    torch.set_num_threads(settings.pop("threads"))
+    options = {name: settings.pop(name, None) for name in ("output", "generation")}
+    model, inputs = (load_model if "folder" in settings else make_model)(kind, **settings)
+    phases = make_phases(model, inputs, **options)
     for line in sys.stdin:
         run = phases[json.loads(line)]
         start = time.perf_counter()

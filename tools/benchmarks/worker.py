@@ -10,7 +10,15 @@ import resource
 import sys
 import time
 
-__all__ = ["etc_functions", "fetch", "flops", "num_heads", "serve"]
+__all__ = [
+    "encoder_functions",
+    "etc_functions",
+    "fetch",
+    "flops",
+    "graph_phases",
+    "num_heads",
+    "serve",
+]
 
 _MATMUL_SIZE = 2048
 _HEAD_SIZE = 64
@@ -76,8 +84,16 @@ def matmul_seconds_to_speed(seconds):
     return 10 * 2 * _MATMUL_SIZE**3 / seconds
 
 
-def _functions(encode, model):
-    """Forward pass and training step (forward, backward, all gradients) of an encoder."""
+def encoder_functions(encode, model):
+    """Forward pass and training step (forward, backward, all gradients) of an encoder.
+
+    Args:
+        encode: function of `training`: list of tensors.
+        model: Keras layer whose gradients are wanted.
+    Returns:
+        dict of functions without arguments: 'forward' returns a list of scalars, 'train' one of all
+        gradients.
+    """
     import tensorflow as tf
 
     def forward():
@@ -97,7 +113,8 @@ def fetch(tensors):
     return tensors[0].numpy()
 
 
-def _phases(functions):
+def graph_phases(functions):
+    """dict of names to functions that run these as graphs, and return when the work is done."""
     import tensorflow as tf
 
     def run(function):
@@ -154,7 +171,7 @@ def etc_functions(length, global_length, checkpointing=False, dropout=0.0, layer
         global_tokens = tf.ones([1, global_length], tf.int32)
         return model(tokens, global_tokens, structure=structure, training=training)
 
-    return _functions(encode, model)
+    return encoder_functions(encode, model)
 
 
 def _bert_functions(length, dropout, layers=12, hidden=768):
@@ -181,7 +198,7 @@ def _bert_functions(length, dropout, layers=12, hidden=768):
         return [model(inputs, training=training)["sequence_output"]]
 
     encode(training=False)
-    return _functions(encode, model)
+    return encoder_functions(encode, model)
 
 
 def main(argv):
@@ -195,7 +212,7 @@ def main(argv):
         serve(_matmul_phases(**settings))
     else:
         makers = {"etc": etc_functions, "bert": _bert_functions}
-        serve(_phases(makers[kind](**settings)))
+        serve(graph_phases(makers[kind](**settings)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+"""Models in processes of their own that take turns, so that ratios hold on a noisy machine."""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+__all__ = ["Worker", "take_turns", "tensorflow_worker", "torch_worker"]
+
+_HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Worker:
+    """A model in a process of its own.
+
+    Args:
+        name: of the model, as reported.
+        command: list of str. Starts the process.
+        phases: what may be asked of it.
+    """
+
+    def __init__(self, name, command, phases=("forward", "train")):
+        self.name = name
+        self.phases = phases
+        self._command = command
+        self._process = None
+
+    def measure(self, phase):
+        """(seconds, peak bytes) of one run.
+
+        Raises:
+            RuntimeError: if the process died, of too little memory for example.
+        """
+        if self._process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self._process = subprocess.Popen(self._command, text=True, **pipes)
+        try:
+            self._process.stdin.write(json.dumps(phase) + "\n")
+            self._process.stdin.flush()
+            answer = json.loads(self._process.stdout.readline())
+        except (BrokenPipeError, json.JSONDecodeError):
+            raise RuntimeError(f"{self.name} died during {phase}; its messages are above") from None
+        return answer["seconds"], answer["peak_bytes"]
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def tensorflow_worker(name, kind, phases=("forward", "train"), module="worker", **settings):
+    """A model of TensorFlow's, see `worker.py` and `systems_worker.py`, its `module`."""
+    module = f"etcmodel.tools.benchmarks.{module}"
+    return Worker(name, [sys.executable, "-m", module, kind, json.dumps(settings)], phases)
+
+
+def torch_worker(name, python, kind, phases, **settings):
+    """A model of Hugging Face's, see `torch_worker.py`.
+
+    Args:
+        name: of the model, as reported.
+        python: str. Interpreter that has `torch` and `transformers`.
+        kind: str. Of the model.
+        phases: what may be asked of it.
+        **settings: of the kind.
+    """
+    settings = {"threads": len(os.sched_getaffinity(0)), **settings}
+    script = str(_HERE / "torch_worker.py")
+    return Worker(name, [python, script, kind, json.dumps(settings)], phases)
+
+
+def take_turns(workers, phase, rounds, after_each=None, label=""):
+    """Lets each worker run a phase, one after the other, several times.
+
+    Args:
+        workers: list of `Worker`.
+        phase: str.
+        rounds: int. Measured runs, after a first one that traces and warms up.
+        after_each: function without arguments, called after each measured run.
+        label: str, in front of what is said of each run.
+    Returns:
+        (able, times, peaks): the workers that did not die, and dicts of their names to lists of
+        seconds and to the peak memory in bytes.
+    """
+    able, times, peaks = list(workers), collections.defaultdict(list), {}
+    for number in range(rounds + 1):
+        for worker in list(able):
+            try:
+                seconds, peaks[worker.name] = worker.measure(phase)
+            except RuntimeError as error:
+                _say(f"error: {error}")
+                able.remove(worker)
+                continue
+            if number == 0:
+                continue
+            times[worker.name].append(seconds)
+            if after_each:
+                after_each()
+            _say(f"{label}{phase} {worker.name}: {seconds:.2f} s")
+    return able, times, peaks
+
+
+def _say(text):
+    print(text, file=sys.stderr, flush=True)
