@@ -3,12 +3,15 @@
 import json
 import shutil
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 import etcmodel
 from etcmodel import checkpoints
+from tests.checkpoints import numpy_bart
 from tests.reference import cases, seq2seq_cases
 
 TOPIC = "longformer"
@@ -36,6 +39,18 @@ def test_outputs(lifted, case):
     found = lifted(seq2seq_cases.inputs_of(arrays))
     for name in ("logits", "loss"):
         seq2seq_cases.assert_close(f"out/{name}", found[name].numpy(), arrays[f"out/{name}"])
+
+
+@hypothesis.settings(max_examples=10)
+@hypothesis.given(st.integers(1, 9), st.integers(1, 6), st.integers(0, 99))
+def test_it_is_bart_while_the_window_covers_the_text(lifted, length, target_length, seed):
+    rng = np.random.default_rng(seed)
+    ids, decoder_ids = (rng.integers(3, 77, [1, number]) for number in (9, target_length))
+    mask = (np.arange(9) < length).astype(int)[np.newaxis]
+    found = lifted(ids, mask, global_attention_mask=[0], decoder_input_ids=decoder_ids)["logits"]
+    weights = load_file(FOLDER / "bart" / "model.safetensors")
+    wanted = numpy_bart.logits(weights, 3, ids[0], mask[0], decoder_ids[0])
+    np.testing.assert_allclose(found[0], wanted, atol=1e-4)
 
 
 def test_any_length_is_possible():

@@ -120,9 +120,9 @@ def test_generation_ends_where_positions_do():
 
 def test_generation_in_a_saved_model(tmp_path):
     module = tf.Module()
-    module.model = MODEL
+    module.model = models.model(encoder_layers=1, decoder_layers=1, attention_window=4)
     module.generate = tf.function(
-        lambda ids, mask, global_mask: MODEL.generate(
+        lambda ids, mask, global_mask: module.model.generate(
             ids, mask, global_mask, max_length=7, num_beams=2
         ),
         input_signature=[INTS] * 3,
