@@ -17,6 +17,12 @@ _HEADS = (
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
 )
+_LED = (
+    "LedConfig",
+    "LedForConditionalGeneration",
+    "LedForQuestionAnswering",
+    "LedModel",
+)
 _LOADERS = ("from_pretrained", "load_pretrained", "save_pretrained")
 _LONGFORMER = (
     "LongformerConfig",
@@ -31,6 +37,7 @@ _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
     "EtcModel": "etcmodel.models.modeling",
     "EtcProcessor": "etcmodel.text.processor",
+    **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),

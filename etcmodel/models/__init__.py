@@ -17,6 +17,12 @@ _HEADS = (
     "best_phrases",
     "best_spans",
 )
+_LED = (
+    "LedConfig",
+    "LedForConditionalGeneration",
+    "LedForQuestionAnswering",
+    "LedModel",
+)
 _LONGFORMER = (
     "LongformerConfig",
     "LongformerForMaskedLM",
@@ -29,6 +35,7 @@ _LONGFORMER = (
 _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(("EtcConfig", "EtcModel"), "etcmodel.models.modeling"),
+    **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),
 }

@@ -26,11 +26,13 @@ class Naming(NamedTuple):
         aliases: names by which files have a weight that lacks its own: by name, a tuple of str.
         ignored: pattern of entries that no model uses, or that repeat others.
         prefix: str. What names begin with in files of models with a head, and in no others.
+        optional: tuple of str. Weights that a file may lack: they keep their initial values.
     """
 
     aliases: Mapping[str, tuple]
     ignored: re.Pattern
     prefix: str = ""
+    optional: tuple = ()
 
 
 def kernel(layer):
