@@ -174,7 +174,7 @@ def test_two_systems_take_turns_and_their_ratio_is_told(tmp_path):
     output = run("benchmarks.systems", comparisons="dilation", lengths="32,64", **sizes)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in output.splitlines()]
     assert [row[:3] for row in rows[2:]] == [
-        ["dilation 4 / dilation 1", length, phase]
+        ["dilation: dilation 4 / dilation 1", length, phase]
         for length in ("32", "64")
         for phase in ("forward", "train")
     ]

@@ -9,7 +9,7 @@ import sys
 from etcmodel.tools.benchmarks import worker
 
 
-def longformer_functions(config, folder, inputs, output):
+def longformer_phases(config, folder, inputs, output):
     """A `LongformerModel` on the inputs of a file.
 
     Args:
@@ -18,7 +18,7 @@ def longformer_functions(config, folder, inputs, output):
         inputs: str. An .npz file with arguments of the model by name.
         output: str. A .npy file for the last hidden state.
     Returns:
-        dict of functions without arguments, see `worker`.
+        dict of functions without arguments: phases of `worker.serve`.
     """
     import numpy as np
     import tensorflow as tf
@@ -39,13 +39,51 @@ def longformer_functions(config, folder, inputs, output):
     def write():
         np.save(output, tf.function(lambda: encode(training=False))()[0].numpy())
 
-    return worker.encoder_functions(encode, model), write
+    return {**worker.graph_phases(worker.encoder_functions(encode, model)), "write": write}
+
+
+def led_phases(config, folder, inputs, output, generation):
+    """An `LedForConditionalGeneration` that generates from the inputs of a file.
+
+    Args:
+        config: dict, of an `LedConfig`.
+        folder: str. Where the random weights go.
+        inputs: str. An .npz file with arguments of `generate` by name.
+        output: str. A .npy file for the sequences.
+        generation: dict. Further arguments of `generate`.
+    Returns:
+        dict of functions without arguments.
+    """
+    import numpy as np
+    import tensorflow as tf
+    import tf_keras
+
+    from etcmodel.models.led import LedConfig, LedForConditionalGeneration
+
+    tf_keras.utils.set_random_seed(0)
+    model = LedForConditionalGeneration(LedConfig(**config))
+    model.build(None)
+    model.save_pretrained(folder)
+    arguments = {name: tf.constant(x, tf.int32) for name, x in np.load(inputs).items()}
+
+    def generate():
+        return model.generate(**arguments, **generation)["sequences"].numpy()
+
+    def encode():
+        return model.encoder(**arguments, training=False)["last_hidden_state"]
+
+    encode = tf.function(encode)
+    return {
+        "encode": lambda: worker.fetch([encode()]),
+        "generate": generate,
+        "write": lambda: np.save(output, generate()),
+    }
 
 
 def main(argv):
     """Arguments: kind, then its settings as JSON."""
-    functions, write = {"longformer": longformer_functions}[argv[1]](**json.loads(argv[2]))
-    worker.serve({**worker.graph_phases(functions), "write": write})
+    make_phases = {"longformer": longformer_phases, "led": led_phases}[argv[1]]
+    worker.serve(make_phases(**json.loads(argv[2])))
 
 
 if __name__ == "__main__":

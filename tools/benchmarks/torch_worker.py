@@ -81,6 +81,11 @@ def make_phases(model, inputs, output=None, generation=None):
         model.zero_grad()
         model(**inputs).last_hidden_state.square().mean().backward()
 
+    def encode():
+        model.eval()
+        with torch.no_grad():
+            return model.get_encoder()(**inputs).last_hidden_state.sum().item()
+
     def generate():
         model.eval()
         with torch.no_grad():
@@ -92,7 +97,13 @@ def make_phases(model, inputs, output=None, generation=None):
             result = generate() if generation else model(**inputs).last_hidden_state
         np.save(output, result.numpy())
 
-    return {"forward": forward, "train": train, "generate": generate, "write": write}
+    return {
+        "forward": forward,
+        "train": train,
+        "encode": encode,
+        "generate": generate,
+        "write": write,
+    }
 
 
 def main(argv):
