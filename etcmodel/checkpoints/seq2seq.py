@@ -10,18 +10,25 @@ from absl import logging
 from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import sources, writing
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import encoders, longt5
+from etcmodel.models import encoders, longt5, pegasus_x
 
 __all__ = ["is_model", "is_of", "load", "load_weights", "save"]
 
-_CLASSES = {"longt5": (longt5.LongT5Config, longt5.LongT5Model)}
+# By `model_type` the class of the config, and those of models: the first one if none is named.
+_CLASSES = {
+    "longt5": (longt5.LongT5Config, (longt5.LongT5Model,)),
+    "pegasus_x": (
+        pegasus_x.PegasusXConfig,
+        (pegasus_x.PegasusXForConditionalGeneration, pegasus_x.PegasusXModel),
+    ),
+}
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
 _MAX_NAMED = 5
 
 
 def is_model(model):
     """Whether a model is of a class that this module writes."""
-    return isinstance(model, tuple(model_class for _, model_class in _CLASSES.values()))
+    return isinstance(model, sum((classes for _, classes in _CLASSES.values()), ()))
 
 
 def is_of(directory):
@@ -45,12 +52,15 @@ def load(directory, path, as_class=None, overrides=None):
             does not fit.
     """
     config_file = os.path.join(directory, encoders.CONFIG_FILE)
-    config_class, model_class = _CLASSES[bounded_json.read_object(config_file)["model_type"]]
-    if as_class not in (None, model_class):
+    entries = bounded_json.read_object(config_file)
+    config_class, classes = _CLASSES[entries["model_type"]]
+    model_class = _class_of(entries, classes)
+    if as_class not in (None, *classes):
         raise ValueError(
             f"{directory!r} holds a model of class {model_class.__name__}. Wanted: "
             f"{as_class.__name__}"
         )
+    model_class = as_class or model_class
     config = config_class.from_json_file(config_file)
     source = sources.open_source(path)
     config = model_class.config_for(config, source)
@@ -59,6 +69,12 @@ def load(directory, path, as_class=None, overrides=None):
         model.build(None)
     logging.info("%s", load_weights(model, source))
     return model
+
+
+def _class_of(entries, classes):
+    """That of the model's classes which the entries of a `config.json` name."""
+    named = entries.get("architectures") or ()
+    return next((x for x in classes if x.architecture in named), classes[0])
 
 
 def load_weights(model, source):
@@ -151,7 +167,8 @@ def save(model, directory, processor=None):
     with atomic_files.scratch_folder(os.path.join(directory, _WEIGHTS_FILE)) as folder:
         if processor is not None:
             processor.save_pretrained(folder)
-        text = json.dumps(model.config.to_dict(), indent=2, sort_keys=True) + "\n"
+        entries = {**model.config.to_dict(), "architectures": [model.architecture]}
+        text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
         atomic_files.write_text(os.path.join(folder, encoders.CONFIG_FILE), [text])
         weights_path = os.path.join(folder, _WEIGHTS_FILE)
         writing.write_safetensors(values, weights_path, made_by="pt")

@@ -5,7 +5,7 @@ import pytest
 from tests.reference import cases, t5_cases
 
 pytestmark = pytest.mark.slow
-CASES = [case for case in cases.load_cases(t5_cases.TOPIC) if case["kind"].startswith("longt5/")]
+CASES = cases.load_cases(t5_cases.TOPIC)
 
 
 @pytest.mark.reference(t5_cases.TOPIC)

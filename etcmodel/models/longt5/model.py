@@ -8,6 +8,7 @@ import tf_keras
 
 from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.models.longt5 import names, parts
+from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.longt5.decoder import T5Decoder
 from etcmodel.models.longt5.encoder import LongT5Encoder, make_token_embedding
 from etcmodel.models.seq2seq import generating
@@ -144,6 +145,7 @@ class LongT5Model(parts.OptionalInput, base.Layer):
         return self.shared.embedding_table
 
     naming = names.NAMING
+    architecture = LongT5Config.architecture
 
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
