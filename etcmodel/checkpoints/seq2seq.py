@@ -123,9 +123,9 @@ def load_weights(model, source):
 
 def _place(name, source, naming):
     """The name in a file, or None."""
-    bare = name.removeprefix(naming.prefix)
-    aliases = naming.aliases.get(name, ())
-    names = [name, bare, *aliases, *(alias.removeprefix(naming.prefix) for alias in aliases)]
+    known = [name, *naming.aliases.get(name, ())]
+    bare = [x.removeprefix(naming.prefix) for x in known]
+    names = [*known, *bare, *(naming.prefix + x for x in bare)]
     return next((x for x in names if x in source.shapes), None)
 
 
