@@ -1,4 +1,4 @@
-"""How the cases of LongT5 are run, and compared with the tolerances of theirs."""
+"""How the cases of LongT5 and PEGASUS-X are run, and compared with the tolerances of theirs."""
 
 import functools
 import json
@@ -17,6 +17,10 @@ SAMPLE = (
     "longt5/d_lm/holes",
     "longt5/d_lm/left_padding",
     "longt5/d_lm/teacher_forcing",
+    "pegasus_x/a_generate/beam4_return3",
+    "pegasus_x/a_generate/greedy_ngram2",
+    "pegasus_x/b_lm/decoder_mask",
+    "pegasus_x/c_lm/teacher_forcing",
 )
 _LIMITS = {"logits": 1e-4, "loss": 1e-4, "step_scores": 1e-4, "sequences_scores": 1e-4}
 _HIDDEN, _GRADIENTS = 5e-5, 2e-4

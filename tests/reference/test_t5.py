@@ -1,4 +1,4 @@
-"""LongT5 against Hugging Face's: states, attentions, logits, loss, gradients, sequences.
+"""LongT5 and PEGASUS-X against Hugging Face's: states, attentions, logits, loss, gradients, sequences.
 
 In graphs. Here a sample, and in `test_t5_all.py` all cases.
 """

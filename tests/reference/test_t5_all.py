@@ -1,4 +1,4 @@
-"""All cases of LongT5, of which `test_t5.py` has a sample."""
+"""All cases of LongT5 and PEGASUS-X, of which `test_t5.py` has a sample."""
 
 import pytest
 
