@@ -10,7 +10,7 @@ from absl import logging
 from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import processors, sources, writing
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import encoders, led, longt5
+from etcmodel.models import encoders, led, longt5, pegasus_x
 
 __all__ = ["is_model", "is_of", "load", "load_weights", "save"]
 
@@ -22,6 +22,10 @@ _CLASSES = {
         (led.LedForConditionalGeneration, led.LedForQuestionAnswering, led.LedModel),
     ),
     "longt5": (longt5.LongT5Config, (longt5.LongT5Model,)),
+    "pegasus_x": (
+        pegasus_x.PegasusXConfig,
+        (pegasus_x.PegasusXForConditionalGeneration, pegasus_x.PegasusXModel),
+    ),
 }
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
 _MAX_NAMED = 5

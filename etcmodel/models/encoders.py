@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from etcmodel.models import json_config
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
+from etcmodel.models.gmat.modeling import GmatConfig, GmatModel
 from etcmodel.models.longformer.modeling import LongformerConfig, LongformerModel
 from etcmodel.models.modeling import EtcModel
 
@@ -295,6 +296,5 @@ register(
         ),
     )
 )
-register(
-    EncoderType(config_class=LongformerConfig, encoder_class=LongformerModel, scope="longformer")
-)
+for _config, _encoder in ((LongformerConfig, LongformerModel), (GmatConfig, GmatModel)):
+    register(EncoderType(config_class=_config, encoder_class=_encoder, scope=_config.model_type))

@@ -44,6 +44,8 @@ def topic_folder(topic):
 def load_cases(topic):
     """The cases of `topic`, a list of dicts in the manifest's order; empty without a manifest.
 
+    Those without a name are named by their file.
+
     A manifest without `cases` is one by model, as those of Hugging Face's models are: its cases are
     named "model/case", their kind is the model, and their file is below the model's folder.
     """
@@ -52,12 +54,16 @@ def load_cases(topic):
         return []
     content = json.loads(manifest.read_text(encoding="utf-8"))
     if "cases" in content:
-        return content["cases"]
+        return [x if "name" in x else {"name": _stem(x), **x} for x in content["cases"]]
     return [
         {"name": f"{model}/{name}", "kind": model, "file": f"{model}/cases/{name}.npz", **case}
         for model, entry in content.items()
         for name, case in entry.get("cases", {}).items()
     ]
+
+
+def _stem(case):
+    return pathlib.PurePath(case["file"]).stem
 
 
 def names_by_kind(topic):

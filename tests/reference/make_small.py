@@ -17,11 +17,19 @@ import sys
 import numpy as np
 
 from etcmodel.text import tokenization
-from tests.reference import cases, shrink_vocabulary, small_core, small_longformer, small_t5
+from tests.reference import (
+    cases,
+    shrink_vocabulary,
+    small_core,
+    small_gmat,
+    small_longformer,
+    small_t5,
+)
 
 TOPICS = ("tokenization", "hotpotqa")
 LISTED_TOPICS = (
     small_core.TOPIC,
+    small_gmat.TOPIC,
     "hotpotqa",
     small_longformer.TOPIC,
     "nq",
@@ -40,11 +48,12 @@ Written by `tests/reference/make_small.py` and its siblings, which select cases 
 reference folder; the layout is the same. The vocabularies are cut down to the pieces that the kept
 texts need: ids from 104 up are renamed, in the vocabularies and in the values alike. The
 SentencePiece models also lost their normalization table, which no kept text needs. The cases of
-`core` are copied as they are, only the biggest are left out; so are samples of those of
-`longformer` and of `t5`, with the models of the latter, which Hugging Face's library computed.
-Everything else is what the authors' release computed. `all_cases.json` has the names of all cases
-of the full folder, against which the report at the end of a test run counts. Whoever has that
-folder sets `ETCMODEL_REFERENCE_ROOT` or puts it at `../shared/reference`.
+`core` are copied as they are, only the biggest are left out; so are samples of those of `gmat`,
+which a plain twin of the paper computed, and of `longformer` and `t5`, with the models of the
+latter, which Hugging Face's library computed. Everything else is what the authors' release
+computed. `all_cases.json` has the names of all cases of the full folder, against which the report
+at the end of a test run counts. Whoever has that folder sets `ETCMODEL_REFERENCE_ROOT` or puts it
+at `../shared/reference`.
 The vocabularies come from Google's BERT and BigBird releases (Apache 2.0).
 """
 
@@ -199,7 +208,7 @@ def main(arguments):
         write_file(topic, name, flags.target, id_maps)
     for topic in TOPICS:
         write_manifest(topic, kept[topic], flags.target)
-    for selection in (small_core, small_longformer, small_t5):
+    for selection in (small_core, small_gmat, small_longformer, small_t5):
         kept[selection.TOPIC] = selection.write(flags.target)
     write_names(flags.target)
     (flags.target / "README.md").write_text(README, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which cases of LongT5 are run, and how."""
+"""Which cases of LongT5 and PEGASUS-X are run, and how."""
 
 from tests.reference import seq2seq_cases
 
@@ -10,6 +10,10 @@ SAMPLE = (
     "longt5/d_lm/holes",
     "longt5/d_lm/left_padding",
     "longt5/d_lm/teacher_forcing",
+    "pegasus_x/a_generate/beam4_return3",
+    "pegasus_x/a_generate/greedy_ngram2",
+    "pegasus_x/b_lm/decoder_mask",
+    "pegasus_x/c_lm/teacher_forcing",
 )
 
 

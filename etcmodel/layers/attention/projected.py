@@ -54,18 +54,26 @@ class ProjectedAttention(base.Layer):
         self.use_bias = use_bias
         self.att_dropout_prob = att_dropout_prob
         self.initializer_range = initializer_range
-        inner, spread = num_heads * self.size_per_head, hidden_size**-0.5
-        self.query = self._dense("query", inner, spread * self.size_per_head**-0.5)
-        self.key = self._dense("key", inner, spread)
-        self.value = self._dense("value", inner, spread)
-        self.output_projection = self._dense("output_projection", hidden_size, inner**-0.5)
+        self.query, self.key, self.value, self.output_projection = map(
+            self.make_projection, ("query", "key", "value", "output_projection")
+        )
 
-    def _dense(self, name, units, spread):
+    def make_projection(self, part, name=None):
+        """A new projection.
+
+        Args:
+            part: "query", "key", "value" or "output_projection": what it projects to.
+            name: str or None. Name of the layer; None for that of the part.
+        """
+        inner, spread = self.num_heads * self.size_per_head, self.hidden_size**-0.5
+        spreads = {"query": spread * self.size_per_head**-0.5, "output_projection": inner**-0.5}
         return dense.Dense(
-            units,
+            self.hidden_size if part == "output_projection" else inner,
             use_bias=self.use_bias,
-            kernel_initializer=initializers.default_initializer(self.initializer_range or spread),
-            name=name,
+            kernel_initializer=initializers.default_initializer(
+                self.initializer_range or spreads.get(part, spread)
+            ),
+            name=name or part,
             dtype=self.dtype_policy,
         )
 
@@ -85,8 +93,11 @@ class ProjectedAttention(base.Layer):
         """(keys, values): float [batch, len, heads, size] each, of [batch, len, hidden_size]."""
         return self.split(self.key(inputs)), self.split(self.value(inputs))
 
-    def attend(self, queries, key_sets, training, **options):
-        """The projected output of `ops.blockwise.attend`: [batch, len, hidden_size]."""
+    def attend(self, queries, key_sets, training, output=None, **options):
+        """The projected output of `ops.blockwise.attend`: [batch, len, hidden_size].
+
+        Another projection than the layer's may be given as `output`.
+        """
         attended = blockwise.attend(
             queries,
             key_sets,
@@ -96,7 +107,7 @@ class ProjectedAttention(base.Layer):
         )
         batch, length, *_ = tensor_utils.get_shape_list(attended)
         inner = self.num_heads * self.size_per_head
-        return self.output_projection(tf.reshape(attended, [batch, length, inner]))
+        return (output or self.output_projection)(tf.reshape(attended, [batch, length, inner]))
 
     def get_config(self):
         return {

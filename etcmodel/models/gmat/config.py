@@ -1,0 +1,171 @@
+"""The configuration of a `GmatModel`."""
+
+import dataclasses
+import typing
+
+from etcmodel.models import hugging_face, json_config
+
+__all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
+
+# What the decompressor reads in place of tokens.
+POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
+NORMALIZED_POSITIONS_AND_TYPES = "normalized_positions_and_types"
+DECOMPRESSOR_INPUTS = (POSITIONS, NORMALIZED_POSITIONS, NORMALIZED_POSITIONS_AND_TYPES)
+_LEAST = {
+    **dict.fromkeys(
+        (
+            "vocab_size",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+            "chunk_size",
+            "position_period",
+            "type_vocab_size",
+        ),
+        1,
+    ),
+    **dict.fromkeys(
+        (
+            "num_memory_tokens",
+            "num_position_quotients",
+            "num_compression_layers",
+            "num_memory_layers",
+            "pad_token_id",
+            "initializer_range",
+            "layer_norm_eps",
+            "grad_checkpointing_period",
+        ),
+        0,
+    ),
+}
+_RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatConfig(json_config.JsonConfig):
+    """Sizes and options of a `GmatModel`. The names that BERT has are BERT's.
+
+    Attributes:
+        vocab_size: int. Token ids are below it.
+        hidden_size: int.
+        num_hidden_layers: int. N.
+        num_attention_heads: int.
+        intermediate_size: int. Feed-forward units.
+        hidden_act: str. Feed-forward activation; "gelu" is the exact one here, "gelu_new" its tanh
+            approximation.
+        hidden_dropout_prob: float.
+        attention_probs_dropout_prob: float.
+        chunk_size: int. C: tokens in a chunk. The same weights serve any number.
+        num_memory_tokens: int. M; 0 for none.
+        position_period: int. Position p is the sum of row p mod this of one table, and row p div
+            this of another one.
+        num_position_quotients: int. Rows of the second table. 0 leaves it out; positions are below
+            the period then, and else below the product of both.
+        type_vocab_size: int. Token type ids are below it.
+        memory_type_id: int or None. The token type of the memory; None for none.
+        normalizes_memory: bool. Whether memory embeddings go through the normalization of the
+            embeddings, as those of tokens do.
+        has_own_memory_projections: bool. Untied projections: queries of the memory, and the keys
+            and values that they see, have weights of their own.
+        has_own_memory_output: bool. Outputs of the memory, too.
+        num_compression_layers: int. N_c: after these the tokens' states are dropped, and made again
+            of the memory; 0 for no compression.
+        num_memory_layers: int. N_m: the layers after these, of the memory alone.
+        decompressor_input: str. What the last N - N_c - N_m layers get in place of tokens:
+            "positions", the sum of their vectors; "normalized_positions", this through the
+            normalization of the embeddings; "normalized_positions_and_types", with token types.
+        pad_token_id: int. For programs that make batches.
+        initializer_range: float. Standard deviation of the initial weights.
+        layer_norm_eps: float. What layer normalization adds to the variance.
+        grad_checkpointing_period: int. See `TransformerStack`.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type or out of range.
+    """
+
+    model_type: typing.ClassVar[str] = "gmat"
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    chunk_size: int = 512
+    num_memory_tokens: int = 64
+    position_period: int = 512
+    num_position_quotients: int = 64
+    type_vocab_size: int = 2
+    memory_type_id: int | None = None
+    normalizes_memory: bool = True
+    has_own_memory_projections: bool = False
+    has_own_memory_output: bool = False
+    num_compression_layers: int = 0
+    num_memory_layers: int = 0
+    decompressor_input: str = POSITIONS
+    pad_token_id: int = 0
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        self.check()
+
+    def check(self):
+        super().check()
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"`{name}` must be at least {least}. Received: {getattr(self, name)}"
+                )
+        for name in _RATES:
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
+                )
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                "`hidden_size` must be a multiple of `num_attention_heads`. Received: "
+                f"{self.hidden_size}, {self.num_attention_heads}"
+            )
+        if self.memory_type_id is not None and not 0 <= self.memory_type_id < self.type_vocab_size:
+            raise ValueError(
+                f"`memory_type_id` must be below `type_vocab_size`, {self.type_vocab_size}. "
+                f"Received: {self.memory_type_id}"
+            )
+        self._check_compression()
+
+    def _check_compression(self):
+        if self.decompressor_input not in DECOMPRESSOR_INPUTS:
+            raise ValueError(
+                f"`decompressor_input` must be one of {list(DECOMPRESSOR_INPUTS)}. Received: "
+                f"{self.decompressor_input!r}"
+            )
+        if not self.num_compression_layers:
+            if self.num_memory_layers:
+                raise ValueError("`num_memory_layers` needs `num_compression_layers`.")
+            return
+        if self.num_decompression_layers < 1 or not self.num_memory_tokens:
+            raise ValueError(
+                "Compression needs memory tokens, and layers after `num_compression_layers` and "
+                f"`num_memory_layers`. Received: {self.num_memory_tokens} tokens and layers "
+                f"{self.num_compression_layers}, {self.num_memory_layers} of "
+                f"{self.num_hidden_layers}"
+            )
+
+    @property
+    def num_decompression_layers(self):
+        """int. N_d."""
+        return self.num_hidden_layers - self.num_compression_layers - self.num_memory_layers
+
+    @property
+    def max_length(self):
+        """int. Positions are below it."""
+        return self.position_period * max(1, self.num_position_quotients)
+
+    @property
+    def activation(self):
+        """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
+        return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)

@@ -1,0 +1,195 @@
+"""GMAT (Gupta and Berant 2020, arXiv:2006.03274): chunks that meet in a memory."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import base, sublayers
+from etcmodel.models import conveniences
+from etcmodel.models.gmat import inputs as inputs_lib
+from etcmodel.models.gmat import layers as layers_lib
+from etcmodel.models.gmat.config import GmatConfig
+from etcmodel.models.gmat.embeddings import GmatEmbeddings
+from etcmodel.ops import argument_checks
+
+__all__ = ["GmatConfig", "GmatModel"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class GmatModel(conveniences.Pretrained, base.Layer):
+    """Token ids to hidden states: a token sees its chunk and the memory, which sees everything.
+
+    Texts are of any length that the positions allow; the last chunk may be shorter. With
+    `num_compression_layers` in the config, the last layers know of the tokens what the memory
+    knows: `compress` and `decompress` are the halves of the call.
+
+    Args:
+        config: `GmatConfig` or its dict.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length], or a dict of the arguments; or None with `inputs_embeds`.
+        attention_mask: 0/1 int or bool [batch, length], or None. 0 for padding.
+        token_type_ids: int [batch or 1, length]; by default 0.
+        position_ids: int [batch or 1, length]; by default 0, 1, 2 …
+        inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
+        memory_ids: int [batch, num_memory_tokens], or None. Tokens whose embeddings are the memory
+            in place of the learned ones, such as the first ones of a question (section 4.2).
+        memory_mask: 0/1 int or bool [batch, num_memory_tokens], or None. 0 for memory that is not
+            there, such as the rest of a short question.
+        output_hidden_states: bool.
+        output_attentions: bool. Takes memory for all pairs of tokens, and time.
+        training: bool.
+    Returns:
+        (hidden, memory): float [batch, length, hidden_size] and [batch, num_memory_tokens,
+        hidden_size], which is None without a memory. If more is asked for, a dict comes third:
+        `hidden_states` and `memory_states`, lists of the embeddings and each layer's output;
+        `attentions` and `memory_attentions`, lists by layer of float32 [batch, num_heads, length,
+        length + num_memory_tokens] and [batch, num_heads, num_memory_tokens, length +
+        num_memory_tokens], 0 for pairs that do not attend. With compression, `hidden_states` are
+        those before and in the compressor, then those before and in the decompressor; layers of
+        the memory alone have no keys but the memory.
+    Raises:
+        ValueError: if inputs do not fit each other or the model, or a position is out of range. For
+            what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+    """
+
+    def __init__(self, config, name="gmat", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        if isinstance(config, dict):
+            config = GmatConfig.from_dict(config)
+        if not isinstance(config, GmatConfig):
+            raise ValueError(f"`config` must be a `GmatConfig` or its dict. Received: {config!r}")
+        self.config = config
+        self.embeddings = GmatEmbeddings(config, dtype=self.dtype_policy)
+        both = layers_lib.BOTH if config.num_memory_tokens else layers_lib.TOKENS
+        self.layers = self.compressor = self.memory_layers = self.decompressor = None
+        if config.num_compression_layers:
+            self.compressor = self._stack("compressor", config.num_compression_layers, both)
+            if config.num_memory_layers:
+                self.memory_layers = self._stack(
+                    "memory_layers", config.num_memory_layers, layers_lib.MEMORY
+                )
+            self.decompressor = self._stack("decompressor", config.num_decompression_layers, both)
+        else:
+            self.layers = self._stack("layers", config.num_hidden_layers, both)
+
+    def _stack(self, name, num_layers, of):
+        return layers_lib.GmatLayers(
+            self.config, num_layers, of, name=name, dtype=self.dtype_policy
+        )
+
+    @property
+    def stacks(self):
+        """list of `GmatLayers`, in the order of the layers."""
+        found = (self.layers, self.compressor, self.memory_layers, self.decompressor)
+        return [layers for layers in found if layers is not None]
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        for layer in (self.embeddings, *self.stacks):
+            sublayers.build_sublayer(layer, tf.TensorShape([None, None, self.config.hidden_size]))
+        super().build(input_shape)
+
+    def __call__(self, input_ids=None, *args, **kwargs):
+        if hasattr(input_ids, "items"):
+            return self(**{**input_ids, **kwargs})
+        return super().__call__(input_ids, *args, **kwargs)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        token_type_ids=None,
+        position_ids=None,
+        inputs_embeds=None,
+        memory_ids=None,
+        memory_mask=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        if (input_ids is None) == (inputs_embeds is None):
+            argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+            "token_type_ids": token_type_ids,
+            "position_ids": position_ids,
+            "memory_ids": memory_ids,
+            "memory_mask": memory_mask,
+        }
+        inputs = inputs_lib.checked(self.config, given)
+        run = layers_lib.Runs(training, output_hidden_states, output_attentions)
+        if self.compressor is None:
+            hidden = run(self.layers, self._embedded(inputs, training), inputs)
+        else:
+            hidden = self._decompressed(self._compressed(inputs, run), inputs, run)
+        hidden, memory = hidden if len(hidden) == 2 else (hidden[0], None)
+        extras = run.outputs()
+        return (hidden, memory, extras) if extras else (hidden, memory)
+
+    def _embedded(self, inputs, training):
+        """What goes into the first layer: list of tokens and, if there is one, memory."""
+        hidden = [self.embeddings.tokens(inputs, training)]
+        if self.config.num_memory_tokens:
+            hidden.append(self.embeddings.memory(inputs, training))
+        return hidden
+
+    def _compressed(self, inputs, run):
+        """The memory after the layers of the memory alone."""
+        _, memory = run(self.compressor, self._embedded(inputs, run.training), inputs)
+        if self.memory_layers is not None:
+            (memory,) = run(self.memory_layers, [memory], inputs)
+        return memory
+
+    def _decompressed(self, memory, inputs, run):
+        hidden = [self.embeddings.decompressor_input(inputs, run.training), memory]
+        return run(self.decompressor, hidden, inputs)
+
+    def compress(self, input_ids, attention_mask=None, training=None, **arguments):
+        """The memory of a text, all that `decompress` needs of it (section 2.2 of the paper).
+
+        Args:
+            input_ids, attention_mask, training, **arguments: as in a call.
+        Returns:
+            float [batch, num_memory_tokens, hidden_size].
+        Raises:
+            ValueError: if the model has no compression, or as a call.
+        """
+        self._check_compression()
+        given = {"input_ids": input_ids, "attention_mask": attention_mask, **arguments}
+        inputs = inputs_lib.checked(self.config, given)
+        return self._compressed(inputs, layers_lib.Runs(training))
+
+    def decompress(self, memory, attention_mask, training=None, **arguments):
+        """Hidden states of a text from its memory.
+
+        Args:
+            memory: float [batch, num_memory_tokens, hidden_size], from `compress`.
+            attention_mask: 0/1 int [batch, length]. Says how long the text is; 0 for padding.
+            training: bool.
+            **arguments: `token_type_ids`, `position_ids` and `memory_mask` as in a call.
+        Returns:
+            (hidden, memory): as a call.
+        Raises:
+            ValueError: if the model has no compression, or as a call.
+        """
+        self._check_compression()
+        inputs = inputs_lib.checked(self.config, {"attention_mask": attention_mask, **arguments})
+        return tuple(self._decompressed(memory, inputs, layers_lib.Runs(training)))
+
+    def _check_compression(self):
+        if self.compressor is None:
+            raise ValueError(f"{self.name!r} has no compression: `num_compression_layers` is 0.")
+        if not self.built:
+            sublayers.build_sublayer(self, None)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, hidden_size]."""
+        if not self.built:
+            sublayers.build_sublayer(self, None)
+        return self.embeddings.word_embeddings.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}

@@ -1,0 +1,140 @@
+"""The configuration of a PEGASUS-X."""
+
+import dataclasses
+import typing
+
+from etcmodel.models import hugging_face
+from etcmodel.models.seq2seq import config as seq2seq_config
+
+__all__ = ["PegasusXConfig"]
+
+_AT_LEAST_1 = (
+    "vocab_size",
+    "max_position_embeddings",
+    "encoder_layers",
+    "encoder_ffn_dim",
+    "encoder_attention_heads",
+    "decoder_layers",
+    "decoder_ffn_dim",
+    "decoder_attention_heads",
+    "num_global_tokens",
+    "block_size",
+)
+_RATES = ("dropout", "attention_dropout", "activation_dropout")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
+    """Sizes and options of a `PegasusXModel`, with the names and defaults of Hugging Face.
+
+    The defaults are those of a `config.json` that lacks an entry. The released models have others:
+    "relu" and 128 global tokens.
+
+    Attributes:
+        vocab_size: int.
+        max_position_embeddings: int. How long texts were in training; no limit, since positions
+            have no weights.
+        encoder_layers, encoder_ffn_dim, encoder_attention_heads: int. Of the encoder: layers,
+            feed-forward units, heads.
+        decoder_layers, decoder_ffn_dim, decoder_attention_heads: int. Of the decoder.
+        activation_function: str. Of feed-forward layers; "gelu" is the exact one.
+        d_model: int, even and at least 4. Size of the hidden states.
+        dropout: float. Of embeddings and of the outputs of attention and feed-forward layers.
+        attention_dropout: float. Of attention probabilities.
+        activation_dropout: float. Inside of feed-forward layers.
+        init_std: float. Standard deviation of the initial weights.
+        scale_embedding: bool. Whether token embeddings are multiplied by sqrt(`d_model`).
+        pad_token_id: int. What decoder ids have for a label of -100.
+        eos_token_id: int.
+        decoder_start_token_id: int or None. With what decoder ids begin; None: they must be given.
+        forced_eos_token_id: int or None. The last token of a generated sequence that would be
+            longer than wanted.
+        num_global_tokens: int.
+        block_size: int. Tokens in a block of the encoder's attention.
+        stagger_local_blocks: bool. Whether the blocks of every second layer, from the second on,
+            begin half a block earlier.
+        tie_word_embeddings: bool. True: logits are products with the token embeddings.
+        grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type or out of range.
+    """
+
+    model_type: typing.ClassVar[str] = "pegasus_x"
+    architecture: typing.ClassVar[str] = "PegasusXForConditionalGeneration"
+
+    vocab_size: int = 96103
+    max_position_embeddings: int = 16384
+    encoder_layers: int = 16
+    encoder_ffn_dim: int = 4096
+    encoder_attention_heads: int = 16
+    decoder_layers: int = 16
+    decoder_ffn_dim: int = 4096
+    decoder_attention_heads: int = 16
+    activation_function: str = "gelu"
+    d_model: int = 1024
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    init_std: float = 0.02
+    scale_embedding: bool = True
+    pad_token_id: int = 0
+    eos_token_id: int = 1
+    decoder_start_token_id: int | None = 0
+    forced_eos_token_id: int | None = 1
+    num_global_tokens: int = 32
+    block_size: int = 512
+    stagger_local_blocks: bool = True
+    tie_word_embeddings: bool = True
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        self.check()
+
+    # What every `EncoderConfig` tells.
+    hidden_size = property(lambda self: self.d_model)
+    hidden_dropout_prob = property(lambda self: self.dropout)
+    initializer_range = property(lambda self: self.init_std)
+
+    @property
+    def activation(self):
+        """The feed-forward activation: see `hugging_face.activation`."""
+        return hugging_face.activation(self.activation_function)
+
+    @property
+    def embedding_scale(self):
+        """float. Factor of the token embeddings."""
+        return self.d_model**0.5 if self.scale_embedding else 1.0
+
+    def shift(self, layer):
+        """int. How many tokens the borders of an encoder layer's blocks move to the left."""
+        return self.block_size // 2 if self.stagger_local_blocks and layer % 2 else 0
+
+    def check(self):
+        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        super().check()
+        for name in _AT_LEAST_1:
+            if getattr(self, name) < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {getattr(self, name)}")
+        for name in _RATES:
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
+                )
+        for name in ("encoder_attention_heads", "decoder_attention_heads"):
+            if self.d_model % getattr(self, name):
+                raise ValueError(
+                    f"`d_model` must be a multiple of `{name}`. Received: {self.d_model}, "
+                    f"{getattr(self, name)}"
+                )
+        if self.d_model < 4 or self.d_model % 2:
+            raise ValueError(f"`d_model` must be even and at least 4. Received: {self.d_model}")
+        if self.grad_checkpointing_period < 0:
+            raise ValueError(
+                "`grad_checkpointing_period` must not be negative. Received: "
+                f"{self.grad_checkpointing_period}"
+            )
+        if not self.tie_word_embeddings:
+            raise ValueError(
+                "`tie_word_embeddings` must be true: PEGASUS-X has no output matrix of its own."
+            )
+        self.activation  # noqa: B018  Refuses unknown names.

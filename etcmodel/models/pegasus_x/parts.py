@@ -1,0 +1,152 @@
+"""What the encoder and the decoder of PEGASUS-X have in common."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    feed_forward,
+    stack,
+    sublayers,
+)
+from etcmodel.models.pegasus_x.config import PegasusXConfig
+from etcmodel.models.seq2seq import inputs
+from etcmodel.ops.sinusoids import sinusoids
+
+__all__ = ["PegasusXLayers", "PegasusXStack", "make_token_embedding"]
+
+_EPSILON = 1e-5  # Of layer normalization; no entry of Hugging Face's config.
+
+
+class PegasusXLayers(stack.TransformerStack):
+    """A stack of residual blocks `x + dropout(inner(layer_norm(x)))`.
+
+    Args:
+        config: `PegasusXConfig`.
+        side: "encoder" or "decoder", of which it has the sizes.
+        **kwargs: of the Keras layer.
+    """
+
+    def __init__(self, config, side, **kwargs):
+        self.config = config
+        self._sizes = {
+            name: getattr(config, f"{side}_{name}")
+            for name in ("layers", "attention_heads", "ffn_dim")
+        }
+        super().__init__(
+            self._sizes["layers"],
+            self._sizes["attention_heads"],
+            hidden_act=config.activation,
+            hidden_dropout_prob=config.dropout,
+            attention_probs_dropout_prob=config.attention_dropout,
+            initializer_range=config.init_std,
+            use_pre_activation_order=True,
+            grad_checkpointing_period=config.grad_checkpointing_period,
+            layer_norm_epsilon=_EPSILON,
+            **kwargs,
+        )
+
+    def stream(self, name):
+        """A `Stream` of the side's sizes."""
+        return stack.Stream(name, self.config.d_model, self._sizes["ffn_dim"])
+
+    def make_feed_forward(self, index, stream):
+        del index
+        return feed_forward.FeedForward(
+            stream.hidden_size,
+            stream.intermediate_size,
+            self.hidden_act,
+            dropout_prob=self.config.activation_dropout,
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+
+    def attention_options(self):
+        """Arguments by which all attention layers are made."""
+        return {
+            "hidden_size": self.config.d_model,
+            "num_heads": self.num_attention_heads,
+            "att_dropout_prob": self.attention_probs_dropout_prob,
+            "initializer_range": self.initializer_range,
+            "dtype": self.dtype_policy,
+        }
+
+    def get_config(self):
+        return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
+
+
+class PegasusXStack(inputs.OptionalInput, base.Layer):
+    """Token embeddings with the sinusoids of their positions, a stack of layers, and their norm.
+
+    Args:
+        layers_class: class of the layers, which is made with the config.
+        config: `PegasusXConfig` or its dict.
+        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        **kwargs: of the Keras layer.
+    """
+
+    def __init__(self, layers_class, config, token_embedding=None, **kwargs):
+        super().__init__(**kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = PegasusXConfig.of(config)
+        policy = {"dtype": self.dtype_policy}
+        self.token_embedding = token_embedding or make_token_embedding(self)
+        self.dropout = RecomputingDropout(self.config.dropout, name="dropout", **policy)
+        self.layers = layers_class(self.config, **policy)
+        self.layer_norm = self.layers.make_normalization("layer_norm")
+
+    def build(self, input_shape):
+        hidden = tf.TensorShape([None, None, self.config.d_model])
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        sublayers.build_sublayer(self.layers, hidden)
+        sublayers.build_sublayer(self.layer_norm, hidden)
+        super().build(input_shape)
+
+    def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
+        """Tokens and their positions as hidden states: float [batch, length, d_model].
+
+        Args:
+            ids: int [batch, length], or None.
+            embeddings: float [batch, length, d_model] in place of those of the ids, or None. They
+                are not scaled.
+            start: int or int32 scalar. The position of the first one.
+            training: bool.
+            position_ids: int [batch or 1, length], or None for one after the other.
+        Raises:
+            ValueError: unless just one of ids and embeddings is given.
+        """
+        hidden = inputs.embed(self.token_embedding, ids, embeddings)
+        if embeddings is None:
+            hidden *= self.config.embedding_scale
+        hidden = tf.cast(hidden, self.compute_dtype)
+        if position_ids is None:
+            position_ids = (start + tf.range(tensor_utils.get_shape_list(hidden)[1]))[tf.newaxis]
+        hidden += sinusoids(position_ids, self.config.d_model, hidden.dtype)
+        return self.dropout(hidden, training=training)
+
+    def finish(self, hidden, training):
+        """The last hidden state of the last layer's output."""
+        del training
+        return self.layer_norm(hidden)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        return self.token_embedding.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+def make_token_embedding(layer):
+    """The token embeddings of a layer with a `PegasusXConfig`."""
+    return EmbeddingLookup(
+        layer.config.vocab_size,
+        layer.config.d_model,
+        initializer_range=layer.config.init_std,
+        name="shared",
+        dtype=layer.dtype_policy,
+    )

@@ -1,0 +1,119 @@
+"""Folders of PEGASUS-X: what they become, and what is written."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+import etcmodel
+from etcmodel.models.longt5 import LongT5Model
+from etcmodel.models.pegasus_x import PegasusXForConditionalGeneration, PegasusXModel
+from tests.models.pegasus_x import models
+
+TABLES = (
+    "lm_head.weight",
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+)
+
+
+def tensors_of(folder):
+    return safetensors.numpy.load_file(folder / "model.safetensors")
+
+
+def rewrite(folder, change):
+    """Changes the tensors of a folder."""
+    tensors = tensors_of(folder)
+    change(tensors)
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A model in a folder; its file is as Hugging Face's: names, and transposed matrices."""
+    etcmodel.save_pretrained(models.model(), tmp_path / "model")
+    return tmp_path / "model"
+
+
+def logits(model):
+    arguments = (tf.constant(models.ids(2, 9)), None, tf.constant(models.ids(2, 3)))
+    return model(*arguments)["logits"].numpy()
+
+
+def test_what_is_written_is_read_again_bit_by_bit(folder, tmp_path):
+    model = etcmodel.load_pretrained(folder)
+    assert type(model) is PegasusXForConditionalGeneration
+    np.testing.assert_array_equal(logits(model), logits(models.model()))
+    etcmodel.save_pretrained(model, tmp_path / "again")
+    for name in ("model.safetensors", "config.json"):
+        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    shapes = {name: x.shape for name, x in tensors_of(folder).items()}
+    assert shapes["model.shared.weight"] == (30, 16)
+    assert shapes["model.encoder.embed_global.weight"] == (3, 16)
+    assert shapes["model.decoder.layers.1.fc1.weight"] == (20, 16)
+    assert "model.encoder.layers.0.self_attn.q_proj.bias" not in shapes
+    assert len(shapes) == 70
+    entries = json.loads((folder / "config.json").read_text())
+    assert entries["architectures"] == ["PegasusXForConditionalGeneration"]
+    assert entries["model_type"] == "pegasus_x"
+
+
+def test_the_model_without_logits_has_names_without_a_prefix(folder, tmp_path):
+    model = etcmodel.load_pretrained(folder, as_class=PegasusXModel)
+    assert type(model) is PegasusXModel
+    etcmodel.save_pretrained(model, tmp_path / "plain")
+    entries = json.loads((tmp_path / "plain" / "config.json").read_text())
+    assert entries["architectures"] == ["PegasusXModel"]
+    wanted = {name.removeprefix("model."): x for name, x in tensors_of(folder).items()}
+    found = tensors_of(tmp_path / "plain")
+    assert set(found) == set(wanted)
+    assert all(found[name].tobytes() == x.tobytes() for name, x in wanted.items())
+    assert type(etcmodel.load_pretrained(tmp_path / "plain")) is PegasusXModel
+    kind = PegasusXForConditionalGeneration
+    again = etcmodel.load_pretrained(tmp_path / "plain", as_class=kind)
+    np.testing.assert_array_equal(logits(again), logits(models.model()))
+
+
+def test_a_file_of_an_older_version_has_tables_four_times(folder, tmp_path):
+    wanted = tensors_of(folder)
+
+    def change(tensors):
+        tensors |= dict.fromkeys(TABLES, tensors["model.shared.weight"])
+
+    rewrite(folder, change)
+    etcmodel.save_pretrained(etcmodel.load_pretrained(folder), tmp_path / "again")
+    again = tensors_of(tmp_path / "again")
+    assert set(again) == set(wanted)
+    assert all(again[name].tobytes() == x.tobytes() for name, x in wanted.items())
+
+
+def test_embeddings_under_another_name_alone(folder):
+    wanted = logits(etcmodel.load_pretrained(folder))
+    rewrite(folder, lambda x: x.update({TABLES[2]: x.pop("model.shared.weight")}))
+    np.testing.assert_array_equal(logits(etcmodel.load_pretrained(folder)), wanted)
+
+
+def test_an_output_matrix_of_its_own_is_refused(folder):
+    rewrite(folder, lambda x: x.update({TABLES[0]: x["model.shared.weight"] + 1}))
+    with pytest.raises(ValueError, match="lm_head.weight, that is not model.shared.weight"):
+        etcmodel.load_pretrained(folder)
+
+
+def test_other_blocks_at_load_time(folder):
+    model = etcmodel.load_pretrained(folder, block_size=6, stagger_local_blocks=False)
+    assert model.config.block_size == 6 and not model.config.stagger_local_blocks
+    assert np.abs(logits(model) - logits(models.model())).max() > 1e-4
+
+
+def test_what_cannot_be_is_refused(folder):
+    message = r"embed_global.weight: \[3, 16\] in the file, \[4, 16\] by the config"
+    with pytest.raises(ValueError, match=message):
+        etcmodel.load_pretrained(folder, num_global_tokens=4)
+    with pytest.raises(ValueError, match="Wanted: LongT5Model"):
+        etcmodel.load_pretrained(folder, as_class=LongT5Model)
+    rewrite(folder, lambda x: x.pop("model.encoder.layer_norm.bias"))
+    message = "lacks weights of 'pegasus_x_for_conditional_generation': model.encoder.layer_norm"
+    with pytest.raises(ValueError, match=message):
+        etcmodel.load_pretrained(folder)
