@@ -22,6 +22,8 @@ __all__ = [
 
 # Models whose texts are tokens of byte-level BPE, and nothing else.
 _OF_BYTES = ("longformer",)
+# Those whose batches no processor of this library makes.
+_WITHOUT_PROCESSOR = ("gmat",)
 _NAMES = (
     processor_files.WORD_PIECES,
     processor_files.SENTENCE_PIECES,
@@ -83,6 +85,8 @@ def read_processor(directory, config, relation_names=None):
         return None
     if config.model_type in _OF_BYTES:
         return _byte_level(directory, files)
+    if config.model_type in _WITHOUT_PROCESSOR:
+        return VocabularyFiles(files, f"there is none for models of type {config.model_type!r}.")
     settings |= trained_settings(config)
     try:
         return EtcProcessor.from_pretrained(directory, **settings)
