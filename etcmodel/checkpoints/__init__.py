@@ -4,6 +4,7 @@ from etcmodel.checkpoints.conversion import convert
 from etcmodel.checkpoints.coverage import check_restored
 from etcmodel.checkpoints.lifting import lift_bert
 from etcmodel.checkpoints.lifting_bart import lift_bart
+from etcmodel.checkpoints.lifting_gmat import lift_to_gmat
 from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift_roberta
 from etcmodel.checkpoints.names import release_names
 from etcmodel.checkpoints.pretrained import from_pretrained, load_pretrained, save_pretrained
@@ -21,6 +22,7 @@ __all__ = [
     "lift_bart",
     "lift_bert",
     "lift_roberta",
+    "lift_to_gmat",
     "load_pretrained",
     "load_released_checkpoint",
     "release_names",

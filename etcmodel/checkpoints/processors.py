@@ -23,6 +23,8 @@ __all__ = [
 
 # Models whose texts are tokens of byte-level BPE, and nothing else.
 _OF_BYTES = ("led", "longformer")
+# Those whose batches no processor of this library makes.
+_WITHOUT_PROCESSOR = ("gmat",)
 _NAMES = (
     processor_files.WORD_PIECES,
     processor_files.SENTENCE_PIECES,
@@ -89,6 +91,8 @@ def read_processor(directory, config, relation_names=None):
         return None
     if is_of_bytes(config):
         return _byte_level(directory, files)
+    if config.model_type in _WITHOUT_PROCESSOR:
+        return VocabularyFiles(files, f"there is none for models of type {config.model_type!r}.")
     settings |= trained_settings(config)
     try:
         return EtcProcessor.from_pretrained(directory, **settings)
