@@ -15,6 +15,7 @@ from etcmodel.layers import (
     sublayers,
 )
 from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
+from etcmodel.layers.observation import run_observed
 from etcmodel.models import conveniences
 from etcmodel.models.longformer import inputs as inputs_lib
 from etcmodel.models.longformer.config import LongformerConfig
@@ -80,7 +81,8 @@ class LongformerLayers(stack.TransformerStack):
 
     def all_hidden(self, inputs, training=None, **attention):
         """list of float [batch, length, hidden_size]: the input, and the output of each layer."""
-        return [hidden for (hidden,) in self.run_each([inputs], training, attention=attention)]
+        states, _ = run_observed(self, [inputs], training, attention=attention)
+        return [hidden for (hidden,) in states]
 
     def attention_probs(self, all_hidden, **attention):
         """list by layer of `SlidingWindowAttention.attention_probs`, of `all_hidden`'s result."""
