@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis.internal.conjecture import providers
 
+from tests import memory
 from tests.reference import cases
 
 SEED = 0
@@ -50,6 +51,13 @@ def _own_environment():
     """Takes back what a test sets, and the code that it calls: others start programs with it."""
     with mock.patch.dict(os.environ):
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _freed_memory():
+    """Else a process that runs all slow tests needs as much as all of them together."""
+    yield
+    memory.free()
 
 
 class _ReferenceReport:

@@ -1,6 +1,9 @@
 """A stack's hidden states and attention probabilities as outputs of an ordinary call."""
 
-from etcmodel.layers import steps as steps_lib
+import contextlib
+
+import tensorflow as tf
+
 from etcmodel.layers import sublayers
 from etcmodel.ops import blockwise
 from etcmodel.ops.interception import intercept
@@ -8,36 +11,43 @@ from etcmodel.ops.interception import intercept
 __all__ = ["run_observed"]
 
 
+@tf.autograph.experimental.do_not_convert  # As `TransformerStack.run`.
 def run_observed(stack, hidden, training=None, *, with_attentions=False, **options):
-    """As `TransformerStack.run`, layer by layer: nothing is recomputed for gradients.
+    """As `TransformerStack.run`, layer by layer.
 
     Args:
         stack: `TransformerStack`.
         hidden, training, **options: see `TransformerStack.run`.
         with_attentions: bool. Whether to compute probabilities: of all pairs, at a cost of the
-            square of the length.
+            square of the length. Nothing is recomputed for gradients then: the probabilities
+            would have none.
     Returns:
         (states, attentions): a list of lists of the streams, before the first layer and after each;
         and by layer, for each attention in the order of its calls, the list of
         `ops.blockwise.attention_probs`.
     """
-    hidden = sublayers.cast_all(stack, *hidden)
-    states, attentions = [hidden], []
+    states, attentions = [sublayers.cast_all(stack, *hidden)], []
     for index in range(stack.num_hidden_layers):
-        calls = []
-
-        def keep(_, call, queries, key_sets, _calls=calls, **arguments):
-            names = ("scale", "query_positions")
-            shared = {name: arguments[name] for name in names if name in arguments}
-            _calls.append(blockwise.attention_probs(queries, key_sets, **shared))
-            return call(queries, key_sets, **arguments)
-
-        layers = [stack.steps(index)]
-        if with_attentions:
-            with intercept(blockwise.attend, by=keep):
-                hidden = steps_lib.run_layers(layers, hidden, options, training)
-        else:
-            hidden = steps_lib.run_layers(layers, hidden, options, training)
-        states.append(hidden)
+        with _kept_attentions() if with_attentions else contextlib.nullcontext([]) as calls:
+            states.append(
+                stack.run_layer(
+                    index, states[-1], options, training, may_recompute=not with_attentions
+                )
+            )
         attentions.append(calls)
     return states, attentions
+
+
+@contextlib.contextmanager
+def _kept_attentions():
+    """A context that yields a list, to which each attention inside appends its probabilities."""
+    calls = []
+
+    def keep(_, call, queries, key_sets, **arguments):
+        names = ("scale", "query_positions")
+        shared = {name: arguments[name] for name in names if name in arguments}
+        calls.append(blockwise.attention_probs(queries, key_sets, **shared))
+        return call(queries, key_sets, **arguments)
+
+    with intercept(blockwise.attend, by=keep):
+        yield calls

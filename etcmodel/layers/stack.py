@@ -249,22 +249,24 @@ class TransformerStack(base.Layer, abc.ABC):
             hidden = run_group(group, hidden)
         return hidden
 
-    @tf.autograph.experimental.do_not_convert
-    def run_each(self, hidden, training=None, **options):
-        """As `run`, but a list of what it is before the first layer and after each one."""
-        run_group = self._group_runner(training, options)
-        states = [sublayers.cast_all(self, *hidden)]
-        for group in self._groups(1):
-            states.append(run_group(group, states[-1]))
-        return states
+    def run_layer(self, index, hidden, options, training=None, *, may_recompute=True):
+        """Sends all streams through layer `index` alone; `options` is the dict that `run` takes.
+
+        Args:
+            may_recompute: bool. Whether its activations are recomputed for gradients where those of
+                `run` are.
+        """
+        run_group = self._group_runner(training, options, may_recompute)
+        return run_group([self.steps(index)], hidden)
 
     def _groups(self, size):
         """The steps of all layers, in lists of as many layers."""
         layers = [self.steps(index) for index in range(self.num_hidden_layers)]
         return [layers[start : start + size] for start in range(0, len(layers), size)]
 
-    def _group_runner(self, training, options):
-        run = steps_lib.run_recomputed if self.grad_checkpointing_period else steps_lib.run_layers
+    def _group_runner(self, training, options, may_recompute=True):
+        recomputes = may_recompute and self.grad_checkpointing_period
+        run = steps_lib.run_recomputed if recomputes else steps_lib.run_layers
 
         def run_group(group, hidden, weights=None):
             return run(group, hidden, options, training, weights)

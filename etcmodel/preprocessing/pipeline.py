@@ -80,8 +80,18 @@ def _run(job, files, folder, flags):
         with contextlib.suppress(Exception):  # Not all runners can.
             result.cancel()
         raise
+    finally:
+        _disconnect(result)
     if state not in _ENDED_WELL:
         raise OSError(f"its job ended as {state}")
+
+
+def _disconnect(result):
+    """Closes the client that Dask's runner leaves open, which complains once the cluster ends."""
+    client = getattr(result, "client", None)
+    if hasattr(client, "close"):
+        with contextlib.suppress(Exception):  # What matters has happened.
+            client.close()
 
 
 def _reason(error):

@@ -135,7 +135,7 @@ class ByteLevelTokenizer:
         tokenizer = self._tokenizer if max_length is None else self._cutting(max_length, truncation)
         try:
             found = tokenizer.encode(text, pair)
-        except Exception as error:  # noqa: BLE001: the package has no class of its own.
+        except Exception as error:  # The package has no class of its own.
             raise ValueError(
                 f"The texts cannot be cut to {max_length} tokens ({truncation}): {error}"
             ) from None
@@ -201,7 +201,7 @@ def _whole(path, content):
     bounded_json.load_object(content, path)
     try:
         return tokenizers.Tokenizer.from_str(content.decode())
-    except Exception as error:  # noqa: BLE001: the package has no class of its own.
+    except Exception as error:  # The package has no class of its own.
         raise ValueError(f"{path!r} holds no tokenizer: {error}") from None
 
 
@@ -217,7 +217,7 @@ def _of_merges(vocab_file, merges_file, *, add_prefix_space, mask_takes_space):
         raise ValueError(f"The vocabulary {vocab_file[0]!r} lacks the tokens {', '.join(missing)}.")
     try:
         model = models.BPE(vocab, _merges(*merges_file))
-    except Exception as error:  # noqa: BLE001: the package has no class of its own.
+    except Exception as error:  # The package has no class of its own.
         raise ValueError(f"{merges_file[0]!r} does not fit {vocab_file[0]!r}: {error}") from None
     tokenizer = tokenizers.Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)

@@ -118,6 +118,11 @@ def make_job(tmp_path, lines, args, make_converter=words.make_converter, num_sha
     )
 
 
+def check_no_client_is_open():
+    with pytest.raises(ValueError, match="No clients found"):
+        distributed.default_client()
+
+
 def test_an_example_that_kills_every_worker_ends_in_one_line_and_a_rerun_completes(tmp_path):
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}), local_cluster() as cluster:
         with pytest.raises(OSError, match="workers died while running it") as caught:
@@ -125,7 +130,9 @@ def test_an_example_that_kills_every_worker_ends_in_one_line_and_a_rerun_complet
         assert str(caught.value).startswith(f"The Beam pipeline ({RUNNER}) failed: ")
         assert "\n" not in str(caught.value)
         assert list((tmp_path / "out").iterdir()) == []
+        check_no_client_is_open()
         statistics = preprocessing.run(make_job(tmp_path, ["a", "b"], beam_args(cluster)))
+        check_no_client_is_open()
     assert statistics["examples_written"] == 2
 
 

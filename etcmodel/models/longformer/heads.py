@@ -1,5 +1,7 @@
 """Longformer with heads, as Hugging Face's classes of the same names."""
 
+import abc
+
 import tensorflow as tf
 import tf_keras
 
@@ -44,9 +46,9 @@ class LongformerHead(base.EncoderWithHead):
         """What `global_attention_mask` is for a batch without one."""
         del batch
 
+    @abc.abstractmethod
     def head(self, hidden, pooled, training):
         """Logits, or a dict of them, of the encoder's outputs."""
-        raise NotImplementedError
 
     def call(self, features, training=None):
         batch = dict(features) if hasattr(features, "items") else {"input_ids": features}

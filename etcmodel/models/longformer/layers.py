@@ -2,6 +2,7 @@
 
 from etcmodel.layers import initializers, stack
 from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
+from etcmodel.layers.observation import run_observed
 
 __all__ = ["SlidingWindowLayers"]
 
@@ -73,7 +74,8 @@ class SlidingWindowLayers(stack.TransformerStack):
             `attentions` and, if there may be global tokens, `global_attentions`, as
             `SlidingWindowAttention.attention_probs` gives them.
         """
-        states = [hidden for (hidden,) in self.run_each([inputs], training, attention=attention)]
+        states, _ = run_observed(self, [inputs], training, attention=attention)
+        states = [hidden for (hidden,) in states]
         if not with_attentions:
             return states, {}
         local, of_globals = zip(

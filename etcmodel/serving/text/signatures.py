@@ -3,6 +3,8 @@
 Strings are UTF-8; offsets `[start, end)` count the Unicode characters of a string that was given.
 """
 
+import abc
+
 import tensorflow as tf
 
 from etcmodel.models import heads
@@ -15,7 +17,7 @@ _DEFAULT = "serving_default"
 _NONE = -1
 
 
-class TextModule(tf.Module):
+class TextModule(tf.Module, abc.ABC):
     """A model with what it needs to read strings.
 
     The Keras model itself is not an attribute: saving would then trace each of its layers.
@@ -41,9 +43,9 @@ class TextModule(tf.Module):
         concrete = {name: _traced(*entry) for name, entry in self.functions().items()}
         return {_DEFAULT: next(iter(concrete.values())), **concrete}
 
+    @abc.abstractmethod
     def functions(self):
         """Name to (function of strings by keyword, dict of argument to its rank)."""
-        raise NotImplementedError
 
     def _read(self, texts, questions, num_examples):
         """(`documents.Source`, `arrangement.Rows`, the model's outputs)."""

@@ -5,6 +5,7 @@ comes before, cleaning, case, accents, white space and punctuation, is looked up
 Python tokenizers (`code_points`), since ICU's normalizers differ from them in places.
 """
 
+import abc
 from typing import NamedTuple
 
 import numpy as np
@@ -35,12 +36,12 @@ class Pieces(NamedTuple):
     ends: tf.Tensor
 
 
-class GraphTokenizer(tf.Module):
+class GraphTokenizer(tf.Module, abc.ABC):
     """What the tokenizers of this module are. A saved model must hold it: it may own a resource."""
 
+    @abc.abstractmethod
     def __call__(self, texts):
         """`Pieces` of texts, int32 code points: `tf.RaggedTensor` [num_texts, (num_chars)]."""
-        raise NotImplementedError
 
 
 def make_tokenizer(tokenizer):

@@ -7,6 +7,7 @@ import tensorflow as tf
 import etcmodel
 from etcmodel.models import longformer
 from etcmodel.models.heads import losses
+from etcmodel.models.longformer import heads as longformer_heads
 from tests.models.longformer import small
 
 SEPARATOR = 2
@@ -116,6 +117,20 @@ def test_a_text_without_a_separator_is_refused():
 def test_embeddings_alone_do_not_tell_what_is_global():
     with pytest.raises(ValueError, match="Give `global_attention_mask`"):
         model_of(CASES["answers"])({"inputs_embeds": np.zeros([1, 4, 8], np.float32)})
+
+
+def test_a_head_that_says_not_what_it_computes_is_refused():
+    class Headless(longformer_heads.LongformerHead):
+        head_type = "headless"
+
+        def make_head(self):
+            pass
+
+        def default_loss(self):
+            pass
+
+    with pytest.raises(TypeError, match="abstract class Headless .* abstract method '?head'?"):
+        Headless(small.config())
 
 
 def test_a_problem_of_another_type_is_refused():

@@ -112,14 +112,20 @@ def test_half_precision_is_finite_where_all_is_masked(dtype):
         assert gradient is None or np.isfinite(tf.convert_to_tensor(gradient)).all()
 
 
-def test_recomputed_activations_give_the_same_gradients():
+@pytest.mark.parametrize("output_hidden_states", [False, True])
+def test_recomputed_activations_give_the_same_gradients(output_hidden_states):
+    options = {"output_hidden_states": output_hidden_states}
     mask = np.array([[1, 1, 1, 1, 1, 0, 0]])
     gradients = []
     for period in (0, 1):
         model = MODEL(grad_checkpointing_period=period)
         with tf.GradientTape() as tape:
-            hidden, pooled = model(small.ids(7), mask, global_attention_mask=[0, 2])
+            hidden, pooled, *extras = model(
+                small.ids(7), mask, global_attention_mask=[0, 2], **options
+            )
             loss = tf.reduce_sum(hidden**2) + tf.reduce_sum(pooled)
+            if extras:
+                loss += tf.add_n([tf.reduce_sum(x**3) for x in extras[0]["hidden_states"]])
         found = tape.gradient(loss, model.trainable_variables)
         gradients.append([tf.convert_to_tensor(x).numpy() for x in found])
     for one, other in zip(*gradients, strict=True):

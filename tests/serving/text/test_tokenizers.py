@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.serving.text import sentences, tokenizers
+from etcmodel.serving.text import sentences, signatures, tokenizers
 from etcmodel.text import pieces, tokenization
 from etcmodel.text.sentence_splitting import sentence_splitter
 from tests.reference import cases
@@ -148,3 +148,14 @@ def test_sentences_are_those_of_the_splitter_that_the_export_names(texts):
     assert [*zip(found.texts.numpy().tolist(), spelled, strict=True)] == expected
     for (number, one), start in zip(expected, found.starts.numpy(), strict=True):
         assert texts[number][start : start + len(one)] == one
+
+
+def test_what_neither_tokenizes_nor_answers_is_refused():
+    for base, method in (
+        (tokenizers.GraphTokenizer, "__call__"),
+        (signatures.TextModule, "functions"),
+    ):
+        with pytest.raises(
+            TypeError, match=f"abstract class Nothing .* abstract method '?{method}"
+        ):
+            type("Nothing", (base,), {})()

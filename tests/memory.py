@@ -1,0 +1,41 @@
+"""Frees what a module of tests leaves behind, so that a process of many of them stays small."""
+
+import ctypes
+import gc
+import sys
+
+__all__ = ["free"]
+
+
+def free():
+    """Drops the caches of the tests and of Keras and TensorFlow, and gives the memory back.
+
+    Weights, data and graphs of a module of tests are of no use to the next one. Graphs hold the
+    most: TensorFlow keeps each function with a gradient of its own that was ever traced, and
+    through it the graphs around it.
+    """
+    _clear_caches_of_tests()
+    if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
+        sys.modules["tf_keras"].backend.clear_session()
+        _forget_custom_gradients()
+    gc.collect()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):  # glibc keeps freed memory for itself.
+        libc.malloc_trim(0)
+
+
+def _clear_caches_of_tests():
+    modules = [module for name, module in sys.modules.items() if name.startswith("tests.")]
+    for module in modules:
+        for value in list(vars(module).values()):
+            if callable(getattr(type(value), "cache_clear", None)):
+                value.cache_clear()
+
+
+def _forget_custom_gradients():
+    """Only differentiating a graph again would need them, and the graphs are gone."""
+    from tensorflow.python.framework import ops
+
+    registry = ops.gradient_registry
+    for name in [name for name in registry.list() if name.startswith("CustomGradient-")]:
+        del registry._registry[name]
