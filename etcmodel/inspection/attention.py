@@ -5,14 +5,13 @@ import dataclasses
 import numpy as np
 
 from etcmodel.inspection import calls
+from etcmodel.layers.attention_watching import SIDES, watching
 from etcmodel.models.modeling import EtcModel
 from etcmodel.ops import blockwise
-from etcmodel.ops.interception import intercept
 
 __all__ = ["MEAN", "SIDES", "Attention", "attention"]
 
 MEAN = -1  # Among heads: the mean over all of them.
-SIDES = ("long", "global")
 # By the side of the queries, the keys of one softmax in their order, as the attention has them.
 _KEYS = {"long": ("long", "global"), "global": ("global", "long")}
 
@@ -87,13 +86,12 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     stack = calls.stack_of(model)
     layers = _chosen("layers", layers, stack.num_hidden_layers)
     look = _Look(
-        layer_of={id(stack.fused_att_layers[layer]): layer for layer in layers},
         heads=_chosen("heads", heads, stack.num_attention_heads, MEAN),
         queries=_by_side(queries),
         top=top,
         example=example,
     )
-    with intercept(*(stack.fused_att_layers[layer] for layer in layers), by=look.at_layer):
+    with watching(stack, layers, look.at_attention):
         calls.call_model(model, inputs)
     wanted = [(layer, side) for layer in layers for side in SIDES]
     return [look.seen[key] for key in wanted if key in look.seen]
@@ -103,33 +101,24 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
 class _Look:
     """What to look at: the arguments of `attention`; and what was seen, by layer and side."""
 
-    layer_of: dict
     heads: list
     queries: dict
     top: int | None
     example: int
     seen: dict = dataclasses.field(default_factory=dict)
 
-    def at_layer(self, block, call, inputs, **kwargs):
-        """A call of the residual block around a layer's attention."""
+    def at_attention(self, layer, side, inputs, queries, key_sets, options):
+        """What an attention of a layer is called with: see `layers.attention_watching`."""
         calls.check_eager()
-        layer, sides = self.layer_of[id(block)], iter(SIDES)
         batch, num_keys = inputs[0].shape[0], tuple(x.shape[1] for x in inputs)
         _chosen("example", [self.example], batch)
-
-        def at_attend(_, attend, queries, key_sets, *, dropout_rate=0.0, **options):
-            side = next(sides)  # The layer attends for its long queries first.
-            rows = _chosen(f"queries['{side}']", self.queries[side], queries.shape[1])
-            if rows:
-                steps = blockwise.probs_of_steps(queries, key_sets, rows, **options)
-                sizes = [key_set.num_keys for key_set in key_sets]
-                parts = [self._entries(side, num_keys, sizes, *step) for step in steps]
-                columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-                self.seen[layer, side] = Attention(layer, side, *columns, num_keys)
-            return attend(queries, key_sets, dropout_rate=dropout_rate, **options)
-
-        with intercept(blockwise.attend, by=at_attend):
-            return call(inputs, **kwargs)
+        rows = _chosen(f"queries['{side}']", self.queries[side], queries.shape[1])
+        if rows:
+            steps = blockwise.probs_of_steps(queries, key_sets, rows, **options)
+            sizes = [key_set.num_keys for key_set in key_sets]
+            parts = [self._entries(side, num_keys, sizes, *step) for step in steps]
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            self.seen[layer, side] = Attention(layer, side, *columns, num_keys)
 
     def _entries(self, side, num_keys, sizes, positions, by_set):
         """Columns of `Attention` from one step of `blockwise.probs_of_steps`.

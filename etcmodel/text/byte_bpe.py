@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import hashlib
 import os
+import re
 
 import numpy as np
 
@@ -18,6 +19,8 @@ __all__ = ["ByteLevelTokenizer", "Encoding"]
 
 TOKENIZER_FILE, VOCAB_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
 _SETTINGS_FILE = "tokenizer_config.json"
+_SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -60,6 +63,10 @@ class ByteLevelTokenizer:
         self, vocab_file, merges_file=None, *, add_prefix_space=False, mask_takes_space=False
     ):
         self.source_file = str(vocab_file)
+        self._settings = {
+            "add_prefix_space": add_prefix_space,
+            "mask_takes_space": mask_takes_space,
+        }
         self._files = {os.path.basename(self.source_file): vocabulary.read_bytes(vocab_file)}
         if self.source_file.endswith(TOKENIZER_FILE):
             self._tokenizer = _whole(self.source_file, *self._files.values())
@@ -91,17 +98,26 @@ class ByteLevelTokenizer:
         Raises:
             ValueError: as the class, or naming the folder, if it has no such files.
         """
-        whole, vocab, given = (
-            os.path.join(folder, name) for name in (TOKENIZER_FILE, VOCAB_FILE, _SETTINGS_FILE)
-        )
-        if _exists(whole):
-            return cls(whole, **settings)
-        if not _exists(vocab):
+        names = (TOKENIZER_FILE, VOCAB_FILE)
+        found = [path for name in names if _exists(path := os.path.join(folder, name))]
+        if not found:
             raise ValueError(f"{str(folder)!r} has no {TOKENIZER_FILE} or {VOCAB_FILE}.")
-        if _exists(given):
+        return cls.of_file(found[0], **settings)
+
+    @classmethod
+    def of_file(cls, path, **settings):
+        """The tokenizer of a file, with the settings that lie beside a `vocab.json`.
+
+        Args:
+            path: str. A `tokenizer.json`, or a `vocab.json`, maybe with `tokenizer_config.json`.
+            **settings: arguments of the class.
+        Raises: as the class.
+        """
+        given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
+        if not path.endswith(TOKENIZER_FILE) and _exists(given):
             entries = bounded_json.load_object(vocabulary.read_bytes(given), given)
-            settings = {"add_prefix_space": bool(entries.get("add_prefix_space")), **settings}
-        return cls(vocab, **settings)
+            settings = {**{name: bool(entries.get(name)) for name in _SETTINGS}, **settings}
+        return cls(path, **settings)
 
     @property
     def vocabulary(self):
@@ -112,6 +128,16 @@ class ByteLevelTokenizer:
         """The tokens of `text` (str or bytes), a list of str, without any around it."""
         text = vocabulary.convert_to_unicode(text)
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
+
+    def pieces_of(self, texts):
+        """The pieces of each text without any around it: a list of (ids, offsets).
+
+        Args:
+            texts: list of str. Halves of surrogate pairs, which UTF-8 lacks, are read as U+FFFD.
+        """
+        texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        found = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [(x.ids, x.offsets) for x in found]
 
     def convert_tokens_to_ids(self, tokens):
         """The ids of `tokens`; KeyError for one that is none."""
@@ -189,7 +215,9 @@ class ByteLevelTokenizer:
             )
 
     def save_pretrained(self, folder):
-        """Writes the files into a folder, as they were read."""
+        """Writes the files into a folder, as they were read, and settings that are not usual."""
+        if any(self._settings.values()):
+            atomic_files.write_json(os.path.join(folder, _SETTINGS_FILE), self._settings)
         for name, content in self._files.items():
             with atomic_files.new_file(os.path.join(folder, name)) as unfinished:
                 vocabulary.write_bytes(unfinished, content)

@@ -35,7 +35,8 @@ class TokenizedDocument:
     def of(cls, document, splitter):
         """Tokenizes with a `pieces.Splitter`."""
         blocks = document.blocks
-        pieces = splitter.split([document.block_text(block) for block in blocks])
+        follow_space = [_follows_space(document, block) for block in blocks]
+        pieces = splitter.split([document.block_text(block) for block in blocks], follow_space)
         shifts = np.array([block.start for block in blocks], np.int32)
         texts = np.array([block.text for block in blocks], np.int32)
         owners = np.repeat(np.arange(len(blocks), dtype=np.int32), pieces.counts)
@@ -48,6 +49,11 @@ class TokenizedDocument:
             blocks=owners,
             firsts=np.concatenate([[0], np.cumsum(pieces.counts)]),
         )
+
+
+def _follows_space(document, block):
+    """Whether there is white space in front of a block in its text."""
+    return block.start > 0 and document.texts[block.text][block.start - 1].isspace()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import unicodedata
 import numpy as np
 
 from etcmodel.text import characters
+from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
 __all__ = ["Pieces", "Splitter"]
@@ -52,18 +53,33 @@ class Splitter:
     on them. The `▁` that a SentencePiece model puts in front of a text may be a piece without any.
 
     Args:
-        tokenizer: `tokenization.FullTokenizer`.
+        tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
+
+    Attributes:
+        knows_spaces: bool. Whether the white space in front of a text counts, as in byte-level BPE,
+            of whose pieces it is a part.
     """
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
-        self._by_word = not tokenizer.sp_model or tokenizer.split_punctuation
+        self.knows_spaces = isinstance(tokenizer, ByteLevelTokenizer)
+        self._by_word = not self.knows_spaces and (
+            not tokenizer.sp_model or tokenizer.split_punctuation
+        )
         self._words = _WordTable(self._split_word)
 
-    def split(self, texts):
-        """`Pieces` of a list of str."""
+    def split(self, texts, follow_space=None):
+        """`Pieces` of a list of str.
+
+        Args:
+            texts: list of str.
+            follow_space: list of bool, as many. Whether there is white space in front of each text,
+                where it stands; it counts if `knows_spaces`. None: nowhere.
+        """
         if not texts:
             return _joined([])
+        if self.knows_spaces:
+            return self._split_bytes(texts, follow_space or [False] * len(texts))
         return self._split_words(texts) if self._by_word else self._split_whole(texts)
 
     def _split_words(self, texts):
@@ -84,6 +100,17 @@ class Splitter:
     def _split_whole(self, texts):
         """By a SentencePiece model, which sees each text as a whole."""
         return _joined([_sentence_pieces(self.tokenizer.sp_model, text) for text in texts])
+
+    def _split_bytes(self, texts, follow_space):
+        """By byte-level BPE, which sees each text as a whole, maybe with a space in front."""
+        spaced = [" " * follows + text for text, follows in zip(texts, follow_space, strict=True)]
+        entries = []
+        for (ids, offsets), shift in zip(
+            self.tokenizer.pieces_of(spaced), follow_space, strict=True
+        ):
+            places = np.maximum(np.array(offsets, np.int32).reshape(-1, 2) - shift, 0)
+            entries.append((ids, *places.T.tolist()))
+        return _joined(entries)
 
     def _split_word(self, word):
         """(ids, starts, ends) of one word, lists of int."""

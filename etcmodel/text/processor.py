@@ -8,6 +8,7 @@ from absl import logging
 from etcmodel.text import arrangement, packing, pieces, processor_files, readers
 from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_to_normalized_text
 from etcmodel.text.arrangement import SpecialIds
+from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.encoding import TokenizedDocument
 from etcmodel.text.explanation import Explanation
@@ -35,8 +36,9 @@ class EtcProcessor:
     (arXiv:2004.08483), section 3.
 
     Args:
-        vocab: str, the path of a WordPiece vocabulary or, if it ends in `.model`, of a
-            SentencePiece model; or a `tokenization.FullTokenizer`.
+        vocab: str, the path of a WordPiece vocabulary; if it ends in `.model`, of a SentencePiece
+            model; or of the `vocab.json` (with `merges.txt`) or `tokenizer.json` of byte-level BPE.
+            Or a `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
         **settings: fields of `ProcessorConfig`.
 
     Raises:
@@ -45,9 +47,7 @@ class EtcProcessor:
 
     def __init__(self, vocab, **settings):
         if not isinstance(vocab, (str, os.PathLike)):
-            lower = vocab.basic_tokenizer.do_lower_case or bool(vocab.sp_model)
-            own = {"do_lower_case": lower, "split_punctuation": vocab.split_punctuation}
-            settings = {**settings, **own}
+            settings = {**settings, **processor_files.settings_of(vocab)}
         self.config = ProcessorConfig(**settings)
         self._set_tokenizer(vocab)
 
@@ -70,8 +70,8 @@ class EtcProcessor:
         """Reads what `save_pretrained` wrote, or a folder with just a vocabulary.
 
         Args:
-            folder: str. With `vocab.txt` or `spiece.model`; `processor_config.json`, or
-                `tokenizer_config.json` with `do_lower_case`, if there.
+            folder: str. With `vocab.txt`, `spiece.model`, `tokenizer.json` or `vocab.json`;
+                `processor_config.json`, or `tokenizer_config.json`, if there.
             **settings: fields of `ProcessorConfig` that replace those of the folder.
         Raises:
             ValueError: naming the folder or the file.
@@ -190,6 +190,8 @@ class EtcProcessor:
                 raise ValueError(f"`ids[{place}]` must be from 0 to {size - 1}. Received: {index}")
             if keep_special_tokens or index not in special:
                 tokens.append(self.vocabulary[index])
+        if isinstance(self.tokenizer, ByteLevelTokenizer):
+            return self.tokenizer.decode(self.tokenizer.convert_tokens_to_ids(tokens))
         if self.tokenizer.sp_model:
             return sentencepiece_detokenize(tokens)
         return wordpiece_tokens_to_normalized_text(tokens)
@@ -230,7 +232,8 @@ class EtcProcessor:
                     f"Name its own token in `{name}`."
                 )
             ids[name.removesuffix("_token")] = self.tokenizer.vocab[found[0]]
-        unknown = [] if self.tokenizer.sp_model else [self.tokenizer.wordpiece_tokenizer.unk_token]
+        word_pieces = getattr(self.tokenizer, "wordpiece_tokenizer", None)
+        unknown = [] if word_pieces is None else [word_pieces.unk_token]
         self.tokenizer.require_tokens([*unknown, *self.config.global_tokens.values()])
         by_kind = {
             kind: self.tokenizer.vocab[token] for kind, token in self.config.global_tokens.items()

@@ -6,12 +6,15 @@ import os
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json, file_systems
-from etcmodel.text import tokenization, vocabulary
+from etcmodel.text import byte_bpe, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
-__all__ = ["SENTENCE_PIECES", "WORD_PIECES", "load", "make_tokenizer", "save"]
+__all__ = ["SENTENCE_PIECES", "WORD_PIECES", "load", "make_tokenizer", "save", "settings_of"]
 
 WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
+# Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
+_OF_BYTES = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
+_NAMES = (SENTENCE_PIECES, WORD_PIECES, *_OF_BYTES)
 _VOCAB_FILE = "vocab_file"  # A folder may hold vocabularies of both kinds.
 _TOKENIZER_CONFIG = "tokenizer_config.json"
 
@@ -21,15 +24,19 @@ def save(folder, tokenizer, config):
 
     Args:
         folder: str. It is made if it is not there.
-        tokenizer: `tokenization.FullTokenizer`.
+        tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
         config: `ProcessorConfig`.
     Raises:
         OSError: if a file cannot be written.
     """
-    name = SENTENCE_PIECES if tokenizer.sp_model else WORD_PIECES
-    content = vocabulary.read_bytes(tokenizer.source_file)
-    with atomic_files.new_file(os.path.join(folder, name)) as temporary:
-        vocabulary.write_bytes(temporary, content)
+    if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
+        tokenizer.save_pretrained(folder)
+        name = os.path.basename(tokenizer.source_file)
+    else:
+        name = SENTENCE_PIECES if tokenizer.sp_model else WORD_PIECES
+        content = vocabulary.read_bytes(tokenizer.source_file)
+        with atomic_files.new_file(os.path.join(folder, name)) as temporary:
+            vocabulary.write_bytes(temporary, content)
     settings = {**dataclasses.asdict(config), _VOCAB_FILE: name}
     atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
 
@@ -48,10 +55,10 @@ def load(folder, settings):
     """
     path = os.path.join(folder, CONFIG_FILENAME)
     given = _read(path) if _is_there(folder, CONFIG_FILENAME) else _foreign_settings(folder)
-    names = [name for name in (SENTENCE_PIECES, WORD_PIECES) if _is_there(folder, name)]
+    names = [name for name in _NAMES if _is_there(folder, name)]
     if not names:
         raise ValueError(
-            f"{str(folder)!r} holds no vocabulary: neither {WORD_PIECES} nor {SENTENCE_PIECES}."
+            f"{str(folder)!r} holds no vocabulary: none of {', '.join(_NAMES)} is there."
         )
     name = given.pop(_VOCAB_FILE, names[0])
     if name not in names:
@@ -61,7 +68,17 @@ def load(folder, settings):
 
 
 def make_tokenizer(vocab_file, config):
-    """`tokenization.FullTokenizer` of a vocabulary: sentence pieces if its name ends in .model."""
+    """The tokenizer of a vocabulary, by its name.
+
+    Args:
+        vocab_file: str. Of byte-level BPE if it is a `tokenizer.json`, or a `vocab.json` with
+            `merges.txt` beside it; of sentence pieces if it ends in `.model`; else of word pieces.
+        config: `ProcessorConfig`.
+    Returns:
+        `byte_bpe.ByteLevelTokenizer`, or `tokenization.FullTokenizer`.
+    """
+    if os.path.basename(str(vocab_file)) in _OF_BYTES:
+        return byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file))
     if str(vocab_file).endswith(".model"):
         return tokenization.FullTokenizer(
             None, spm_model_file=vocab_file, split_punctuation=config.split_punctuation
@@ -69,6 +86,14 @@ def make_tokenizer(vocab_file, config):
     return tokenization.FullTokenizer(
         vocab_file, config.do_lower_case, split_punctuation=config.split_punctuation
     )
+
+
+def settings_of(tokenizer):
+    """The settings of a processor that a tokenizer was made with: dict."""
+    if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
+        return {"do_lower_case": False, "split_punctuation": False}
+    lower = tokenizer.basic_tokenizer.do_lower_case or bool(tokenizer.sp_model)
+    return {"do_lower_case": lower, "split_punctuation": tokenizer.split_punctuation}
 
 
 def _foreign_settings(folder):

@@ -68,7 +68,7 @@ def test_a_folder_of_another_library_needs_just_a_vocabulary(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "holds no vocabulary: neither vocab.txt nor spiece.model"),
+        ({}, "holds no vocabulary: none of spiece.model, vocab.txt"),
         (
             {"vocab.txt": "a\n[PAD]\n[UNK]\n[SEP]"},
             r"vocab.txt' lacks '\[CLS\]'. Name its own token",

@@ -1,5 +1,7 @@
 """LED with heads, as Hugging Face's classes of the same names."""
 
+import abc
+
 import tensorflow as tf
 import tf_keras
 
@@ -18,7 +20,7 @@ from etcmodel.models.seq2seq.names import Weight
 __all__ = ["LedForConditionalGeneration", "LedForQuestionAnswering"]
 
 
-class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC):
     """The base of these: an `LedModel` and what is made of its decoder's output.
 
     Args:
@@ -51,9 +53,9 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
         return {**names.weights(self.led), **self.head_weights()}
 
+    @abc.abstractmethod
     def head_weights(self):
         """Likewise, of the head alone."""
-        raise NotImplementedError
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}

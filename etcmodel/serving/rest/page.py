@@ -33,7 +33,7 @@ def render_page(name, version, signatures):
     data = {
         "kind": kind,
         "url": f"/v1/models/{urllib.parse.quote(name, safe='')}:predict",
-        "attention": kind == "answer" and "attention" in signatures,
+        "attention": kind != _OTHER and "attention" in signatures,
     }
     return page_parts.PAGE.substitute(
         name=html.escape(name),

@@ -3,6 +3,28 @@
 __all__ = ["SCRIPT"]
 
 SCRIPT = """
+// Windows repeat tokens: of each token the number of the first one at its characters.
+function firstAtPlaces(attention) {
+  const known = new Map();
+  return attention.document.map((number, i) => {
+    const place = [number, attention.start[i], attention.end[i]].join();
+    if (!known.has(place)) known.set(place, i);
+    return known.get(place);
+  });
+}
+
+// The tokens of each text as spans for `pieces`: those of the question, then of each document.
+function tokenSpans(attention, numDocuments) {
+  const spans = Array.from({ length: numDocuments + 1 }, () => []);
+  firstAtPlaces(attention).forEach((first, i) => {
+    const [start, end] = [attention.start[i], attention.end[i]];
+    if (first === i && attention.document[i] >= -1 && end > start) {
+      spans[attention.document[i] + 1].push({ kind: "token", number: i, start, end });
+    }
+  });
+  return spans;
+}
+
 // Pointing at a token, or going to it by the keyboard, colors what it looks at.
 function watchAttention(attention, boxes, instance) {
   const told = make("p");
@@ -10,6 +32,7 @@ function watchAttention(attention, boxes, instance) {
   told.setAttribute("aria-live", "polite");
   find("more").append(told);
   const numTokens = attention.document.length;
+  const firsts = firstAtPlaces(attention);
   const byToken = new Map();
   for (const box of boxes) {
     for (const piece of box.querySelectorAll("[data-token]")) {
@@ -39,7 +62,8 @@ function watchAttention(attention, boxes, instance) {
     return global < 0 ? `“${found}”` : `the global token of “${found}”`;
   }
   function color(key, share) {
-    const numbers = key < numTokens ? [key] : order.filter((x) => isWithin(x, key - numTokens));
+    const numbers = key < numTokens ? [firsts[key]] :
+      order.filter((x) => isWithin(x, key - numTokens));
     for (const piece of numbers.flatMap((number) => byToken.get(number) || [])) {
       if (piece.classList.contains("seen")) continue;
       piece.classList.add(key < numTokens ? "seen" : "seen-global");

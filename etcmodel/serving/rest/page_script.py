@@ -109,6 +109,21 @@ function showText(title, text, spans) {
   return box;
 }
 
+// The answer, and what tokens look at, where the model tells that; else null.
+function askBoth(signature, instance) {
+  return Promise.all([predict(signature, instance),
+    data.attention ? predict("attention", instance).catch(() => null) : null]);
+}
+
+function showOneText(text, spans, attention) {
+  if (attention) {
+    spans = spans.concat(tokenSpans(attention, 1)[1]);
+    showLegend(false, false, attention);
+  }
+  const box = showText("Text", text, spans);
+  if (attention) watchAttention(attention, [box], { documents: [text] });
+}
+
 const forms = {
   async answer() {
     const fields = [...document.querySelectorAll("#documents textarea")]
@@ -116,23 +131,24 @@ const forms = {
     const documents = fields.map((x) => x.value);
     const titles = fields.map((x) => x.labels[0].textContent);
     const instance = { question: find("question").value, documents };
-    const [answer, attention] = await Promise.all([predict("answer", instance),
-      data.attention ? predict("attention", instance).catch(() => null) : null]);
+    const [answer, attention] = await askBoth("answer", instance);
     return () => showAnswer(instance, titles, answer, attention);
   },
   async classify() {
-    const answer = await predict("classify", { text: find("text").value });
+    const text = find("text").value;
+    const [answer, attention] = await askBoth("classify", { text });
     return () => {
       find("answer").append(make("div", answer.label, "best"));
       const best = answer.probabilities.indexOf(Math.max(...answer.probabilities));
       find("more").append(table("", ["probability", "label"], answer.probabilities.map(
         (p, i) => [p, i === best ? answer.label : `label ${i}`])));
+      if (attention) showOneText(text, [], attention);
     };
   },
   async keyphrases() {
     const text = find("text").value;
-    const answer = await predict("keyphrases", { text });
-    return () => showPhrases(text, answer);
+    const [answer, attention] = await askBoth("keyphrases", { text });
+    return () => showPhrases(text, answer, attention);
   },
   async other() {
     const answer = await post(find("text").value);
@@ -140,14 +156,14 @@ const forms = {
   },
 };
 
-function showPhrases(text, answer) {
+function showPhrases(text, answer, attention) {
   const found = answer.phrases.map((phrase, i) => ({ kind: "answer", phrase,
     start: answer.start[i], end: answer.end[i], probability: answer.probability[i] }))
     .filter((x) => x.phrase !== "");
   find("answer").append(found.length ?
     table("", ["probability", "phrase"], found.map((x) => [x.probability, x.phrase])) :
     make("div", "No key phrase was found.", "best"));
-  showText("Text", text, found.filter((x) => x.start >= 0));
+  showOneText(text, found.filter((x) => x.start >= 0), attention);
 }
 
 function showAnswer(instance, titles, answer, attention) {
@@ -166,8 +182,7 @@ function showAnswer(instance, titles, answer, attention) {
     .filter((x) => x.document >= 0);
   for (const sentence of evidence) add(sentence.document, sentence);
   if (attention) {
-    attention.document.forEach((number, i) => add(number,
-      { kind: "token", number: i, start: attention.start[i], end: attention.end[i] }));
+    tokenSpans(attention, titles.length).forEach((tokens, i) => spans.get(i - 1).push(...tokens));
   }
   showEvidence(evidence, titles);
   showLegend(answer.document >= 0, evidence.length > 0, attention);

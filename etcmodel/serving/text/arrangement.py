@@ -14,9 +14,6 @@ from etcmodel.serving.text.features import CLS, NONE, QUESTION, SEP, WHOLE, Code
 
 __all__ = ["Arranger", "Rows"]
 
-# Settings of a processor of which a graph knows one value.
-_ONLY = {"segments": {}, "separators": True, "long_relation_names": ()}
-
 
 class Rows(NamedTuple):
     """What a model gets, a row for each window, and what it is from.
@@ -29,6 +26,7 @@ class Rows(NamedTuple):
         blocks: int32 [num_rows, global_len]. The block of each global token, likewise; -1 for those
             of the whole and of questions, too.
         first_new: int32 [num_rows]. Tokens of text before this one are in an earlier window, too.
+        codes: `features.Codes`. What the tokens are, without padding.
     """
 
     features: dict
@@ -36,6 +34,7 @@ class Rows(NamedTuple):
     pieces: tf.Tensor
     blocks: tf.Tensor
     first_new: tf.Tensor
+    codes: Codes
 
 
 class Arranger:
@@ -44,25 +43,12 @@ class Arranger:
     Args:
         processor: `EtcProcessor`.
         has_question: bool. Whether each example has a question.
-    Raises:
-        ValueError: if the processor has a setting that a graph has not.
     """
 
     def __init__(self, processor, has_question):
         self.config = processor.config
         self.has_question = has_question
         self._padding = features_lib.Padding(processor)
-        for name, usual in _ONLY.items():
-            if (value := getattr(self.config, name)) != usual:
-                raise ValueError(
-                    f"A graph arranges texts with `{name}` {usual!r} alone. Received a processor "
-                    f"with {value!r}."
-                )
-        if self.config.give_way == "longest" and self.config.stride is None:
-            raise ValueError(
-                "A graph cuts the 'end' or the 'start' of a text, or reads windows (`stride`). "
-                "Received a processor with `give_way` 'longest'."
-            )
 
     def __call__(self, source):
         """`Rows` of a `documents.Source`.
@@ -91,8 +77,7 @@ class Arranger:
             pieces=pieces,
             links=links,
             blocks=self._global(questions, raggeds.of_rows(kept.blocks, kept.rows, num_rows)),
-            num_before=(1 + self.has_question) * self.config.special_tokens
-            + raggeds.lengths(questions),
+            num_before=raggeds.lengths(questions) + self._num_special(self.has_question),
             has_both=self.has_question * has_text,
         )
         features = self._padding.features(source, codes)
@@ -103,7 +88,13 @@ class Arranger:
             pieces=_dense(codes.pieces, features["token_ids"]),
             blocks=_dense(codes.blocks, features["global_token_ids"]),
             first_new=first_new + selection.first_new,
+            codes=codes,
         )
+
+    def _num_special(self, num_parts):
+        """How many special tokens there are with so many parts: [CLS], and a [SEP] behind each."""
+        config = self.config
+        return (1 + num_parts * config.separators) * config.special_tokens
 
     def _has_text(self, num_blocks):
         """int32 [batch]: 1 where there is a part for the text."""
@@ -120,8 +111,8 @@ class Arranger:
         config = self.config
         limits = (config.max_long_len, config.max_global_len)
         long_limit, global_limit = (windows.NO_LIMIT if x is None else x for x in limits)
-        num_parts = 1 + self.has_question + self._has_text(outline.num_blocks)
-        pieces = long_limit - num_question - num_parts * config.special_tokens
+        num_parts = self.has_question + self._has_text(outline.num_blocks)
+        pieces = long_limit - num_question - self._num_special(num_parts)
         blocks = global_limit - num_fixed
         fits = tf.debugging.Assert(
             tf.reduce_all((pieces >= 0) & (blocks >= 0)),
@@ -154,10 +145,11 @@ class Arranger:
         begin, end = special
         ones = tf.ones_like(has_text)
         has_special = int(self.config.special_tokens)
+        has_ends = has_special * self.config.separators
         parts = [raggeds.filled(begin, ones * has_special)]
         if self.has_question:
-            parts += [questions, raggeds.filled(end, ones * has_special)]
-        return tf.concat([*parts, text, raggeds.filled(end, has_text * has_special)], axis=1)
+            parts += [questions, raggeds.filled(end, ones * has_ends)]
+        return tf.concat([*parts, text, raggeds.filled(end, has_text * has_ends)], axis=1)
 
     def _global(self, questions, blocks):
         """Ragged int32 [num_rows, (global_len)]: blocks and what stands for the others.

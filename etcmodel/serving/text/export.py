@@ -19,6 +19,9 @@ class TextOptions:
         labels: sequence of str, the names of a classifier's labels; by default their numbers.
         max_answer_tokens: int. A longer span is no answer.
         num_phrases: int. Key phrases of a text.
+        attention_keys: int. How many tokens the signature `attention` names that a token looks at;
+            0 for an export without signatures of attention.
+        attention_layer: int or None. The layer whose attention that is, from 0; None for the last.
 
     Raises:
         ValueError: naming the option, if it cannot be.
@@ -27,15 +30,22 @@ class TextOptions:
     labels: tuple = ()
     max_answer_tokens: int = 30
     num_phrases: int = 5
+    attention_keys: int = 8
+    attention_layer: int | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "labels", tuple(self.labels or ()))
         if not all(isinstance(label, str) for label in self.labels):
             raise ValueError(f"`labels` must be strings. Received: {list(self.labels)}")
-        for name in ("max_answer_tokens", "num_phrases"):
+        least = {"max_answer_tokens": 1, "num_phrases": 1, "attention_keys": 0}
+        if self.attention_layer is not None:
+            least["attention_layer"] = 0
+        for name, lowest in least.items():
             value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"`{name}` must be an int of at least 1. Received: {value!r}")
+            if type(value) is not int or value < lowest:
+                raise ValueError(
+                    f"`{name}` must be an int of at least {lowest}. Received: {value!r}"
+                )
 
 
 def export_text_model(model, directory, processor=None, **options):

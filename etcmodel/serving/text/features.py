@@ -78,7 +78,7 @@ class Padding:
         global_positions, is_global = _positions(blocks, global_ids)
         features = {
             "token_ids": token_ids,
-            "segment_ids": self._segments(is_token, is_second, has_both),
+            "segment_ids": self._segments(source, pieces, is_token, is_second, has_both),
             "global_token_ids": global_ids,
             "global_segment_ids": raggeds.padded(blocks.with_flat_values(segments), 0, global_len),
             "links": raggeds.padded(links, NONE, long_len),
@@ -90,10 +90,19 @@ class Padding:
             features["global_position_ids"] = global_positions * features["global_example_ids"]
         return features
 
-    def _segments(self, is_token, is_second, has_both):
+    def _segments(self, source, pieces, is_token, is_second, has_both):
         if self._config.segment_id is None:
-            return tf.cast(is_second, tf.int32) * has_both[:, tf.newaxis]
-        return tf.cast(is_token, tf.int32) * self._config.segment_id
+            segments = tf.cast(is_second, tf.int32) * has_both[:, tf.newaxis]
+        else:
+            segments = tf.cast(is_token, tf.int32) * self._config.segment_id
+        if not self._config.segments:
+            return segments
+        # Tokens are of a question or of a sentence.
+        of_kind = [self._config.segments.get(kind, NONE) for kind in ("question", "sentence")]
+        is_of_text = tf.cast(raggeds.gathered(source.texts, pieces.flat_values) >= 0, tf.int32)
+        own = tf.where(pieces.flat_values >= 0, tf.gather(of_kind, is_of_text), NONE)
+        own = raggeds.padded(pieces.with_flat_values(own), NONE, tf.shape(is_token)[1])
+        return tf.where(own >= 0, own, segments)
 
     def _global_values(self, source, blocks):
         """(ids, segments) of global tokens."""
@@ -131,6 +140,9 @@ class Padding:
             length = self._rounded(raggeds.longest(ragged))
             kind = "links" if is_mention else "edges"
             features[f"{kind}/{name}"] = raggeds.padded(ragged, NONE, length)
+            if name in self._config.long_relation_names:
+                # Both blocks of a pair must have tokens of their own; documents have none.
+                features[f"long_edges/{name}"] = tf.fill([num_rows, 0, 2], NONE)
         return features
 
     def _long_len(self, pieces):

@@ -3,55 +3,16 @@
 Strings are UTF-8; offsets `[start, end)` count the Unicode characters of a string that was given.
 """
 
-import abc
-
 import tensorflow as tf
 
 from etcmodel.models import heads
-from etcmodel.serving.text import answers, arrangement, places, tokenizers
+from etcmodel.serving.text import answers, places
 from etcmodel.serving.text import documents as documents_lib
+from etcmodel.serving.text.text_module import Given, TextModule, check_some, strings_of
 
 __all__ = ["TextModule", "make_module"]
 
-_DEFAULT = "serving_default"
 _NONE = -1
-
-
-class TextModule(tf.Module, abc.ABC):
-    """A model with what it needs to read strings.
-
-    The Keras model itself is not an attribute: saving would then trace each of its layers.
-
-    Args:
-        model: `HeadModel`.
-        processor: `EtcProcessor`.
-        options: `export.TextOptions`.
-    """
-
-    has_question = False
-
-    def __init__(self, model, processor, options):
-        super().__init__()
-        self.model_variables = list(model.variables)
-        self.tokenizer = tokenizers.make_tokenizer(processor.tokenizer)
-        self._options = options
-        self._model = lambda features: model(features, training=False)
-        self._arrange = arrangement.Arranger(processor, self.has_question)
-
-    def signatures(self):
-        """Signature name to concrete function; the first one is the default, too."""
-        concrete = {name: _traced(*entry) for name, entry in self.functions().items()}
-        return {_DEFAULT: next(iter(concrete.values())), **concrete}
-
-    @abc.abstractmethod
-    def functions(self):
-        """Name to (function of strings by keyword, dict of argument to its rank)."""
-
-    def _read(self, texts, questions, num_examples):
-        """(`documents.Source`, `arrangement.Rows`, the model's outputs)."""
-        source = documents_lib.read(texts, questions, num_examples, self.tokenizer)
-        rows = self._arrange(source)
-        return source, rows, self._model(rows.features)
 
 
 class Classifier(TextModule):
@@ -68,14 +29,12 @@ class Classifier(TextModule):
             )
 
     def functions(self):
-        return {"classify": (self._classify, {"text": 1})}
+        return {"classify": (self._classify, strings_of(self.inputs))}
 
     def _classify(self, text):
-        num_examples = _checked_size(text=text)
-        texts = documents_lib.of_texts(text)
-        _, rows, logits = self._read(texts, None, num_examples)
+        source, rows, logits = self._read(self._given(text))
         probabilities = self._activation(logits)
-        probabilities = answers.join_labels(probabilities, rows.examples, num_examples)
+        probabilities = answers.join_labels(probabilities, rows.examples, source.num_examples)
         best = tf.argmax(probabilities, axis=1)
         return {"probabilities": probabilities, "label": tf.gather(self._labels, best)}
 
@@ -84,12 +43,11 @@ class KeyphraseExtractor(TextModule):
     """Signature `keyphrases`."""
 
     def functions(self):
-        return {"keyphrases": (self._keyphrases, {"text": 1})}
+        return {"keyphrases": (self._keyphrases, strings_of(self.inputs))}
 
     def _keyphrases(self, text):
-        num_examples = _checked_size(text=text)
-        texts = documents_lib.of_texts(text)
-        source, rows, logits = self._read(texts, None, num_examples)
+        given = self._given(text)
+        source, rows, logits = self._read(given)
         spans = answers.top_phrases(
             logits,
             places.texts_of(source, rows),
@@ -99,7 +57,7 @@ class KeyphraseExtractor(TextModule):
         )
         found = places.to_characters(source, rows, spans)
         return {
-            "phrases": places.substrings(texts.code_points, found),
+            "phrases": places.substrings(given.texts.code_points, found),
             "start": found.starts,
             "end": found.ends,
             "probability": spans.probabilities,
@@ -110,6 +68,8 @@ class QuestionAnswerer(TextModule):
     """Signatures `answer` and `answer_sentences`."""
 
     has_question = True
+    inputs = {"question": 1, "documents": 2}
+    sentence_inputs = {"question": 1, "sentences": 3}
 
     def __init__(self, model, processor, options):
         super().__init__(model, processor, options)
@@ -122,22 +82,29 @@ class QuestionAnswerer(TextModule):
 
     def functions(self):
         return {
-            "answer": (self._answer, {"question": 1, "documents": 2}),
-            "answer_sentences": (self._answer_sentences, {"question": 1, "sentences": 3}),
+            "answer": (self._answer, strings_of(self.inputs)),
+            "answer_sentences": (
+                self._answer_sentences,
+                strings_of({"question": 1, "sentences": 3}),
+            ),
         }
 
-    def _answer(self, question, documents):
+    def _given(self, question, documents):
         texts = documents_lib.of_documents(documents)
-        return self._outputs(texts, *_checked_pair(question, "documents", documents), ["document"])
+        return Given(texts, *_checked_pair(question, "documents", documents))
+
+    def _answer(self, question, documents):
+        return self._outputs(self._given(question, documents), ["document"])
 
     def _answer_sentences(self, question, sentences):
         texts = documents_lib.of_sentences(sentences)
-        names = ["document", "sentence"]
-        return self._outputs(texts, *_checked_pair(question, "sentences", sentences), names)
+        given = Given(texts, *_checked_pair(question, "sentences", sentences))
+        return self._outputs(given, ["document", "sentence"])
 
-    def _outputs(self, texts, questions, shape, names):
+    def _outputs(self, given, names):
         """The outputs of both signatures; `names` are those of the given strings' axes."""
-        source, rows, logits = self._read(texts, questions, shape[0])
+        source, rows, logits = self._read(given)
+        texts, _, shape = given
         spans = answers.best_spans(
             logits["start"],
             logits["end"],
@@ -213,18 +180,6 @@ def make_module(model, processor, options):
     )
 
 
-def _traced(function, ranks):
-    """The concrete function of strings; one of another rank is an error that names it."""
-
-    def call(**strings):
-        strings = {name: tf.ensure_shape(x, [None] * ranks[name]) for name, x in strings.items()}
-        return function(**strings)
-
-    specs = {name: tf.TensorSpec([None] * rank, tf.string, name) for name, rank in ranks.items()}
-    # Functions that are attributes of what is saved would be traced anew.
-    return tf.function(call, autograph=False).get_concrete_function(**specs)
-
-
 def _where(found, shape, names):
     """The outputs that say where `Places` are, by name."""
     outputs, rest = {}, found.texts
@@ -232,18 +187,6 @@ def _where(found, shape, names):
         outputs[name] = tf.where(found.texts >= 0, rest % size, _NONE)
         rest = rest // size
     return {**outputs, "start": found.starts, "end": found.ends}
-
-
-def _checked_size(**strings):
-    """int32 scalar: the number of examples, once there is at least one."""
-    ((name, tensor),) = strings.items()
-    size = tf.shape(tensor)[0]
-    with tf.control_dependencies([_some(name, size)]):
-        return tf.identity(size)
-
-
-def _some(name, size):
-    return tf.debugging.Assert(size > 0, [f"`{name}` holds no example."])
 
 
 def _checked_pair(question, name, strings):
@@ -254,7 +197,7 @@ def _checked_pair(question, name, strings):
     is_blank = tf.equal(tf.strings.length(tf.strings.strip(question)), 0)
     blank = ["A `question` is empty, in the row:", tf.argmax(is_blank)]
     checks = [
-        _some("question", size),
+        check_some("question", size),
         tf.debugging.Assert(tf.equal(size, shape[0]), rows),
         tf.debugging.Assert(~tf.reduce_any(is_blank), blank),
     ]

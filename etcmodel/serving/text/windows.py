@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from etcmodel.serving.text import fair_shares
+
 __all__ = ["NO_LIMIT", "Outline", "Room", "Selection", "select", "select_windows"]
 
 NO_LIMIT = 1 << 30
@@ -96,13 +98,16 @@ def select(outline, room, give_way):
     Args:
         outline: `Outline`.
         room: `Room`.
-        give_way: "end" or "start".
+        give_way: "end", "start" or "longest".
     Returns:
         `Selection`.
     """
     zeros = tf.zeros_like(outline.num_blocks)
     if give_way == "start":
         fill = _fill_from_end(outline, room)
+    elif give_way == "longest":
+        empty = tf.zeros_like(outline.counts)
+        fill = _Fill(empty, *fair_shares.fill_parts(outline, room), zeros, zeros)
     else:
         fill = _fill(outline, room, _Begin(zeros, zeros, zeros > 0))
     return _selection(outline, fill, tf.range(tf.size(zeros)), zeros)

@@ -61,6 +61,7 @@ def test_nothing_is_loaded_and_nothing_else_may_run(models):
     [
         (("answer", "attention", "serving_default"), "answer"),
         (("classify",), "classify"),
+        (("classify", "attention"), "classify"),
         (("keyphrases", "serving_default"), "keyphrases"),
         (("serving_default", "dense_features"), "other"),
     ],

@@ -5,8 +5,11 @@ import random
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
-from etcmodel.serving.text import arrangement, documents, tokenizers
+from etcmodel.serving.text import arrangement, documents, fair_shares, tokenizers
+from etcmodel.text import truncation
 from tests.serving.text import vocabularies
 
 SETTINGS = {
@@ -15,6 +18,27 @@ SETTINGS = {
     "start": {"max_long_len": 20, "max_global_len": 8, "give_way": "start"},
     "blocks": {"max_long_len": 18, "truncation": "blocks"},
     "blocks of the end": {"max_long_len": 18, "truncation": "blocks", "give_way": "start"},
+    "longest": {"max_long_len": 20, "max_global_len": 8, "give_way": "longest"},
+    "blocks of the longest": {
+        "max_long_len": 22,
+        "truncation": "blocks",
+        "give_way": "longest",
+        "separators": False,
+    },
+    "no separators": {"separators": False, "max_long_len": 18},
+    "windows without separators": {"separators": False, "max_long_len": 18, "stride": 5},
+    "segments": {"segments": {"sentence": 3, "document": 4}, "max_long_len": 24},
+    "segments of questions": {
+        "segments": {"question": 2},
+        "segment_id": 1,
+        "separators": False,
+        "special_tokens": False,
+    },
+    "relations of long tokens": {
+        "long_relation_names": ["part_of", "row"],
+        "pad_to_multiple_of": 4,
+        "max_long_len": 30,
+    },
     "windows": {"max_long_len": 16, "stride": 4},
     "windows of blocks": {"max_long_len": 16, "stride": 5, "truncation": "blocks"},
     "few global tokens": {"max_long_len": 18, "max_global_len": 6, "stride": 6},
@@ -133,21 +157,11 @@ def test_a_text_that_must_not_be_cut_is_an_error(tmp_path):
         graph(["a"], ["a a a a a"], 1)
 
 
-def test_refuses_to_cut_the_longest(tmp_path):
-    processor = vocabularies.processor(tmp_path, give_way="longest", max_long_len=9)
-    with pytest.raises(ValueError, match="`give_way` 'longest'"):
-        arrangement.Arranger(processor, has_question=False)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("segments", {"question": 1}),
-        ("separators", False),
-        ("long_relation_names", ["part_of"]),
-    ],
+@given(
+    st.lists(st.lists(st.integers(0, 12), min_size=5, max_size=5), min_size=1, max_size=4),
+    st.integers(0, 40),
 )
-def test_refuses_settings_that_a_graph_has_not(tmp_path, name, value):
-    settings = {"relation_names": RELATIONS, name: value}
-    with pytest.raises(ValueError, match=f"`{name}` .* alone. Received a processor with"):
-        arrangement.Arranger(vocabularies.processor(tmp_path, **settings), has_question=False)
+def test_shares_are_those_of_the_processor(sizes, room):
+    rooms = [room + number for number in range(len(sizes))]
+    found = fair_shares.shares(tf.constant(sizes), tf.constant(rooms)).numpy().tolist()
+    assert found == [truncation._shares(*x) for x in zip(sizes, rooms, strict=True)]

@@ -54,7 +54,12 @@ class Exported:
         names = SETTINGS["relation_names"]
         self.models = {name: vocabularies.model(head, names) for name, head in HEADS.items()}
         self.folders = {
-            name: serving.export_text_model(model, str(folder / name), self.processor)
+            name: serving.export_text_model(
+                model,
+                str(folder / name),
+                self.processor,
+                attention_keys=0,  # Their signatures have tests of their own.
+            )
             for name, model in self.models.items()
         }
         self.loaded = {name: tf.saved_model.load(path) for name, path in self.folders.items()}

@@ -14,12 +14,12 @@ def processor(folder, **settings):
     return EtcProcessor(str(path), **settings)
 
 
-def model(head, relation_names=(), **settings):
+def model(head, relation_names=(), num_layers=1, **settings):
     """A tiny model with random weights."""
     config = etcmodel.EtcConfig(
         vocab_size=len(PIECES),
         hidden_size=16,
-        num_hidden_layers=1,
+        num_hidden_layers=num_layers,
         num_attention_heads=2,
         local_radius=4,
         intermediate_size=32,
