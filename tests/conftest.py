@@ -1,5 +1,6 @@
 """What is random is the same in each run; and a report of the reference cases."""
 
+import gc
 import os
 import random
 import signal
@@ -35,6 +36,11 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "reference(topic): runs one reference case, named `case`")
     config.pluginmanager.register(_ReferenceReport())
+
+
+def pytest_unconfigure():
+    """Else pytest and Python look through all objects several times for garbage before they end."""
+    gc.freeze()  # Each module's garbage is gone already: see `_freed_memory`.
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -35,10 +35,15 @@ class Subject:
     part: int = 1
 
 
-def _preprocessing(module, file, fields, **flags):
-    """The subjects of a preprocessing program: its raw file."""
-    flags = {"input_pattern": file, "num_shards": 1, "direct_num_workers": 1, **flags}
+def _raw_data(module, file, fields, **flags):
+    """The subject of a program that reads a file of JSON objects and leaves out bad ones."""
     return Subject(module, flags, (file,), wrong.json_lines(*fields), skips=True)
+
+
+def _preprocessing(module, file, fields, **flags):
+    """The subject of a preprocessing program: its raw file."""
+    flags = {"input_pattern": file, "num_shards": 1, "direct_num_workers": 1, **flags}
+    return _raw_data(module, file, fields, **flags)
 
 
 _TASKS = "etcmodel.tasks."
@@ -101,19 +106,19 @@ PREPROCESSING = {
         (PIECES,),
         (wrong.empty, wrong.noise),
     ),
-    "gold of nq": Subject(
+    "gold of nq": _raw_data(
         f"{_TASKS}nq.make_gold_cache",
-        {"input_pattern": "nq/nq_dev.jsonl", "output_file": "made/gold.jsonl.gz"},
-        ("nq/nq_dev.jsonl",),
-        wrong.json_lines("annotations"),
-        skips=True,
+        "nq/nq_dev.jsonl",
+        ("annotations",),
+        input_pattern="nq/nq_dev.jsonl",
+        output_file="made/gold.jsonl.gz",
     ),
-    "pages to clean": Subject(
+    "pages to clean": _raw_data(
         f"{_TASKS}openkp.input_validate_and_dedup",
-        {"input_file": "openkp/openkp_dev.jsonl", "output_file": "made/clean.jsonl"},
-        ("openkp/openkp_dev.jsonl",),
-        wrong.json_lines("text", "VDOM", "url"),
-        skips=True,
+        "openkp/openkp_dev.jsonl",
+        ("text", "VDOM", "url"),
+        input_file="openkp/openkp_dev.jsonl",
+        output_file="made/clean.jsonl",
     ),
 }
 _CONVERT = {"output_dir": "converted", "output_format": "safetensors"}
@@ -275,12 +280,8 @@ def fine_tuning():
             (f"{_EXPORT}/assets/etc_config.json", f"{_EXPORT}/assets/hotpotqa_config.json"),
             wrong.WRONG_JSON,
         ),
-        "examples to predict": Subject(
-            _FINE_TUNING,
-            _PREDICT,
-            ("hotpotqa/hotpotqa_dev.json",),
-            wrong.json_lines("question", "context"),
-            skips=True,
+        "examples to predict": _raw_data(
+            _FINE_TUNING, "hotpotqa/hotpotqa_dev.json", ("question", "context"), **_PREDICT
         ),
     }
 
