@@ -33,7 +33,9 @@ HIDDEN = {kind: traced(model) for kind, model in MODELS.items()}
 
 
 @hypothesis.settings(max_examples=20)
-@hypothesis.given(st.sampled_from(["own", "compressed", "no_memory"]), st.integers(1, 40), st.integers(1, 30))
+@hypothesis.given(
+    st.sampled_from(["own", "compressed", "no_memory"]), st.integers(1, 40), st.integers(1, 30)
+)
 def test_padding_and_neighbors_do_not_matter(kind, length, padding):
     ids = small.ids(1, length)
     alone = HIDDEN[kind](tf.constant(ids), tf.ones_like(ids))
