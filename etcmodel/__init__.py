@@ -17,6 +17,13 @@ _HEADS = (
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
 )
+_GMAT = ("GmatConfig", "GmatModel")
+_LED = (
+    "LedConfig",
+    "LedForConditionalGeneration",
+    "LedForQuestionAnswering",
+    "LedModel",
+)
 _LOADERS = ("from_pretrained", "load_pretrained", "save_pretrained")
 _LONGFORMER = (
     "LongformerConfig",
@@ -27,10 +34,14 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
+_PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
     "EtcModel": "etcmodel.models.modeling",
     "EtcProcessor": "etcmodel.text.processor",
+    **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
+    **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
+    **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),

@@ -1,8 +1,9 @@
-"""Reading and writing weights: the authors' checkpoints, this library's, BERT's and RoBERTa's."""
+"""Reading and writing weights: the authors' checkpoints, this library's, those of others."""
 
 from etcmodel.checkpoints.conversion import convert
 from etcmodel.checkpoints.coverage import check_restored
 from etcmodel.checkpoints.lifting import lift_bert
+from etcmodel.checkpoints.lifting_bart import lift_bart
 from etcmodel.checkpoints.lifting_gmat import lift_to_gmat
 from etcmodel.checkpoints.lifting_roberta import copy_local_to_global, lift_roberta
 from etcmodel.checkpoints.names import release_names
@@ -18,6 +19,7 @@ __all__ = [
     "copy_local_to_global",
     "from_pretrained",
     "initialize",
+    "lift_bart",
     "lift_bert",
     "lift_roberta",
     "lift_to_gmat",

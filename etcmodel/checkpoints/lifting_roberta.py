@@ -12,7 +12,7 @@ from etcmodel.checkpoints import bert_config, hugging_face, processors, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM, LongformerModel
-from etcmodel.models.longformer.modeling import LongformerLayers
+from etcmodel.models.longformer.layers import SlidingWindowLayers
 
 __all__ = ["copy_local_to_global", "lift_roberta"]
 
@@ -136,12 +136,12 @@ def copy_local_to_global(model):
     For after pre-training without global tokens, which leaves those as they were.
 
     Args:
-        model: built `LongformerModel`, or a model that holds one.
+        model: built `LongformerModel` or `LedModel`, or a model that holds one.
     Raises:
         ValueError: if there is none, or it has no global tokens.
     """
-    stacks = [x for x in model._flatten_layers() if isinstance(x, LongformerLayers)]
-    if not stacks or stacks[0].config.autoregressive:
+    stacks = [x for x in model._flatten_layers() if isinstance(x, SlidingWindowLayers)]
+    if not stacks or stacks[0].is_causal:
         kind = names_lib.encoder_of(model).config.model_type
         raise ValueError(f"{model.name!r}, of type {kind!r}, has no projections of global tokens.")
     for block in stacks[0].attention_layers:

@@ -46,7 +46,7 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
             Face (`config.json`, `model.safetensors`), of Model Garden or the original
             (`bert_config.json` and a checkpoint), which becomes an ETC: see
             `bert_config.etc_config` and `lift_bert`; or Longformer of Hugging Face, with or without
-            one of the heads of `models.longformer`; or its LongT5 (`config.json`,
+            one of the heads of `models.longformer`; or its LED or LongT5 (`config.json`,
             `model.safetensors`).
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), where there
             are several.
@@ -210,7 +210,8 @@ def save_pretrained(model, directory, processor=None):
     The folder gets `config.json`, `model.safetensors`, for a model with a head
     `head_config.json`, and the files of the processor, all or none of them; an older model of this
     library is replaced. A processor that is there stays if none is given and the model takes its
-    batches. The state of training is not written. A Longformer is written as Hugging Face has it.
+    batches. The state of training is not written. A Longformer, LED or LongT5 is written as Hugging
+    Face has it.
 
     Args:
         model: built `Encoder`, or `EncoderWithHead`.

@@ -16,12 +16,13 @@ __all__ = [
     "PROCESSOR_FILE",
     "VocabularyFiles",
     "check_processor",
+    "is_of_bytes",
     "read_processor",
     "trained_settings",
 ]
 
 # Models whose texts are tokens of byte-level BPE, and nothing else.
-_OF_BYTES = ("longformer",)
+_OF_BYTES = ("led", "longformer")
 # Those whose batches no processor of this library makes.
 _WITHOUT_PROCESSOR = ("gmat",)
 _NAMES = (
@@ -59,6 +60,11 @@ class VocabularyFiles:
                 file.write(content)
 
 
+def is_of_bytes(config):
+    """Whether the texts of a config's models are tokens of byte-level BPE: bool."""
+    return config.model_type in _OF_BYTES
+
+
 def read_processor(directory, config, relation_names=None):
     """What is beside a model and makes its batches.
 
@@ -70,9 +76,9 @@ def read_processor(directory, config, relation_names=None):
             `global_token_id`), unless the segment is 0, as with BERT's.
         relation_names: sequence of str, in place of those of the folder; None for these.
     Returns:
-        `EtcProcessor`, or for Longformer a `ByteLevelTokenizer`; `VocabularyFiles` if the folder
-        has neither settings of a processor nor a vocabulary of which one can be made; None if it
-        has no vocabulary at all.
+        `EtcProcessor`, or for Longformer and LED a `ByteLevelTokenizer`; `VocabularyFiles` if the
+        folder has neither settings of a processor nor a vocabulary of which one can be made; None
+        if it has no vocabulary at all.
     Raises:
         ValueError: naming the file, if the settings of a processor are damaged.
     """
@@ -83,7 +89,7 @@ def read_processor(directory, config, relation_names=None):
     files = {name: content for name, content in files.items() if content is not None}
     if not files:
         return None
-    if config.model_type in _OF_BYTES:
+    if is_of_bytes(config):
         return _byte_level(directory, files)
     if config.model_type in _WITHOUT_PROCESSOR:
         return VocabularyFiles(files, f"there is none for models of type {config.model_type!r}.")

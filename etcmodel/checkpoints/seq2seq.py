@@ -8,14 +8,19 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
-from etcmodel.checkpoints import sources, writing
+from etcmodel.checkpoints import processors, sources, writing
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import encoders, longt5, pegasus_x
+from etcmodel.models import encoders, led, longt5, pegasus_x
 
 __all__ = ["is_model", "is_of", "load", "load_weights", "save"]
 
-# By `model_type` the class of the config, and those of models: the first one if none is named.
+# By `model_type` the class of the config, and those of models; the first is that of a folder which
+# names none of them.
 _CLASSES = {
+    "led": (
+        led.LedConfig,
+        (led.LedForConditionalGeneration, led.LedForQuestionAnswering, led.LedModel),
+    ),
     "longt5": (longt5.LongT5Config, (longt5.LongT5Model,)),
     "pegasus_x": (
         pegasus_x.PegasusXConfig,
@@ -43,7 +48,8 @@ def load(directory, path, as_class=None, overrides=None):
     Args:
         directory: str.
         path: str. The folder, or the file of its weights.
-        as_class: class that the model must be of, or None.
+        as_class: class of the model; None for that which the folder names. If that is another one,
+            the head begins fresh.
         overrides: dict of entries of the config that are to be others, or None.
     Returns:
         The model, built and loaded. The report of loading goes to the log.
@@ -52,37 +58,40 @@ def load(directory, path, as_class=None, overrides=None):
             does not fit.
     """
     config_file = os.path.join(directory, encoders.CONFIG_FILE)
-    entries = bounded_json.read_object(config_file)
-    config_class, classes = _CLASSES[entries["model_type"]]
-    model_class = _class_of(entries, classes)
-    if as_class not in (None, *classes):
+    config_class, named_class = _classes_of(bounded_json.read_object(config_file))
+    model_class = as_class or named_class
+    if model_class not in _CLASSES[config_class.model_type][1]:
         raise ValueError(
-            f"{directory!r} holds a model of class {model_class.__name__}. Wanted: "
+            f"{directory!r} holds a model of class {named_class.__name__}. Wanted: "
             f"{as_class.__name__}"
         )
-    model_class = as_class or model_class
     config = config_class.from_json_file(config_file)
     source = sources.open_source(path)
     config = model_class.config_for(config, source)
     model = model_class(encoders.replace(config, **(overrides or {})))
     with tf.name_scope(model.name):
         model.build(None)
-    logging.info("%s", load_weights(model, source))
+    logging.info("%s", load_weights(model, source, is_head_new=model_class is not named_class))
+    if processors.is_of_bytes(config):
+        model.processor = processors.read_processor(directory, config)
     return model
 
 
-def _class_of(entries, classes):
-    """That of the model's classes which the entries of a `config.json` name."""
+def _classes_of(entries):
+    """The classes of config and model that a `config.json` names."""
+    config_class, classes = _CLASSES[entries["model_type"]]
     named = entries.get("architectures") or ()
-    return next((x for x in classes if x.architecture in named), classes[0])
+    found = (known for known in classes if known.architecture in named)
+    return config_class, next(found, classes[0])
 
 
-def load_weights(model, source):
+def load_weights(model, source, is_head_new=False):
     """Sets all weights of a model.
 
     Args:
         model: built model for which `is_model` holds.
         source: `sources.Source`.
+        is_head_new: bool. Whether weights of the model's head may be missing, all of them.
     Returns:
         `LoadReport`.
     Raises:
@@ -91,11 +100,15 @@ def load_weights(model, source):
     """
     weights, naming = model.weights_by_name(), model.naming
     places = {name: _place(name, source, naming) for name in weights}
-    if missing := [name for name, place in places.items() if place is None]:
+    missing = [name for name, place in places.items() if place is None]
+    may_miss = {*naming.optional, *(_head_names(model) if is_head_new else ())}
+    if not may_miss.issuperset(missing):
+        missing = [name for name in missing if name not in naming.optional]
         raise ValueError(
             f"{source.path!r} lacks weights of {model.name!r}: {_some(missing)}. It has, for "
             f"example, {_some(sorted(source.shapes)[:2])}."
         )
+    weights = {name: weight for name, weight in weights.items() if name not in missing}
     wrong = [
         f"{places[name]}: {list(source.shapes[places[name]])} in the file, {_shape(weight)} by the "
         "config"
@@ -113,19 +126,28 @@ def load_weights(model, source):
     return LoadReport(
         checkpoint=source.path,
         loaded=tuple(weights),
-        not_in_checkpoint=(),
+        not_in_checkpoint=tuple(missing),
         unused=tuple(name for name in unused if name not in known),
         training_state=source.training_state,
-        origins={name: place for name, place in places.items() if name != place},
+        origins={name: places[name] for name in weights if name != places[name]},
         notes=tuple(f"{name} is obsolete or a copy: left out" for name in known),
     )
 
 
+def _head_names(model):
+    """Names of the weights that are not of the model without a head; none for that model."""
+    names, prefix = list(model.weights_by_name()), model.naming.prefix
+    of_head = [name for name in names if not name.startswith(prefix)]
+    return of_head if len(of_head) < len(names) else []
+
+
 def _place(name, source, naming):
     """The name in a file, or None."""
-    known = [name, *naming.aliases.get(name, ())]
-    bare = [x.removeprefix(naming.prefix) for x in known]
-    names = [*known, *bare, *(naming.prefix + x for x in bare)]
+    prefix = naming.prefix
+    names = [name, prefix + name]
+    for key in names:
+        names = [*names, *naming.aliases.get(key, ())]
+    names = [*names, *(other.removeprefix(prefix) for other in names)]
     return next((x for x in names if x in source.shapes), None)
 
 
@@ -149,7 +171,7 @@ def save(model, directory, processor=None):
     Args:
         model: built model for which `is_model` holds.
         directory: str. Made if missing; an older model of the same type is replaced.
-        processor: object with a method `save_pretrained(directory)`, or None.
+        processor: object with a method `save_pretrained(directory)`; None for the model's own.
     Raises:
         ValueError: if the folder holds another model.
     """
@@ -160,6 +182,7 @@ def save(model, directory, processor=None):
             raise ValueError(
                 f"{directory!r} holds another model, of type {kind!r}. Choose another directory."
             )
+    processor = getattr(model, "processor", None) if processor is None else processor
     values = {
         name: weight.variable.numpy().T if weight.is_transposed else weight.variable.numpy()
         for name, weight in model.weights_by_name().items()

@@ -1,9 +1,17 @@
 """What configs of Hugging Face's models have in common."""
 
-__all__ = ["ACTIVATIONS", "WITHOUT_EFFECT"]
+__all__ = ["ACTIVATIONS", "WITHOUT_EFFECT", "activation"]
 
-# Their names of activations to those of `tensor_utils.get_activation`; others are the same.
-ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu"}
+# Their names of activations to those of `tensor_utils.get_activation`.
+ACTIVATIONS = {
+    "gelu": "gelu_exact",
+    "gelu_fast": "gelu",
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "relu": "relu",
+    "tanh": "tanh",
+}
+_SWISH = ("silu", "swish")  # Keras's alone.
 # Entries that change no hidden state: of heads, of training, of text, of programs.
 WITHOUT_EFFECT = frozenset(
     [
@@ -43,3 +51,22 @@ WITHOUT_EFFECT = frozenset(
         "use_cache",
     ]
 )
+
+
+def activation(name):
+    """The activation that Hugging Face calls so: a function.
+
+    Raises:
+        ValueError: if the name is unknown.
+    """
+    # With TensorFlow, which takes seconds to import.
+    import tf_keras
+
+    from etcmodel import tensor_utils
+
+    if name in _SWISH:
+        return tf_keras.activations.swish
+    if name not in ACTIVATIONS:
+        known = ", ".join(sorted([*ACTIVATIONS, *_SWISH]))
+        raise ValueError(f"Unknown activation {name!r}; choose one of {known}")
+    return tensor_utils.get_activation(ACTIVATIONS[name])

@@ -25,6 +25,21 @@ class JsonConfig:
     model_type: typing.ClassVar[str]
 
     @classmethod
+    def of(cls, config):
+        """A config of this class, from one or its dict.
+
+        Raises:
+            ValueError: if it is neither, or as of `from_dict`.
+        """
+        if isinstance(config, dict):
+            config = cls.from_dict(config)
+        if not isinstance(config, cls):
+            raise ValueError(
+                f"`config` must be a `{cls.__name__}` or its dict. Received: {config!r}"
+            )
+        return config
+
+    @classmethod
     def from_dict(cls, given):
         """A config from a dict, whose `model_type` is ignored.
 

@@ -1,9 +1,9 @@
-"""Selects the cases of Longformer of the small copy; their files are copied as they are."""
+"""Selects the cases of Longformer and LED of the small copy; their files are copied as they are."""
 
 import json
 import shutil
 
-from tests.reference import cases, longformer_cases
+from tests.reference import cases, led_cases, longformer_cases
 
 TOPIC = longformer_cases.TOPIC
 TOKENIZER = ("merges.txt", "tokens.json", "vocab.json")
@@ -15,11 +15,12 @@ def write(target):
     """Writes the sample and what it needs below `target / "longformer"`; returns its cases."""
     folder = target / TOPIC
     shutil.rmtree(folder, ignore_errors=True)
-    kept = [case for case in cases.load_cases(TOPIC) if case["name"] in longformer_cases.SAMPLE]
+    sample = (*longformer_cases.SAMPLE, *led_cases.SAMPLE)
+    kept = [case for case in cases.load_cases(TOPIC) if case["name"] in sample]
     names = {case["file"] for case in kept}
     names |= {f"{case['kind']}/{name}" for case in kept for name in _MODEL_FILES}
     names |= {f"dilated/{name}.npz" for name in DILATED}
-    names |= {f"lift/roberta/{name}" for name in _MODEL_FILES}
+    names |= {f"lift/{kind}/{name}" for kind in ("bart", "roberta") for name in _MODEL_FILES}
     names |= {f"tokenizer/{name}" for name in TOKENIZER}
     for name in sorted(names):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

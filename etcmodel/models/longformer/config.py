@@ -6,6 +6,7 @@ import typing
 from absl import logging
 
 from etcmodel.models import hugging_face, json_config
+from etcmodel.models.longformer import windows
 
 __all__ = ["LongformerConfig"]
 
@@ -102,7 +103,7 @@ class LongformerConfig(json_config.JsonConfig):
     def __post_init__(self):
         for name in ("attention_window", "attention_dilation"):
             value = getattr(self, name)
-            object.__setattr__(self, name, _as_tuples(value))
+            object.__setattr__(self, name, windows.as_tuples(value))
         self.check()
 
     @classmethod
@@ -151,13 +152,8 @@ class LongformerConfig(json_config.JsonConfig):
             raise ValueError(
                 f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"
             )
-        for window in self._by_layer("attention_window"):
-            if type(window) is not int or window < 2 or window % 2:
-                raise ValueError(
-                    "`attention_window` must be even, at least 2, and one number or one for each "
-                    f"of {self.num_hidden_layers} layers. Received: {self.attention_window}"
-                )
-        for dilation in self._by_layer("attention_dilation"):
+        self.radii  # noqa: B018  Refuses windows that cannot be.
+        for dilation in self.dilations:
             self._check_dilation(dilation)
 
     def _check_dilation(self, dilation):
@@ -172,32 +168,18 @@ class LongformerConfig(json_config.JsonConfig):
                 f"{self.num_attention_heads} heads. Received: {self.attention_dilation}"
             )
 
-    def _by_layer(self, name):
-        value = getattr(self, name)
-        if not isinstance(value, tuple):
-            return (value,) * self.num_hidden_layers
-        if len(value) != self.num_hidden_layers:
-            raise ValueError(
-                f"`{name}` must be one number, or one entry for each of {self.num_hidden_layers} "
-                f"layers. Received: {value}"
-            )
-        return value
-
     @property
     def radii(self):
         """tuple of int: tokens visible on each side, by layer."""
-        return tuple(window // 2 for window in self._by_layer("attention_window"))
+        return windows.radii(self.attention_window, self.num_hidden_layers)
 
     @property
     def dilations(self):
         """tuple by layer of int or of tuple of int by head."""
-        return self._by_layer("attention_dilation")
+        name = "attention_dilation"
+        return windows.by_layer(name, self.attention_dilation, self.num_hidden_layers)
 
     @property
     def activation(self):
         """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
         return hugging_face.ACTIVATIONS.get(self.hidden_act, self.hidden_act)
-
-
-def _as_tuples(value):
-    return tuple(map(_as_tuples, value)) if isinstance(value, (list, tuple)) else value

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel.ops import argument_checks, global_tokens
 
-__all__ = ["Inputs", "checked", "position_ids_of"]
+__all__ = ["Inputs", "attention_of", "checked", "position_ids_of"]
 
 _AXES = {
     "input_ids": "batch length",
@@ -81,13 +81,9 @@ def checked(config, given, global_attention_mask):
     elif positions is None:
         positions = (config.pad_token_id + 1 + tf.range(length))[tf.newaxis]
     _check_positions(config, positions, asserts)
-    token_mask, is_global = _masks(
-        given["attention_mask"], global_attention_mask, batch, length, asserts
+    token_mask, found = attention_of(
+        given["attention_mask"], global_attention_mask, (batch, length), config, asserts
     )
-    _check_globals(config, is_global, asserts)
-    found = None
-    if is_global is not None and not config.autoregressive:
-        found = global_tokens.find(is_global, config.max_global_tokens)
     inputs = Inputs(ids, embeds, types, positions, token_mask, found)
     if not asserts:
         return inputs
@@ -105,8 +101,22 @@ def _check_positions(config, positions, asserts):
     argument_checks.check_range("position_ids", positions, 0, limit, words, asserts=asserts)
 
 
-def _masks(attention_mask, global_attention_mask, batch, length, asserts):
-    """(tokens, global tokens): bool [batch, length] or None."""
+@tf.autograph.experimental.do_not_convert
+def attention_of(attention_mask, global_attention_mask, shape, config, asserts):
+    """What two masks say of the tokens.
+
+    Args:
+        attention_mask: int or bool [batch, length], or None; see `LongformerModel`.
+        global_attention_mask: see `LongformerModel`.
+        shape: (batch, length), int or scalar tensors.
+        config: with `autoregressive` and `max_global_tokens`, as `LongformerConfig`.
+        asserts: list, to which a graph adds its checks; see `argument_checks.check`.
+    Returns:
+        (token_mask, global_tokens): bool [batch, length] and `ops.global_tokens.GlobalTokens`; each
+        may be None.
+    Raises:
+        ValueError: see `checked`.
+    """
     token_mask = is_global = None
     if attention_mask is not None:
         attention_mask = tf.cast(attention_mask, tf.int32)
@@ -114,9 +124,12 @@ def _masks(attention_mask, global_attention_mask, batch, length, asserts):
         argument_checks.check_range("attention_mask", attention_mask, 0, 3, words, asserts=asserts)
         token_mask, is_global = attention_mask > 0, attention_mask > 1
     if global_attention_mask is not None:
-        chosen = global_tokens.mask_of(global_attention_mask, batch, length, asserts)
+        chosen = global_tokens.mask_of(global_attention_mask, *shape, asserts)
         is_global = chosen if is_global is None else (chosen & token_mask) | is_global
-    return token_mask, is_global
+    _check_globals(config, is_global, asserts)
+    if is_global is None or config.autoregressive:
+        return token_mask, None
+    return token_mask, global_tokens.find(is_global, config.max_global_tokens)
 
 
 def _check_globals(config, is_global, asserts):

@@ -14,32 +14,29 @@ from etcmodel.layers import (
     stack,
     sublayers,
 )
-from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
 from etcmodel.models import conveniences
 from etcmodel.models.longformer import inputs as inputs_lib
+from etcmodel.models.longformer import layers
 from etcmodel.models.longformer.config import LongformerConfig
 
 __all__ = ["LongformerConfig", "LongformerLayers", "LongformerModel"]
 
 
-class LongformerLayers(stack.TransformerStack):
-    """The transformer layers, each with its own window.
+class LongformerLayers(layers.SlidingWindowLayers):
+    """The transformer layers, each with its own window: see `layers.SlidingWindowLayers`.
 
     Args:
         config: `LongformerConfig`.
         **kwargs: of the Keras layer.
-    Call args:
-        inputs: float [batch, length, hidden_size].
-        training: bool.
-        **attention: arguments of `SlidingWindowAttention`.
-    Returns:
-        float [batch, length, hidden_size].
     """
 
     def __init__(self, config, **kwargs):
         super().__init__(
-            config.num_hidden_layers,
+            stack.Stream("tokens", config.hidden_size, config.intermediate_size),
+            config.radii,
             config.num_attention_heads,
+            dilations=config.dilations,
+            is_causal=config.autoregressive,
             hidden_act=tensor_utils.get_activation(config.activation),
             hidden_dropout_prob=config.hidden_dropout_prob,
             attention_probs_dropout_prob=config.attention_probs_dropout_prob,
@@ -48,46 +45,6 @@ class LongformerLayers(stack.TransformerStack):
             layer_norm_epsilon=config.layer_norm_eps,
             **kwargs,
         )
-        self.config = config
-        self.attention_layers = self.attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
-
-    @property
-    def streams(self):
-        return (stack.Stream("tokens", self.config.hidden_size, self.config.intermediate_size),)
-
-    def make_attention(self, index):
-        return SlidingWindowAttention(
-            self.config.hidden_size,
-            self.num_attention_heads,
-            self.config.radii[index],
-            dilation=self.config.dilations[index],
-            is_causal=self.config.autoregressive,
-            att_dropout_prob=self.attention_probs_dropout_prob,
-            initializer=initializers.fresh(self.initializer),
-            dtype=self.dtype_policy,
-        )
-
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
-    def call(self, inputs, training=None, **attention):
-        (output,) = self.run([inputs], training, attention=attention)
-        return output
-
-    def all_hidden(self, inputs, training=None, **attention):
-        """list of float [batch, length, hidden_size]: the input, and the output of each layer."""
-        return [hidden for (hidden,) in self.run_each([inputs], training, attention=attention)]
-
-    def attention_probs(self, all_hidden, **attention):
-        """list by layer of `SlidingWindowAttention.attention_probs`, of `all_hidden`'s result."""
-        return [
-            block.inner_layer.attention_probs(hidden, **attention)
-            for block, hidden in zip(self.attention_layers, all_hidden[:-1], strict=True)
-        ]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -130,13 +87,7 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
     def __init__(self, config, add_pooling_layer=True, name="longformer", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
-        if isinstance(config, dict):
-            config = LongformerConfig.from_dict(config)
-        if not isinstance(config, LongformerConfig):
-            raise ValueError(
-                f"`config` must be a `LongformerConfig` or its dict. Received: {config!r}"
-            )
-        self.config = config
+        self.config = config = LongformerConfig.of(config)
         self.word_embeddings = self._lookup("word_embeddings", config.vocab_size)
         self.position_embeddings = self._lookup(
             "position_embeddings", config.max_position_embeddings
@@ -213,15 +164,11 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(embedded, training=training, **attention)
             return hidden, self._pool(hidden)
-        all_hidden = self.layers.all_hidden(embedded, training=training, **attention)
-        extras = {"hidden_states": all_hidden} if output_hidden_states else {}
-        if output_attentions:
-            local, of_globals = zip(
-                *self.layers.attention_probs(all_hidden, **attention), strict=True
-            )
-            extras["attentions"] = list(local)
-            if of_globals[0] is not None:
-                extras["global_attentions"] = list(of_globals)
+        all_hidden, extras = self.layers.observed(
+            embedded, training, with_attentions=output_attentions, **attention
+        )
+        if output_hidden_states:
+            extras["hidden_states"] = all_hidden
         return all_hidden[-1], self._pool(all_hidden[-1]), extras
 
     def _embed(self, inputs, training):

@@ -3,6 +3,7 @@
 import dataclasses
 import typing
 
+from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["LOCAL", "TRANSIENT_GLOBAL", "LongT5Config"]
@@ -57,7 +58,6 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "longt5"
-    architecture: typing.ClassVar[str] = "LongT5ForConditionalGeneration"
 
     vocab_size: int = 32128
     d_model: int = 512
@@ -102,9 +102,9 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
 
     @property
     def activation(self):
-        """The feed-forward activation: see `seq2seq_config.activation`."""
+        """The feed-forward activation: see `hugging_face.activation`."""
         name = self.feed_forward_proj.removeprefix("gated-")
-        return seq2seq_config.activation("gelu_new" if self.is_gated and name == "gelu" else name)
+        return hugging_face.activation("gelu_new" if self.is_gated and name == "gelu" else name)
 
     @property
     def blocks_of(self):

@@ -1,40 +1,27 @@
 """T5's decoder (Raffel et al. 2020): causal attention, attention to the encoder, feed-forward."""
 
-import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import RecomputingDropout, base, stack, sublayers
-from etcmodel.layers import steps as steps_lib
 from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
-from etcmodel.layers.observation import run_observed
-from etcmodel.models.longt5 import encoder, parts
-from etcmodel.models.seq2seq import caches
+from etcmodel.models.longt5 import parts
+from etcmodel.models.longt5.config import LongT5Config
+from etcmodel.models.seq2seq import decoder
 
 __all__ = ["T5Decoder", "T5DecoderLayers"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class T5DecoderLayers(parts.T5Layers):
-    """The decoder's layers.
+class T5DecoderLayers(decoder.DecoderLayers, parts.T5Layers):
+    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's biases of positions.
 
     Args:
         config: `LongT5Config` or its dict.
-    Call args:
-        inputs: float [batch, length, d_model].
-        encoder_output: float [batch, encoder_length, d_model].
-        encoder_mask: 0/1 int [batch, encoder_length], or None.
-        attention_mask: 0/1 int [batch, length], or None.
-        training: bool.
-    Returns:
-        float [batch, length, d_model].
     """
 
     def __init__(self, config, name="layers", **kwargs):
-        config = parts.as_config(config)
+        config = LongT5Config.of(config)
         super().__init__(config, config.decoder_layers, name=name, **kwargs)
-        self.attention_layers = self.attention_blocks()
-        self.cross_attention_layers = self.cross_attention_blocks()
-        self.feed_forward_layers = self.feed_forward_blocks()
+        self.make_blocks()
 
     def make_attention(self, index):
         distance = self.config.relative_attention_max_distance
@@ -43,148 +30,23 @@ class T5DecoderLayers(parts.T5Layers):
     def make_cross_attention(self, index):
         return CrossAttention(**self.attention_options())
 
-    def steps(self, index):
-        return (
-            stack.Step(self.attention_layers[index], options="attention"),
-            stack.Step(self.cross_attention_layers[index], options="cross_attention"),
-            stack.Step(self.feed_forward_layers[index]),
-        )
-
     def build(self, input_shape):
         self.bias_table = self.add_bias_table("relative_attention_bias")
         super().build(input_shape)
 
-    def call(self, inputs, encoder_output, encoder_mask=None, attention_mask=None, training=None):
-        options = self.options(encoder_output, encoder_mask, attention_mask)
-        (output,) = self.run([inputs], training, **options)
-        return output
-
-    def options(self, encoder_output, encoder_mask, attention_mask=None):
-        """What all layers are told, by name of their steps' options."""
-        return {
-            "attention": {"bias_table": self.table(self.bias_table), "att_mask": attention_mask},
-            "cross_attention": {"encoder_output": encoder_output, "att_mask": encoder_mask},
-        }
-
-    def run_cached(self, hidden, memory, cache):
-        """One token of each row; see `T5Decoder.step`."""
-        hidden, new = sublayers.cast_all(self, hidden), []
-        for index in range(self.num_hidden_layers):
-            options = self.options(memory.keys[index], memory.mask)
-            own = cache.of_layer(index)
-            options["attention"]["cache"] = own
-            hidden = steps_lib.run_layers([self.steps(index)], hidden, options, False)
-            new.append(own)
-        return hidden[0], cache.after(new)
+    def self_attention_options(self):
+        return {"bias_table": self.table(self.bias_table)}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class T5Decoder(parts.OptionalInput, base.Layer):
-    """Decoder ids and an encoder's output to hidden states.
+class T5Decoder(decoder.Decoder, parts.T5Stack):
+    """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
 
     Args:
         config: `LongT5Config` or its dict.
         token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.
         name: name of the layer.
-    Call args:
-        decoder_input_ids: int [batch, length], or None with `decoder_inputs_embeds`.
-        encoder_output: float [batch, encoder_length, d_model].
-        encoder_mask: 0/1 int [batch, encoder_length], or None. 0 for padding.
-        decoder_attention_mask: 0/1 int [batch, length], or None. 0 for ids that no later one sees;
-            without it ids of padding are tokens as others.
-        decoder_inputs_embeds: float [batch, length, d_model], or None.
-        output_hidden_states: bool.
-        output_attentions: bool.
-        training: bool.
-    Returns:
-        dict: `last_hidden_state`, float [batch, length, d_model], and where they are asked for, as
-        an encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and
-        `cross_attentions` [batch, num_heads, length, encoder_length].
     """
 
     def __init__(self, config, token_embedding=None, name="decoder", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = parts.as_config(config)
-        self.token_embedding = token_embedding or encoder.make_token_embedding(self)
-        self.dropout = RecomputingDropout(
-            self.config.dropout_rate, name="dropout", dtype=self.dtype_policy
-        )
-        self.layers = T5DecoderLayers(self.config, dtype=self.dtype_policy)
-        self.final_layer_norm = self.layers.make_normalization("final_layer_norm")
-
-    def build(self, input_shape):
-        hidden = tf.TensorShape([None, None, self.config.d_model])
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        sublayers.build_sublayer(self.layers, hidden)
-        sublayers.build_sublayer(self.final_layer_norm, hidden)
-        super().build(input_shape)
-
-    def call(
-        self,
-        decoder_input_ids=None,
-        encoder_output=None,
-        encoder_mask=None,
-        decoder_attention_mask=None,
-        decoder_inputs_embeds=None,
-        output_hidden_states=False,
-        output_attentions=False,
-        training=None,
-    ):
-        hidden = encoder.embed(self.token_embedding, decoder_input_ids, decoder_inputs_embeds)
-        hidden = self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
-        rules = (encoder_output, encoder_mask, decoder_attention_mask)
-        if not (output_hidden_states or output_attentions):
-            hidden = self.layers(hidden, *rules, training=training)
-            return {"last_hidden_state": self._finish(hidden, training)}
-        states, calls = run_observed(
-            self.layers,
-            [hidden],
-            training,
-            with_attentions=output_attentions,
-            **self.layers.options(*rules),
-        )
-        last = self._finish(states[-1][0], training)
-        outputs = {"last_hidden_state": last}
-        if output_hidden_states:
-            outputs["hidden_states"] = (*(x for (x,) in states[:-1]), last)
-        if output_attentions:
-            outputs["attentions"] = tuple(own[0] for own, _ in calls)
-            outputs["cross_attentions"] = tuple(cross[0] for _, cross in calls)
-        return outputs
-
-    def _finish(self, hidden, training):
-        return self.dropout(self.final_layer_norm(hidden), training=training)
-
-    def begin(self, encoder_output, encoder_mask, num_rows, max_length):
-        """What decoding token by token needs.
-
-        Args:
-            encoder_output: float [batch, encoder_length, d_model].
-            encoder_mask: 0/1 int [batch, encoder_length], or None.
-            num_rows: int or int32 scalar. Sequences to decode, a multiple of the batch.
-            max_length: int or int32 scalar. Most tokens of a sequence.
-        Returns:
-            (memory, cache): `caches.Memory` of the encoder, and an empty `caches.Cache`.
-        """
-        blocks = self.layers.cross_attention_layers
-        keys = [block.inner_layer.prepare(encoder_output) for block in blocks]
-        shape = [self.config.num_heads, num_rows, max_length, self.config.d_kv]
-        cache = caches.Cache.empty(len(blocks), shape, encoder_output.dtype)
-        return caches.Memory(keys, encoder_mask), cache
-
-    def step(self, ids, memory, cache):
-        """The hidden states of one more token of each row.
-
-        Args:
-            ids: int [num_rows].
-            memory, cache: see `begin`.
-        Returns:
-            (float [num_rows, d_model], the cache with these tokens).
-        """
-        hidden = tf.cast(self.token_embedding(ids[:, tf.newaxis]), self.compute_dtype)
-        hidden, cache = self.layers.run_cached(hidden, memory, cache)
-        return self.final_layer_norm(hidden)[:, 0], cache
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
+        super().__init__(T5DecoderLayers, config, token_embedding, name=name, **kwargs)

@@ -3,10 +3,11 @@
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import EmbeddingLookup, RecomputingDropout, base, stack, sublayers
+from etcmodel.layers import stack
 from etcmodel.layers.attention.transient_global import TransientGlobalAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.longt5 import parts
+from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.ops import transient_blocks
 
 __all__ = ["LongT5Encoder", "LongT5EncoderLayers"]
@@ -27,7 +28,7 @@ class LongT5EncoderLayers(parts.T5Layers):
     """
 
     def __init__(self, config, name="layers", **kwargs):
-        config = parts.as_config(config)
+        config = LongT5Config.of(config)
         super().__init__(config, config.num_layers, name=name, **kwargs)
         self.attention_layers = self.attention_blocks()
         self.feed_forward_layers = self.feed_forward_blocks()
@@ -72,7 +73,7 @@ class LongT5EncoderLayers(parts.T5Layers):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongT5Encoder(parts.OptionalInput, base.Layer):
+class LongT5Encoder(parts.T5Stack):
     """Token ids to hidden states, of any length: nothing is padded to a multiple of anything.
 
     Args:
@@ -95,22 +96,7 @@ class LongT5Encoder(parts.OptionalInput, base.Layer):
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = parts.as_config(config)
-        self.token_embedding = token_embedding or make_token_embedding(self)
-        self.dropout = RecomputingDropout(
-            self.config.dropout_rate, name="dropout", dtype=self.dtype_policy
-        )
-        self.layers = LongT5EncoderLayers(self.config, dtype=self.dtype_policy)
-        self.final_layer_norm = self.layers.make_normalization("final_layer_norm")
-
-    def build(self, input_shape):
-        hidden = tf.TensorShape([None, None, self.config.d_model])
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        sublayers.build_sublayer(self.layers, hidden)
-        sublayers.build_sublayer(self.final_layer_norm, hidden)
-        super().build(input_shape)
+        super().__init__(LongT5EncoderLayers, config, token_embedding, name=name, **kwargs)
 
     def call(
         self,
@@ -121,11 +107,10 @@ class LongT5Encoder(parts.OptionalInput, base.Layer):
         output_attentions=False,
         training=None,
     ):
-        hidden = embed(self.token_embedding, input_ids, inputs_embeds)
-        hidden = self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
+        hidden = self.embed(input_ids, inputs_embeds, training=training)
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, attention_mask=attention_mask, training=training)
-            return {"last_hidden_state": self._finish(hidden, training)}
+            return {"last_hidden_state": self.finish(hidden, training)}
         options = self.layers.options(hidden, attention_mask)
         states, calls = run_observed(
             self.layers,
@@ -134,43 +119,10 @@ class LongT5Encoder(parts.OptionalInput, base.Layer):
             with_attentions=output_attentions,
             attention=options,
         )
-        last = self._finish(states[-1][0], training)
+        last = self.finish(states[-1][0], training)
         outputs = {"last_hidden_state": last}
         if output_hidden_states:
             outputs["hidden_states"] = (*(x for (x,) in states[:-1]), last)
         if output_attentions:
             outputs["attentions"] = tuple(tf.concat(by_set, -1) for (by_set,) in calls)
         return outputs
-
-    def _finish(self, hidden, training):
-        return self.dropout(self.final_layer_norm(hidden), training=training)
-
-    def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, d_model]."""
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        return self.token_embedding.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
-
-
-def make_token_embedding(layer):
-    """The token embeddings of a layer with a `LongT5Config`."""
-    return EmbeddingLookup(
-        layer.config.vocab_size,
-        layer.config.d_model,
-        initializer_range=layer.config.initializer_factor,
-        name="shared",
-        dtype=layer.dtype_policy,
-    )
-
-
-def embed(token_embedding, ids, embeddings):
-    """Embeddings of ids, or those that are given.
-
-    Raises:
-        ValueError: unless just one of the two is given.
-    """
-    if (ids is None) == (embeddings is None):
-        raise ValueError("Give ids, or embeddings in their place, and not both.")
-    return token_embedding(ids) if embeddings is None else embeddings

@@ -10,15 +10,16 @@ from etcmodel.layers import base, dense, initializers, sublayers
 from etcmodel.models.longt5 import names, parts
 from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.longt5.decoder import T5Decoder
-from etcmodel.models.longt5.encoder import LongT5Encoder, make_token_embedding
-from etcmodel.models.seq2seq import generating
+from etcmodel.models.longt5.encoder import LongT5Encoder
+from etcmodel.models.seq2seq import generating, inputs
 from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq import outputs as outputs_lib
 
 __all__ = ["LongT5Model"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongT5Model(parts.OptionalInput, base.Layer):
+class LongT5Model(inputs.OptionalInput, base.Layer):
     """A text of any length to another text.
 
     Args:
@@ -51,8 +52,8 @@ class LongT5Model(parts.OptionalInput, base.Layer):
     def __init__(self, config, name="longt5", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
-        self.config = parts.as_config(config)
-        self.shared = make_token_embedding(self)
+        self.config = LongT5Config.of(config)
+        self.shared = parts.make_token_embedding(self)
         policy = {"dtype": self.dtype_policy}
         self.encoder = LongT5Encoder(self.config, self.shared, **policy)
         self.decoder = T5Decoder(self.config, self.shared, **policy)
@@ -109,11 +110,7 @@ class LongT5Model(parts.OptionalInput, base.Layer):
         outputs = {"logits": logits}
         if labels is not None:
             outputs["loss"] = labels_lib.loss(logits, labels)
-        outputs |= {f"encoder_{name}": value for name, value in encoded.items()}
-        for name, value in decoded.items():
-            if name != "last_hidden_state":
-                outputs[name if name.startswith("cross") else f"decoder_{name}"] = value
-        return outputs
+        return outputs | outputs_lib.named(encoded, decoded)
 
     def decoder_ids(self, labels):
         """The decoder's ids for labels: see `seq2seq.labels.decoder_ids`."""
@@ -128,12 +125,7 @@ class LongT5Model(parts.OptionalInput, base.Layer):
         hidden *= tf.cast(self.config.output_scale, hidden.dtype)
         if self.lm_head is not None:
             return tf.cast(self.lm_head(hidden), tf.float32)
-        table = tf.cast(self.shared.embedding_table, hidden.dtype)
-        *outer, size = hidden.shape.as_list()
-        outer = tf.shape(hidden)[:-1] if None in outer else outer
-        logits = tf.matmul(tf.reshape(hidden, [-1, size]), table, transpose_b=True)
-        logits = tf.reshape(logits, tf.concat([outer, [self.config.vocab_size]], 0))
-        return tf.cast(logits, tf.float32)
+        return outputs_lib.tied_logits(hidden, self.shared.embedding_table)
 
     def generate(self, input_ids, attention_mask=None, **options):
         """Sequences for inputs: see `seq2seq.generating.generate`."""
@@ -144,8 +136,8 @@ class LongT5Model(parts.OptionalInput, base.Layer):
         sublayers.build_sublayer(self.shared, tf.TensorShape([None, None]))
         return self.shared.embedding_table
 
+    architecture = "LongT5ForConditionalGeneration"
     naming = names.NAMING
-    architecture = LongT5Config.architecture
 
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""

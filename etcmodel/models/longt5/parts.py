@@ -1,32 +1,29 @@
-"""What the layers of LongT5's encoder and decoder have in common."""
+"""What LongT5's encoder and decoder have in common."""
 
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.layers import feed_forward, initializers, normalization, stack
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    feed_forward,
+    initializers,
+    normalization,
+    stack,
+    sublayers,
+)
 from etcmodel.models.longt5.config import LongT5Config
+from etcmodel.models.seq2seq import inputs
 
-__all__ = ["OptionalInput", "T5Layers", "as_config"]
-
-
-def as_config(config):
-    """A `LongT5Config`, from one or its dict.
-
-    Raises:
-        ValueError: if it is neither.
-    """
-    if isinstance(config, dict):
-        config = LongT5Config.from_dict(config)
-    if not isinstance(config, LongT5Config):
-        raise ValueError(f"`config` must be a `LongT5Config` or its dict. Received: {config!r}")
-    return config
+__all__ = ["T5Layers", "T5Stack", "make_token_embedding"]
 
 
 class T5Layers(stack.TransformerStack):
     """A stack of T5's residual blocks: `x + dropout(inner(rms_norm(x)))`.
 
     Args:
-        config: `LongT5Config` or its dict.
+        config: `LongT5Config`.
         num_layers: int.
         **kwargs: of the Keras layer.
     """
@@ -94,9 +91,59 @@ class T5Layers(stack.TransformerStack):
         return tf.convert_to_tensor(variable)
 
 
-class OptionalInput:
-    """Lets the first argument of a layer, which Keras wants, be left out."""
+class T5Stack(inputs.OptionalInput, base.Layer):
+    """Token embeddings, a stack of layers, a last normalization: an encoder or a decoder.
 
-    def __call__(self, first=None, *args, **kwargs):
-        name = self._call_spec.arg_names[0]
-        return super().__call__(kwargs.pop(name, first), *args, **kwargs)
+    Args:
+        layers_class: class of the layers, which is made with the config.
+        config: `LongT5Config` or its dict.
+        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        **kwargs: of the Keras layer.
+    """
+
+    def __init__(self, layers_class, config, token_embedding=None, **kwargs):
+        super().__init__(**kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = LongT5Config.of(config)
+        self.token_embedding = token_embedding or make_token_embedding(self)
+        self.dropout = RecomputingDropout(
+            self.config.dropout_rate, name="dropout", dtype=self.dtype_policy
+        )
+        self.layers = layers_class(self.config, dtype=self.dtype_policy)
+        self.final_layer_norm = self.layers.make_normalization("final_layer_norm")
+
+    def build(self, input_shape):
+        hidden = tf.TensorShape([None, None, self.config.d_model])
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        sublayers.build_sublayer(self.layers, hidden)
+        sublayers.build_sublayer(self.final_layer_norm, hidden)
+        super().build(input_shape)
+
+    def embed(self, ids, embeddings, start=0, training=None):
+        """What the layers get: float [batch, length, d_model]; the same at all positions."""
+        del start
+        hidden = inputs.embed(self.token_embedding, ids, embeddings)
+        return self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
+
+    def finish(self, hidden, training=None):
+        """The output, of what the layers give."""
+        return self.dropout(self.final_layer_norm(hidden), training=training)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        return self.token_embedding.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+def make_token_embedding(layer):
+    """The token embeddings of a layer with a `LongT5Config`."""
+    return EmbeddingLookup(
+        layer.config.vocab_size,
+        layer.config.d_model,
+        initializer_range=layer.config.initializer_factor,
+        name="shared",
+        dtype=layer.dtype_policy,
+    )

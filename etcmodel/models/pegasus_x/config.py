@@ -3,9 +3,10 @@
 import dataclasses
 import typing
 
+from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
-__all__ = ["PegasusXConfig", "as_config"]
+__all__ = ["PegasusXConfig"]
 
 _AT_LEAST_1 = (
     "vocab_size",
@@ -59,7 +60,7 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "pegasus_x"
-    architecture: typing.ClassVar[str] = "PegasusXForConditionalGeneration"
+    ours: typing.ClassVar[tuple] = ("grad_checkpointing_period",)
 
     vocab_size: int = 96103
     max_position_embeddings: int = 16384
@@ -96,8 +97,8 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
 
     @property
     def activation(self):
-        """The feed-forward activation: see `seq2seq_config.activation`."""
-        return seq2seq_config.activation(self.activation_function)
+        """The feed-forward activation: see `hugging_face.activation`."""
+        return hugging_face.activation(self.activation_function)
 
     @property
     def embedding_scale(self):
@@ -137,16 +138,3 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
                 "`tie_word_embeddings` must be true: PEGASUS-X has no output matrix of its own."
             )
         self.activation  # noqa: B018  Refuses unknown names.
-
-
-def as_config(config):
-    """A `PegasusXConfig`, from one or its dict.
-
-    Raises:
-        ValueError: if it is neither.
-    """
-    if isinstance(config, dict):
-        config = PegasusXConfig.from_dict(config)
-    if not isinstance(config, PegasusXConfig):
-        raise ValueError(f"`config` must be a `PegasusXConfig` or its dict. Received: {config!r}")
-    return config

@@ -4,12 +4,11 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import EmbeddingLookup, base, stack, sublayers
+from etcmodel.layers import EmbeddingLookup, stack, sublayers
 from etcmodel.layers.attention.chunk_memory import ChunkMemoryAttention
 from etcmodel.layers.observation import run_observed
-from etcmodel.models.longt5.parts import OptionalInput
 from etcmodel.models.pegasus_x import parts
-from etcmodel.models.pegasus_x.config import as_config
+from etcmodel.models.pegasus_x.config import PegasusXConfig
 
 __all__ = ["PegasusXEncoder", "PegasusXEncoderLayers"]
 
@@ -30,7 +29,7 @@ class PegasusXEncoderLayers(parts.PegasusXLayers):
     """
 
     def __init__(self, config, name="layers", **kwargs):
-        super().__init__(as_config(config), "encoder", name=name, **kwargs)
+        super().__init__(PegasusXConfig.of(config), "encoder", name=name, **kwargs)
         self.attention_layers = self.attention_blocks(num_streams=2)
         self.feed_forward_layers = self.feed_forward_blocks()
 
@@ -58,7 +57,7 @@ class PegasusXEncoderLayers(parts.PegasusXLayers):
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXEncoder(OptionalInput, base.Layer):
+class PegasusXEncoder(parts.PegasusXStack):
     """Token ids to hidden states, of any length: nothing is padded to a multiple of the block.
 
     Args:
@@ -85,10 +84,7 @@ class PegasusXEncoder(OptionalInput, base.Layer):
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self._autocast = False  # The first argument is ids.
-        self.config = as_config(config)
-        self.token_embedding = token_embedding or parts.make_token_embedding(self)
+        super().__init__(PegasusXEncoderLayers, config, token_embedding, name=name, **kwargs)
         self.global_embedding = EmbeddingLookup(
             self.config.num_global_tokens,
             self.config.d_model,
@@ -96,19 +92,9 @@ class PegasusXEncoder(OptionalInput, base.Layer):
             name="embed_global",
             dtype=self.dtype_policy,
         )
-        self.dropout = parts.make_dropout(self)
-        self.layers = PegasusXEncoderLayers(self.config, dtype=self.dtype_policy)
-        self.layer_norm = self.layers.make_normalization("layer_norm")
 
     def build(self, input_shape):
-        hidden, ids = [None, None, self.config.d_model], [None, None]
-        for layer, shape in (
-            (self.token_embedding, ids),
-            (self.global_embedding, ids),
-            (self.layers, hidden),
-            (self.layer_norm, hidden),
-        ):
-            sublayers.build_sublayer(layer, tf.TensorShape(shape))
+        sublayers.build_sublayer(self.global_embedding, tf.TensorShape([None, None]))
         super().build(input_shape)
 
     def call(
@@ -121,13 +107,13 @@ class PegasusXEncoder(OptionalInput, base.Layer):
         output_attentions=False,
         training=None,
     ):
-        hidden = parts.embed(self, input_ids, inputs_embeds, position_ids, training)
+        hidden = self.embed(input_ids, inputs_embeds, training=training, position_ids=position_ids)
         batch = tensor_utils.get_shape_list(hidden)[0]
         numbers = tf.range(self.config.num_global_tokens)[tf.newaxis]
         inputs = [hidden, tf.repeat(self.global_embedding(numbers), batch, axis=0)]
         if not (output_hidden_states or output_attentions):
             hidden, _ = self.layers(*inputs, attention_mask=attention_mask, training=training)
-            return {"last_hidden_state": self.layer_norm(hidden)}
+            return {"last_hidden_state": self.finish(hidden)}
         states, calls = run_observed(
             self.layers,
             inputs,
@@ -136,7 +122,7 @@ class PegasusXEncoder(OptionalInput, base.Layer):
             attention={"att_mask": attention_mask},
         )
         tokens, global_tokens = zip(*states, strict=True)
-        last = self.layer_norm(tokens[-1])
+        last = self.finish(tokens[-1])
         outputs = {"last_hidden_state": last}
         if output_hidden_states:
             outputs["hidden_states"] = (*tokens[:-1], last)
@@ -146,11 +132,3 @@ class PegasusXEncoder(OptionalInput, base.Layer):
             outputs["attentions"] = tuple(tf.concat(by_set, -1) for by_set in of_tokens)
             outputs["global_attentions"] = tuple(tf.concat(by_set, -1) for by_set in of_globals)
         return outputs
-
-    def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, d_model]."""
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        return self.token_embedding.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}

@@ -4,10 +4,19 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
-from etcmodel.layers import EmbeddingLookup, RecomputingDropout, feed_forward, stack
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    feed_forward,
+    stack,
+    sublayers,
+)
+from etcmodel.models.pegasus_x.config import PegasusXConfig
+from etcmodel.models.seq2seq import inputs
 from etcmodel.ops.sinusoids import sinusoids
 
-__all__ = ["PegasusXLayers", "embed", "make_dropout", "make_token_embedding"]
+__all__ = ["PegasusXLayers", "PegasusXStack", "make_token_embedding"]
 
 _EPSILON = 1e-5  # Of layer normalization; no entry of Hugging Face's config.
 
@@ -69,28 +78,66 @@ class PegasusXLayers(stack.TransformerStack):
         return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
 
 
-def embed(layer, ids=None, embeddings=None, position_ids=None, training=None):
-    """Tokens and their positions as hidden states: float [batch, length, d_model].
+class PegasusXStack(inputs.OptionalInput, base.Layer):
+    """Embeddings of tokens and positions, a stack of layers, a last normalization.
 
     Args:
-        layer: with `config`, `token_embedding` and `dropout`.
-        ids: int [batch, length], or None.
-        embeddings: float [batch, length, d_model] in place of those of the ids, or None. They are
-            not scaled.
-        position_ids: int [batch or 1, length], or None for 0, 1, ….
-        training: bool.
-    Raises:
-        ValueError: unless just one of ids and embeddings is given.
+        layers_class: class of the layers, which is made with the config.
+        config: `PegasusXConfig` or its dict.
+        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        **kwargs: of the Keras layer.
     """
-    if (ids is None) == (embeddings is None):
-        raise ValueError("Give ids, or embeddings in their place, and not both.")
-    if embeddings is None:
-        embeddings = layer.token_embedding(ids) * layer.config.embedding_scale
-    hidden = tf.cast(embeddings, layer.compute_dtype)
-    if position_ids is None:
-        position_ids = tf.range(tensor_utils.get_shape_list(hidden)[1])[tf.newaxis]
-    hidden += sinusoids(position_ids, layer.config.d_model, hidden.dtype)
-    return layer.dropout(hidden, training=training)
+
+    def __init__(self, layers_class, config, token_embedding=None, **kwargs):
+        super().__init__(**kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = PegasusXConfig.of(config)
+        policy = {"dtype": self.dtype_policy}
+        self.token_embedding = token_embedding or make_token_embedding(self)
+        self.dropout = RecomputingDropout(self.config.dropout, name="dropout", **policy)
+        self.layers = layers_class(self.config, **policy)
+        self.layer_norm = self.layers.make_normalization("layer_norm")
+
+    def build(self, input_shape):
+        hidden = tf.TensorShape([None, None, self.config.d_model])
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        sublayers.build_sublayer(self.layers, hidden)
+        sublayers.build_sublayer(self.layer_norm, hidden)
+        super().build(input_shape)
+
+    def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
+        """What the layers get.
+
+        Args:
+            ids: int [batch, length], or None with embeddings.
+            embeddings: float [batch, length, d_model], or None. They are not scaled.
+            start: int or int32 scalar. The position of the first one.
+            training: bool.
+            position_ids: int [batch or 1, length], or None for one after the other.
+        Returns:
+            float [batch, length, d_model].
+        """
+        hidden = inputs.embed(self.token_embedding, ids, embeddings)
+        hidden = tf.cast(hidden, self.compute_dtype)
+        if embeddings is None:
+            hidden *= self.config.embedding_scale
+        if position_ids is None:
+            position_ids = (start + tf.range(tensor_utils.get_shape_list(hidden)[1]))[tf.newaxis]
+        hidden += sinusoids(position_ids, self.config.d_model, hidden.dtype)
+        return self.dropout(hidden, training=training)
+
+    def finish(self, hidden, training=None):
+        """The output, of what the layers give."""
+        del training
+        return self.layer_norm(hidden)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
+        return self.token_embedding.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
 
 
 def make_token_embedding(layer):
@@ -102,8 +149,3 @@ def make_token_embedding(layer):
         name="shared",
         dtype=layer.dtype_policy,
     )
-
-
-def make_dropout(layer):
-    """The dropout of the embeddings of a layer with a `PegasusXConfig`."""
-    return RecomputingDropout(layer.config.dropout, name="dropout", dtype=layer.dtype_policy)

@@ -6,16 +6,32 @@ import tensorflow as tf
 
 from etcmodel.generation import GenerationSettings, beam_search, sample
 
-__all__ = ["generate"]
+__all__ = ["encoder_inputs", "generate"]
+
+_NOT_OF_ENCODER = ("labels", "decoder_input_ids", "decoder_attention_mask")
 
 
-def generate(model, input_ids, attention_mask=None, *, with_scores=False, **settings):
+def encoder_inputs(batch):
+    """What of a batch is the encoder's: all but labels and the decoder's inputs.
+
+    Args:
+        batch: dict of tensors by name.
+    Returns:
+        dict.
+    """
+    return {name: value for name, value in batch.items() if name not in _NOT_OF_ENCODER}
+
+
+def generate(
+    model, input_ids, attention_mask=None, *, of_encoder=None, with_scores=False, **settings
+):
     """Sequences for inputs, by one compiled loop.
 
     Args:
         model: with `config`, `encoder`, `decoder` (methods `begin` and `step`) and `logits`.
         input_ids: int [batch, length].
         attention_mask: 0/1 int [batch, length], or None. 0 for padding.
+        of_encoder: dict of further arguments of the encoder, or None.
         with_scores: bool. Of greedy search and sampling: whether to return `step_scores`.
         **settings: of `GenerationSettings`.
     Returns:
@@ -36,13 +52,20 @@ def generate(model, input_ids, attention_mask=None, *, with_scores=False, **sett
         attention_mask = tf.convert_to_tensor(attention_mask)
     # Their fields, since functions of a graph know equal ones again.
     fields = tuple(dataclasses.asdict(settings).items())
-    return _compiled(model, input_ids, attention_mask, fields, with_scores)
+    given = {name: x for name, x in (of_encoder or {}).items() if x is not None}
+    given = {name: _as_tensor(x) for name, x in given.items()}
+    return _compiled(model, input_ids, attention_mask, given, fields, with_scores)
+
+
+def _as_tensor(x):
+    return x if isinstance(x, tf.RaggedTensor) else tf.convert_to_tensor(x)
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _compiled(model, input_ids, attention_mask, fields, with_scores):
+def _compiled(model, input_ids, attention_mask, of_encoder, fields, with_scores):
     settings, config = GenerationSettings(**dict(fields)), model.config
-    encoded = model.encoder(input_ids, attention_mask, training=False)["last_hidden_state"]
+    encoded = model.encoder(input_ids, attention_mask, training=False, **of_encoder)
+    encoded = encoded["last_hidden_state"]
     batch = tf.shape(encoded)[0]
     if settings.do_sample and settings.num_return_sequences > 1:
         num_rows = batch * settings.num_return_sequences

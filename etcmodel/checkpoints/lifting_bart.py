@@ -1,0 +1,147 @@
+"""Lifting BART into LED (Beltagy et al. 2020, section 7), to any length."""
+
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from etcmodel import bounded_json
+from etcmodel.checkpoints import processors, seq2seq, sources
+from etcmodel.models import encoders
+from etcmodel.models.led import LedConfig, LedForConditionalGeneration
+
+__all__ = ["lift_bart"]
+
+_PADDING_ROWS = 2  # In front of BART's tables of positions.
+_POSITIONS = re.compile(r"(?:encoder|decoder)\.embed_positions\.weight")
+_ATTENTION = re.compile(
+    r"(encoder\.layers\.\d+\.self_attn\.)"
+    r"(?:longformer_self_attn\.(query|key|value)(?:_global)?|(output))(\..*)"
+)
+_PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
+# What LED has no place for, and what a BART says that has none of it either.
+_WANTED = {
+    "scale_embedding": False,
+    "normalize_before": False,
+    "add_final_layer_norm": False,
+    "normalize_embedding": True,
+    "static_position_embeddings": False,
+    "extra_pos_embeddings": _PADDING_ROWS,
+}
+# Entries of BART's config that LED's has, too.
+_SAME = (
+    "vocab_size",
+    "d_model",
+    "encoder_layers",
+    "encoder_attention_heads",
+    "encoder_ffn_dim",
+    "decoder_layers",
+    "decoder_attention_heads",
+    "decoder_ffn_dim",
+    "activation_function",
+    "dropout",
+    "attention_dropout",
+    "activation_dropout",
+    "init_std",
+    "pad_token_id",
+    "bos_token_id",
+    "eos_token_id",
+    "decoder_start_token_id",
+)
+
+
+def lift_bart(directory, max_length=16384, **changes):
+    """An LED that begins with the weights of a BART.
+
+    The encoder's table of positions is repeated, the decoder's is BART's; global tokens get copies
+    of the projections. While the window covers a text and BART could read it, the outputs are
+    BART's. `save_pretrained` writes the folder of the model.
+
+    Args:
+        directory: str. Hugging Face's folder of a BART: `config.json` and `model.safetensors`.
+        max_length: int. The most tokens of a text; any number.
+        **changes: entries of `LedConfig` that are to be others, such as `attention_window`, by
+            default 1024.
+    Returns:
+        `LedForConditionalGeneration`. Its `processor` is that of the folder. The report of loading
+        goes to the log.
+    Raises:
+        ValueError: naming the file or entry, if the folder is no such model's or something is
+            missing.
+    """
+    directory = os.fspath(directory)
+    path = os.path.join(directory, encoders.CONFIG_FILE)
+    entries = bounded_json.read_object(path)
+    if entries.get("model_type") != "bart":
+        raise ValueError(
+            f"{path}: only a BART is lifted into LED. Received: a model of type "
+            f"{entries.get('model_type')!r}"
+        )
+    for name, wanted in _WANTED.items():
+        if entries.get(name, wanted) != wanted:
+            raise ValueError(
+                f"{path}: LED has no place for a BART whose `{name}` is not {wanted}. Received: "
+                f"{entries[name]}"
+            )
+    config = _config(entries, path, max_length, changes)
+    model = LedForConditionalGeneration(config)
+    with tf.name_scope(model.name):
+        model.build(None)
+    lifted = _lifted(sources.open_source(directory), model)
+    logging.info("%s", seq2seq.load_weights(model, lifted))
+    model.processor = processors.read_processor(directory, config)
+    return model
+
+
+def _config(entries, path, max_length, changes):
+    given = {name: entries[name] for name in _SAME if name in entries}
+    given["max_decoder_position_embeddings"] = entries.get("max_position_embeddings", 1024)
+    given["max_encoder_position_embeddings"] = max_length
+    given["attention_window"] = 1024
+    try:
+        return encoders.replace(LedConfig.from_dict(given), **changes)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _lifted(source, model):
+    """A `Source` of an LED's weights by its names, of BART's."""
+    theirs = {name.removeprefix("model."): name for name in source.shapes}
+    weights, naming = model.weights_by_name(), model.naming
+    bare = {name: name.removeprefix(naming.prefix) for name in weights}
+    aliases = [x.removeprefix(naming.prefix) for x in naming.aliases["led.shared.weight"]]
+    table = next((x for x in ("shared.weight", *aliases) if x in theirs), None)
+    origins = {
+        name: theirs.get(table if short == "shared.weight" else _origin(short))
+        for name, short in bare.items()
+    }
+    lost = [x for x, origin in origins.items() if origin is None and x not in naming.optional]
+    if lost:
+        raise ValueError(
+            f"{source.path!r} lacks what becomes {', '.join(lost[:5])}. It has, for example, "
+            f"{sorted(source.shapes)[:2]}."
+        )
+    origins = {name: origin for name, origin in origins.items() if origin is not None}
+    rows = {x: weights[x].variable.shape[0] for x in origins if _POSITIONS.fullmatch(bare[x])}
+
+    def read(name):
+        value = np.asarray(source.read(origins[name]))
+        if name not in rows:
+            return value
+        value = value[_PADDING_ROWS:]
+        return np.resize(value, (rows[name], value.shape[1]))
+
+    shapes = {name: source.shapes[origin] for name, origin in origins.items()}
+    shapes = {name: (rows.get(name, shape[0]), *shape[1:]) for name, shape in shapes.items()}
+    return sources.Source(source.path, sources.SAFETENSORS, shapes, (), read)
+
+
+def _origin(name):
+    """BART's name, without its prefix, of what becomes a weight of LED, named without its own."""
+    match = _ATTENTION.fullmatch(name)
+    if match is None:
+        return name
+    before, projection, output, after = match.groups()
+    return before + _PARTS[projection or output] + after

@@ -1,0 +1,16 @@
+"""LED, the Longformer Encoder-Decoder (Beltagy et al. 2020, arXiv:2004.05150, section 7).
+
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
+
+_HOMES = {
+    "LedConfig": "etcmodel.models.led.config",
+    "LedForConditionalGeneration": "etcmodel.models.led.heads",
+    "LedForQuestionAnswering": "etcmodel.models.led.heads",
+    "LedModel": "etcmodel.models.led.model",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -1,0 +1,169 @@
+"""The configuration of an LED."""
+
+import dataclasses
+import typing
+
+from etcmodel.models import hugging_face
+from etcmodel.models.longformer import windows
+from etcmodel.models.seq2seq import config as seq2seq_config
+
+__all__ = ["LedConfig"]
+
+# What a file must say: the defaults are those of LED-large.
+_NEEDED = (
+    "vocab_size",
+    "d_model",
+    "encoder_layers",
+    "encoder_attention_heads",
+    "encoder_ffn_dim",
+    "decoder_layers",
+    "decoder_attention_heads",
+    "decoder_ffn_dim",
+    "max_encoder_position_embeddings",
+    "max_decoder_position_embeddings",
+    "attention_window",
+)
+_LEAST = {
+    **dict.fromkeys(_NEEDED[:-1], 1),
+    "pad_token_id": 0,
+    "eos_token_id": 0,
+    "init_std": 0,
+    "grad_checkpointing_period": 0,
+}
+_RATES = ("dropout", "attention_dropout", "activation_dropout")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LedConfig(seq2seq_config.Seq2SeqConfig):
+    """Sizes and options of an `LedModel`, with the names and defaults of Hugging Face.
+
+    Attributes:
+        vocab_size: int.
+        d_model: int. Size of the hidden states.
+        max_encoder_position_embeddings, max_decoder_position_embeddings: int. The most tokens of an
+            input, and of what is generated, the start token included.
+        encoder_layers, encoder_attention_heads, encoder_ffn_dim: int.
+        decoder_layers, decoder_attention_heads, decoder_ffn_dim: int.
+        attention_window: int, even, or sequence of them, one a layer of the encoder. A token sees
+            half of it on each side, and itself.
+        activation_function: str. Feed-forward activation; "gelu" is the exact one.
+        dropout: float. Of embeddings, and of what attention and feed-forward layers give.
+        attention_dropout: float. Of attention probabilities.
+        activation_dropout: float. Inside of feed-forward layers.
+        init_std: float. Standard deviation of the initial weights.
+        pad_token_id: int. What decoder ids have for a label of -100.
+        bos_token_id, eos_token_id: int.
+        decoder_start_token_id: int. With what decoder ids begin.
+        global_positions: sequence of int. Which tokens of a text are global where a call does not
+            say it, when training and generating alike: `(0,)` for the first one.
+        max_global_tokens: int or None. The most global tokens of an example; XLA needs it, since it
+            compiles for a number that is known. None: any number.
+        grad_checkpointing_period: int. See `TransformerStack`.
+
+    The last three are not Hugging Face's; `to_dict` has them where they are not the defaults.
+
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type or out of range.
+    """
+
+    model_type: typing.ClassVar[str] = "led"
+    ours: typing.ClassVar[tuple] = (
+        "global_positions",
+        "max_global_tokens",
+        "grad_checkpointing_period",
+    )
+    layer_norm_eps: typing.ClassVar[float] = 1e-5  # Of all LEDs.
+    autoregressive: typing.ClassVar[bool] = False  # The encoder.
+
+    vocab_size: int = 50265
+    d_model: int = 1024
+    max_encoder_position_embeddings: int = 16384
+    max_decoder_position_embeddings: int = 1024
+    encoder_layers: int = 12
+    encoder_attention_heads: int = 16
+    encoder_ffn_dim: int = 4096
+    decoder_layers: int = 12
+    decoder_attention_heads: int = 16
+    decoder_ffn_dim: int = 4096
+    attention_window: int | tuple = 512
+    activation_function: str = "gelu"
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    init_std: float = 0.02
+    pad_token_id: int = 1
+    bos_token_id: int = 0
+    eos_token_id: int = 2
+    decoder_start_token_id: int = 2
+    global_positions: tuple = ()
+    max_global_tokens: int | None = None
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        for name in ("attention_window", "global_positions"):
+            object.__setattr__(self, name, windows.as_tuples(getattr(self, name)))
+        self.check()
+
+    @classmethod
+    def from_dict(cls, given):
+        """As `Seq2SeqConfig.from_dict`.
+
+        Raises:
+            ValueError: if a size is missing, embeddings and logits are not tied, or an entry is of
+                a wrong type or out of range.
+        """
+        for name in _NEEDED:
+            if name not in given:
+                raise ValueError(f"The config has no `{name}`. It has: {sorted(given)}")
+        if not given.get("tie_word_embeddings", True):
+            raise ValueError(
+                "`tie_word_embeddings` must be true: the logits of an LED are products with its "
+                "token embeddings. Received: false"
+            )
+        return super().from_dict(given)
+
+    # What every `EncoderConfig` tells.
+    hidden_size = property(lambda self: self.d_model)
+    hidden_dropout_prob = property(lambda self: self.dropout)
+    initializer_range = property(lambda self: self.init_std)
+
+    @property
+    def radii(self):
+        """tuple of int: tokens visible on each side, by layer of the encoder."""
+        return windows.radii(self.attention_window, self.encoder_layers)
+
+    @property
+    def activation(self):
+        """The feed-forward activation: a function."""
+        return hugging_face.activation(self.activation_function)
+
+    def check(self):
+        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        super().check()
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"`{name}` must be at least {least}. Received: {getattr(self, name)}"
+                )
+        for name in _RATES:
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
+                )
+        for name in ("encoder_attention_heads", "decoder_attention_heads"):
+            if self.d_model % getattr(self, name):
+                raise ValueError(
+                    f"`d_model` must be a multiple of `{name}`. Received: {self.d_model}, "
+                    f"{getattr(self, name)}"
+                )
+        if self.max_global_tokens is not None and self.max_global_tokens < 0:
+            raise ValueError(
+                f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"
+            )
+        if any(type(x) is not int or x < 0 for x in self.global_positions):
+            raise ValueError(
+                "`global_positions` must be positions of tokens, 0 for the first. Received: "
+                f"{self.global_positions}"
+            )
+        self.radii  # noqa: B018  Refuses windows that cannot be.
+        self.activation  # noqa: B018  Refuses unknown names.

@@ -1,0 +1,202 @@
+"""LED with heads, as Hugging Face's classes of the same names."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import base, sublayers
+from etcmodel.layers import heads as head_layers
+from etcmodel.models import conveniences
+from etcmodel.models.heads import losses
+from etcmodel.models.led import names
+from etcmodel.models.led.config import LedConfig
+from etcmodel.models.led.model import LedModel
+from etcmodel.models.seq2seq import generating, inputs
+from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq import outputs as outputs_lib
+from etcmodel.models.seq2seq.names import Weight
+
+__all__ = ["LedForConditionalGeneration", "LedForQuestionAnswering"]
+
+
+class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+    """The base of these: an `LedModel` and what is made of its decoder's output.
+
+    Args:
+        config: `LedConfig` or its dict.
+        name: name of the layer.
+        **kwargs: of the Keras layer.
+    """
+
+    naming = names.NAMING
+    config_for = staticmethod(names.check_copies)
+
+    def __init__(self, config, name=None, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = LedConfig.of(config)
+        self.led = LedModel(self.config, dtype=self.dtype_policy)
+
+    encoder = property(lambda self: self.led.encoder)
+    decoder = property(lambda self: self.led.decoder)
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.led, input_shape)
+        super().build(input_shape)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        return self.led.get_token_embedding_table()
+
+    def weights_by_name(self):
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        return {**names.weights(self.led), **self.head_weights()}
+
+    def head_weights(self):
+        """Likewise, of the head alone."""
+        raise NotImplementedError
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LedForConditionalGeneration(LedHead):
+    """A text of up to thousands of tokens to another text.
+
+    Args:
+        config: `LedConfig` or its dict.
+        name: name of the layer.
+    Call args:
+        input_ids, attention_mask, **arguments: of `LedModel`, but that decoder ids are made of the
+            labels if there are any.
+        labels: int [batch, target_length], or None. -100 where there is none; padding counts.
+    Returns:
+        dict as of `LedModel`, with `logits`, float32 [batch, target_length, vocab_size], in place
+        of `last_hidden_state`; with labels `loss`, float32 scalar, the mean over all labels.
+    Raises:
+        ValueError: see `LedModel`.
+    """
+
+    architecture = "LEDForConditionalGeneration"
+
+    def __init__(self, config, name="led_for_conditional_generation", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+
+    def build(self, input_shape):
+        self.logits_bias = self.add_weight(
+            name="final_logits_bias",
+            shape=(1, self.config.vocab_size),
+            initializer="zeros",
+            trainable=False,
+        )
+        super().build(input_shape)
+
+    def call(self, input_ids=None, attention_mask=None, labels=None, **arguments):
+        given = (arguments.get("decoder_input_ids"), arguments.get("decoder_inputs_embeds"))
+        if labels is not None and given == (None, None):
+            arguments = {**arguments, "decoder_input_ids": self.led.decoder_ids(labels)}
+        outputs = self.led(input_ids, attention_mask, **arguments)
+        logits = self.logits(outputs.pop("last_hidden_state"))
+        loss = {} if labels is None else {"loss": labels_lib.loss(logits, labels)}
+        return {"logits": logits, **loss, **outputs}
+
+    def logits(self, hidden):
+        """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
+        logits = outputs_lib.tied_logits(hidden, self.led.shared.embedding_table)
+        return logits + tf.cast(self.logits_bias[0], tf.float32)
+
+    def generate(
+        self,
+        input_ids,
+        attention_mask=None,
+        global_attention_mask=None,
+        position_ids=None,
+        **options,
+    ):
+        """Sequences for inputs: see `seq2seq.generating.generate`.
+
+        Args:
+            input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
+                labels and decoder inputs are left out: so its global tokens are the same.
+            attention_mask, global_attention_mask, position_ids: see `LedModel`.
+            **options: of `seq2seq.generating.generate`.
+        Returns:
+            See there.
+        Raises:
+            ValueError: as there, or if `max_length` is more than there are positions.
+        """
+        if hasattr(input_ids, "items"):
+            return self.generate(**{**generating.encoder_inputs(input_ids), **options})
+        limit = self.config.max_decoder_position_embeddings
+        # The last token is never an input.
+        if options.get("max_length", 0) > limit + 1:
+            raise ValueError(
+                f"`max_length` must be at most {limit + 1}, as the decoder has {limit} positions "
+                f"(`max_decoder_position_embeddings`). Received: {options['max_length']}"
+            )
+        of_encoder = {
+            "global_attention_mask": global_attention_mask,
+            "position_ids": position_ids,
+        }
+        return generating.generate(
+            self, input_ids, attention_mask, of_encoder=of_encoder, **options
+        )
+
+    def head_weights(self):
+        return {"final_logits_bias": Weight(self.logits_bias)}
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LedForQuestionAnswering(LedHead):
+    """Where the answer starts and ends in the input, told by the decoder, which reads it again.
+
+    Args:
+        config: `LedConfig` or its dict.
+        name: name of the layer.
+    Call args:
+        input_ids, attention_mask, **arguments: of `LedModel`.
+        start_positions, end_positions: int [batch], or None. Those beyond the text do not count.
+    Returns:
+        dict as of `LedModel`, with `start_logits` and `end_logits`, float32 [batch, length], of
+        padding, too, in place of `last_hidden_state`; with positions `loss`, float32 scalar, the
+        mean of both ends'.
+    Raises:
+        ValueError: see `LedModel`, or if one kind of position comes without the other.
+    """
+
+    architecture = "LEDForQuestionAnswering"
+
+    def __init__(self, config, name="led_for_question_answering", **kwargs):
+        super().__init__(config, name=name, **kwargs)
+        self.span = head_layers.SpanLogits(
+            ("start", "end"), self.config.init_std, name="qa_outputs", dtype="float32"
+        )
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.span, tf.TensorShape([None, None, self.config.d_model]))
+        super().build(input_shape)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        start_positions=None,
+        end_positions=None,
+        **arguments,
+    ):
+        outputs = self.led(input_ids, attention_mask, **arguments)
+        logits = self.span(outputs.pop("last_hidden_state"))
+        found = {f"{end}_logits": logits[end] for end in ("start", "end")}
+        if (start_positions is None) != (end_positions is None):
+            raise ValueError("Give `start_positions` and `end_positions`, or neither.")
+        if start_positions is not None:
+            loss = losses.PositionCrossentropy()
+            ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
+            found["loss"] = tf.add_n(ends) / 2
+        return {**found, **outputs}
+
+    def head_weights(self):
+        return {
+            "qa_outputs.weight": Weight(self.span.kernel),
+            "qa_outputs.bias": Weight(self.span.bias),
+        }

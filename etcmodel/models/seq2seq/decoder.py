@@ -1,0 +1,155 @@
+"""Decoders: causal attention, attention to the encoder, feed-forward; whole or token by token.
+
+What a system adds is in its own classes: embeddings, normalization, biases of positions.
+"""
+
+from etcmodel.layers import stack, sublayers
+from etcmodel.layers import steps as steps_lib
+from etcmodel.layers.observation import run_observed
+from etcmodel.models.seq2seq import caches
+
+__all__ = ["Decoder", "DecoderLayers"]
+
+
+class DecoderLayers:
+    """What stands before a `TransformerStack` among the bases of a decoder's layers.
+
+    The stack makes `layers.attention.decoder.CausalSelfAttention` in `make_attention` and
+    `CrossAttention` in `make_cross_attention`.
+
+    Call args:
+        inputs: float [batch, length, hidden_size].
+        encoder_output: float [batch, encoder_length, hidden_size].
+        encoder_mask: 0/1 int or bool [batch, encoder_length], or None.
+        attention_mask: 0/1 int [batch, length], or None.
+        training: bool.
+    Returns:
+        float [batch, length, hidden_size].
+    """
+
+    def make_blocks(self):
+        """Makes the residual blocks of all layers; constructors end with it."""
+        self.attention_layers = self.attention_blocks()
+        self.cross_attention_layers = self.cross_attention_blocks()
+        self.feed_forward_layers = self.feed_forward_blocks()
+
+    def self_attention_options(self):
+        """Further arguments of every self-attention: dict."""
+        return {}
+
+    def steps(self, index):
+        return (
+            stack.Step(self.attention_layers[index], options="attention"),
+            stack.Step(self.cross_attention_layers[index], options="cross_attention"),
+            stack.Step(self.feed_forward_layers[index]),
+        )
+
+    def call(self, inputs, encoder_output, encoder_mask=None, attention_mask=None, training=None):
+        options = self.options(encoder_output, encoder_mask, attention_mask)
+        (output,) = self.run([inputs], training, **options)
+        return output
+
+    def options(self, encoder_output, encoder_mask, attention_mask=None):
+        """What all layers are told, by name of their steps' options."""
+        return {
+            "attention": {**self.self_attention_options(), "att_mask": attention_mask},
+            "cross_attention": {"encoder_output": encoder_output, "att_mask": encoder_mask},
+        }
+
+    def run_cached(self, hidden, memory, cache):
+        """One token of each row; see `Decoder.step`."""
+        hidden, new = sublayers.cast_all(self, hidden), []
+        for index in range(self.num_hidden_layers):
+            options = self.options(memory.keys[index], memory.mask)
+            own = cache.of_layer(index)
+            options["attention"]["cache"] = own
+            hidden = steps_lib.run_layers([self.steps(index)], hidden, options, False)
+            new.append(own)
+        return hidden[0], cache.after(new)
+
+
+class Decoder:
+    """What stands before a Keras layer among the bases of a decoder.
+
+    That layer has `layers`, which are `DecoderLayers`, and two methods around them: `embed(ids,
+    embeddings, start, training)`, to float [batch, length, hidden_size], where `start` is the
+    position of the first id, and `finish(hidden, training)`.
+
+    Call args:
+        decoder_input_ids: int [batch, length], or None with `decoder_inputs_embeds`.
+        encoder_output: float [batch, encoder_length, hidden_size].
+        encoder_mask: 0/1 int [batch, encoder_length], or None. 0 for padding.
+        decoder_attention_mask: 0/1 int [batch, length], or None. 0 for ids that no later one sees;
+            without it ids of padding are tokens as others.
+        decoder_inputs_embeds: float [batch, length, hidden_size], or None.
+        output_hidden_states: bool.
+        output_attentions: bool.
+        training: bool.
+    Returns:
+        dict: `last_hidden_state`, float [batch, length, hidden_size], and where they are asked for,
+        as an encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and
+        `cross_attentions` [batch, num_heads, length, encoder_length].
+    """
+
+    def call(
+        self,
+        decoder_input_ids=None,
+        encoder_output=None,
+        encoder_mask=None,
+        decoder_attention_mask=None,
+        decoder_inputs_embeds=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        hidden = self.embed(decoder_input_ids, decoder_inputs_embeds, training=training)
+        rules = (encoder_output, encoder_mask, decoder_attention_mask)
+        if not (output_hidden_states or output_attentions):
+            hidden = self.layers(hidden, *rules, training=training)
+            return {"last_hidden_state": self.finish(hidden, training)}
+        states, calls = run_observed(
+            self.layers,
+            [hidden],
+            training,
+            with_attentions=output_attentions,
+            **self.layers.options(*rules),
+        )
+        last = self.finish(states[-1][0], training)
+        outputs = {"last_hidden_state": last}
+        if output_hidden_states:
+            outputs["hidden_states"] = (*(x for (x,) in states[:-1]), last)
+        if output_attentions:
+            outputs["attentions"] = tuple(own[0] for own, _ in calls)
+            outputs["cross_attentions"] = tuple(cross[0] for _, cross in calls)
+        return outputs
+
+    def begin(self, encoder_output, encoder_mask, num_rows, max_length):
+        """What decoding token by token needs.
+
+        Args:
+            encoder_output: float [batch, encoder_length, hidden_size].
+            encoder_mask: 0/1 int [batch, encoder_length], or None.
+            num_rows: int or int32 scalar. Sequences to decode, a multiple of the batch.
+            max_length: int or int32 scalar. Most tokens of a sequence.
+        Returns:
+            (memory, cache): `caches.Memory` of the encoder, and an empty `caches.Cache`.
+        """
+        blocks = self.layers.cross_attention_layers
+        keys = [block.inner_layer.prepare(encoder_output) for block in blocks]
+        attention = self.layers.attention_layers[0].inner_layer
+        shape = [attention.num_heads, num_rows, max_length, attention.size_per_head]
+        cache = caches.Cache.empty(len(blocks), shape, encoder_output.dtype)
+        return caches.Memory(keys, encoder_mask), cache
+
+    def step(self, ids, memory, cache):
+        """The hidden states of one more token of each row.
+
+        Args:
+            ids: int [num_rows].
+            memory, cache: see `begin`.
+        Returns:
+            (float [num_rows, hidden_size], the cache with these tokens).
+        """
+        hidden = self.embed(ids[:, None], None, start=cache.position, training=False)
+        hidden, cache = self.layers.run_cached(hidden, memory, cache)
+        return self.finish(hidden, False)[:, 0], cache

@@ -1,0 +1,38 @@
+"""What models with an encoder and a decoder return."""
+
+import tensorflow as tf
+
+__all__ = ["named", "tied_logits"]
+
+
+def named(encoded, decoded):
+    """The outputs of an encoder and of a decoder in one dict.
+
+    Args:
+        encoded, decoded: dict of the outputs by name.
+    Returns:
+        dict: names begin with `encoder_` or `decoder_`, but `cross_attentions`. The decoder's
+        `last_hidden_state` is not there.
+    """
+    outputs = {f"encoder_{name}": value for name, value in encoded.items()}
+    for name, value in decoded.items():
+        if name != "last_hidden_state":
+            outputs[name if name.startswith("cross") else f"decoder_{name}"] = value
+    return outputs
+
+
+def tied_logits(hidden, table):
+    """Products with the token embeddings.
+
+    Args:
+        hidden: float [..., size].
+        table: variable [vocab_size, size].
+    Returns:
+        float32 [..., vocab_size].
+    """
+    *outer, size = hidden.shape.as_list()
+    outer = tf.shape(hidden)[:-1] if None in outer else outer
+    rows, table = tf.reshape(hidden, [-1, size]), tf.cast(table, hidden.dtype)
+    logits = tf.matmul(rows, table, transpose_b=True)
+    logits = tf.reshape(logits, tf.concat([outer, [table.shape[0]]], 0))
+    return tf.cast(logits, tf.float32)

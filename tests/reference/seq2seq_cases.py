@@ -1,0 +1,133 @@
+"""How the cases of models with an encoder and a decoder are run, and compared with them."""
+
+import functools
+import json
+import re
+
+import numpy as np
+import tensorflow as tf
+
+import etcmodel
+from tests.reference import cases
+
+_RELATIVE = ("logits", "loss", "step_scores", "sequences_scores", "start_logits", "end_logits")
+_LIMITS = dict.fromkeys(_RELATIVE, 1e-4)
+_HIDDEN, _GRADIENTS = 5e-5, 2e-4
+_PADDING_ROW = 1  # Of the models that have such tables.
+_KEY_BIAS = re.compile(r"(.*\.(?:key|key_global|k_proj))\.bias")
+# What they tell of the blocks is in `test_transient_blocks.py`.
+_NOT_OUTPUTS = ("out/block_ids", "out/global_used")
+
+
+def arrays_of(topic, case):
+    with np.load(cases.resolve(topic, case["file"]), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def inputs_of(arrays):
+    """The arguments by name, as tensors."""
+    names = [name.removeprefix("in/") for name in arrays if name.startswith("in/")]
+    return {name: tf.constant(arrays[f"in/{name}"]) for name in names if name != "settings"}
+
+
+@functools.cache
+def model_of(topic, kind):
+    """A model, loaded from its folder as users do it."""
+    return etcmodel.from_pretrained(cases.topic_folder(topic) / kind)
+
+
+@functools.cache
+def functions_of(topic, kind):
+    """Functions of a model's arguments to all outputs, and to loss and gradients."""
+    model = model_of(topic, kind)
+
+    @tf.function(autograph=False)
+    def outputs(with_states, with_attentions, **inputs):
+        wanted = {"output_hidden_states": with_states, "output_attentions": with_attentions}
+        return model(**inputs, **wanted)
+
+    @tf.function(autograph=False)
+    def gradients(**inputs):
+        weights = model.weights_by_name()
+        weights = {name: x for name, x in weights.items() if x.variable.trainable}
+        with tf.GradientTape() as tape:
+            loss = model(**inputs)["loss"]
+        found = tape.gradient(loss, [weight.variable for weight in weights.values()])
+        found = dict(zip(weights, map(tf.convert_to_tensor, found), strict=True))
+        return {
+            name: tf.transpose(x) if weights[name].is_transposed else x for name, x in found.items()
+        }
+
+    return outputs, gradients
+
+
+def check(topic, case, lookups=()):
+    """Runs a case, and compares all that it has.
+
+    Args:
+        topic: str.
+        case: dict.
+        lookups: names of tables whose row of padding got no gradient by PyTorch.
+    """
+    if case["kind"].endswith("_generate"):
+        _check_generation(topic, case)
+    else:
+        _check_outputs(topic, case, lookups)
+
+
+def _check_outputs(topic, case, lookups):
+    arrays = arrays_of(topic, case)
+    outputs, gradients = functions_of(topic, case["kind"])
+    inputs = inputs_of(arrays)
+    results = {}
+    # Of any batch and lengths; the gradients are of those that are known.
+    specs = {name: tf.TensorSpec([None] * len(x.shape), x.dtype) for name, x in inputs.items()}
+    # What nobody looks at only takes time to trace.
+    names = " ".join(arrays)
+    flags = {"with_states": "hidden_states/" in names, "with_attentions": "attentions/" in names}
+    for name, value in outputs.get_concrete_function(**flags, **specs)(**inputs).items():
+        values = {f"out/{name}": value}
+        if isinstance(value, tuple):
+            values = {f"out/{name}/{number}": x for number, x in enumerate(value)}
+        results |= values
+    wanted = {name for name in arrays if name.startswith("out/")} - set(_NOT_OUTPUTS)
+    assert wanted <= set(results)
+    for name in wanted:
+        assert_close(name, results[name].numpy(), arrays[name])
+    if any(name.startswith("grad/") for name in arrays):
+        found = gradients(**inputs)
+        wanted = {name.removeprefix("grad/") for name in arrays if name.startswith("grad/")}
+        assert set(found) == wanted
+        for name in wanted:
+            # Where PyTorch leaves a row of padding out, that of all is stored, too.
+            value = arrays.get(f"grad_full/{name}", arrays[f"grad/{name}"])
+            rows = np.arange(len(value))
+            rows = rows[rows != _PADDING_ROW] if name in lookups else rows
+            # The bias of all keys changes no softmax: its gradient is 0 but for rounding.
+            largest = arrays["grad/" + _KEY_BIAS.sub(r"\1.weight", name)]
+            difference = np.abs(found[name].numpy() - value)[rows].max()
+            assert difference <= _GRADIENTS * np.abs(largest).max() + 1e-6, (name, difference)
+
+
+def _check_generation(topic, case):
+    arrays = arrays_of(topic, case)
+    settings = json.loads(str(arrays["in/settings"]))
+    found = model_of(topic, case["kind"]).generate(
+        **inputs_of(arrays), with_scores="out/step_scores" in arrays, **settings
+    )
+    np.testing.assert_array_equal(found["sequences"], arrays["out/sequences"])
+    for name in ("sequences_scores", "step_scores"):
+        if f"out/{name}" in arrays:
+            assert_close(f"out/{name}", found[name].numpy(), arrays[f"out/{name}"])
+
+
+def assert_close(name, found, wanted):
+    """Compares an output; NaN stands for what means nothing."""
+    assert found.shape == wanted.shape, name
+    is_known = ~np.isnan(wanted)
+    found, wanted = found[is_known], wanted[is_known]
+    is_finite = np.isfinite(wanted)
+    np.testing.assert_array_equal(found[~is_finite], wanted[~is_finite], name)
+    found, wanted = found[is_finite], wanted[is_finite]
+    limit = _LIMITS.get(name.split("/")[1], _HIDDEN) * max(1.0, np.abs(wanted).max(initial=0))
+    assert np.abs(found - wanted).max(initial=0) <= limit, name
