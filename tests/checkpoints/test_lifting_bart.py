@@ -33,6 +33,7 @@ def test_the_weights_are_those_of_the_recipe(lifted, tmp_path):
         assert found[name].tobytes() == value.tobytes(), name
 
 
+@pytest.mark.reference(TOPIC)
 @pytest.mark.parametrize("case", CASES, ids=cases.case_id)
 def test_outputs(lifted, case):
     arrays = seq2seq_cases.arrays_of(TOPIC, case)

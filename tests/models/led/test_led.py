@@ -123,7 +123,7 @@ def test_generation_in_a_saved_model(tmp_path):
     module.model = models.model(encoder_layers=1, decoder_layers=1, attention_window=4)
     module.generate = tf.function(
         lambda ids, mask, global_mask: module.model.generate(
-            ids, mask, global_mask, max_length=7, num_beams=2
+            ids, mask, global_mask, max_length=5, num_beams=2
         ),
         input_signature=[INTS] * 3,
         autograph=False,
