@@ -17,6 +17,7 @@ _HEADS = (
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
 )
+_GMAT = ("GmatConfig", "GmatModel")
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",
@@ -33,10 +34,13 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
+_PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
     "EtcModel": "etcmodel.models.modeling",
     "EtcProcessor": "etcmodel.text.processor",
+    **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
+    **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),

@@ -64,14 +64,14 @@ def from_windows(local, radius):
     return full
 
 
-def draw(labels, legend, *, local_radius, long_tokens=(), global_tokens=(), title=""):
+def draw(labels, legend, *, local_radius=None, long_tokens=(), global_tokens=(), title=""):
     """A `matplotlib.figure.Figure` of 1200 pixels, with the four pieces and a legend.
 
     Args:
         labels: dict of int arrays [queries, keys] by piece ("g2g", "g2l", "l2g", "l2l"); `MASKED`
             where the query may not attend to the key.
         legend: `Legend`.
-        local_radius: int.
+        local_radius: int, or None where there is no such thing.
         long_tokens, global_tokens: sequences of str, one a token; or empty.
         title: str.
     Raises:
@@ -82,8 +82,9 @@ def draw(labels, legend, *, local_radius, long_tokens=(), global_tokens=(), titl
     num_long, num_global = labels["l2g"].shape
     check_sizes(num_long, num_global)
     figure = Figure(figsize=(12, 10.5), dpi=100, layout="constrained")
+    radius = "" if local_radius is None else f", radius {local_radius}"
     figure.suptitle(
-        f"{title}\n{num_global} global and {num_long} long tokens, radius {local_radius}; "
+        f"{title}\n{num_global} global and {num_long} long tokens{radius}; "
         "rows are queries, columns keys".strip()
     )
     sides = [(x, n) for x, n in (("g", num_global), ("l", num_long)) if n]

@@ -7,8 +7,9 @@
     python -m etcmodel.tools.draw_attention --example=longformer_dilated --output=dilated.png
 
 Rows of the picture are queries and columns are keys, of the global and of the long input. White is
-masked; a color is the relative label of the pair. Systems of one sequence, such as Longformer, are
-drawn from the probabilities of a call of their model.
+masked; a color is the relative label of the pair. Systems of one sequence, such as Longformer, and
+those with a memory, which is drawn as the global input, are drawn from the probabilities of a call
+of their model.
 
 A structure is a JSON object with the fields of `etcmodel.ops.structure.GlobalLocalStructure` for
 one example (a number for each token; a list of such lists for `links` and `label_links`), with
@@ -41,10 +42,13 @@ class DrawOptions(Options):
         choices=(
             "document",
             "fixed_blocks",
+            "gmat",
             "longformer",
             "longformer_causal",
             "longformer_dilated",
             "paragraphs",
+            "pegasus_x",
+            "pegasus_x_staggered",
         ),
     )
     structure: str | None = option(None, "JSON file of the structure to draw, instead.")
@@ -65,10 +69,12 @@ def run(options):
         ValueError: as `attention_subjects.read_subject` and `attention_subjects.draw`.
     """
     # With TensorFlow and Matplotlib, which take seconds to import.
-    from . import attention_subjects, sequence_subjects
+    from . import attention_subjects, memory_subjects, sequence_subjects
 
-    if options.example in sequence_subjects.EXAMPLES:
-        figure = sequence_subjects.draw(options.example)
+    for subjects in (memory_subjects, sequence_subjects):
+        if options.example in subjects.EXAMPLES:
+            figure = subjects.draw(options.example)
+            break
     else:
         figure = _figure_of_structure(options, attention_subjects)
     with atomic_files.new_file(options.output) as unfinished:

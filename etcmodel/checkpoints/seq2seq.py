@@ -135,8 +135,10 @@ def load_weights(model, source, is_head_new=False):
 
 
 def _head_names(model):
-    """Names of the weights that are not of the model without a head."""
-    return [name for name in model.weights_by_name() if not name.startswith(model.naming.prefix)]
+    """Names of the weights that are not of the model without a head; none for that model."""
+    names, prefix = list(model.weights_by_name()), model.naming.prefix
+    of_head = [name for name in names if not name.startswith(prefix)]
+    return of_head if len(of_head) < len(names) else []
 
 
 def _place(name, source, naming):

@@ -17,6 +17,7 @@ _HEADS = (
     "best_phrases",
     "best_spans",
 )
+_GMAT = ("GmatConfig", "GmatModel")
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",
@@ -32,9 +33,12 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
+_PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(("EtcConfig", "EtcModel"), "etcmodel.models.modeling"),
+    **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
+    **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),

@@ -97,7 +97,7 @@ def test_embeddings_under_another_name_alone(folder):
 
 def test_an_output_matrix_of_its_own_is_refused(folder):
     rewrite(folder, lambda x: x.update({TABLES[0]: x["model.shared.weight"] + 1}))
-    with pytest.raises(ValueError, match="lm_head.weight, that is not model.shared.weight"):
+    with pytest.raises(ValueError, match="lm_head.weight is not model.shared.weight, but"):
         etcmodel.load_pretrained(folder)
 
 
@@ -117,3 +117,5 @@ def test_what_cannot_be_is_refused(folder):
     message = "lacks weights of 'pegasus_x_for_conditional_generation': model.encoder.layer_norm"
     with pytest.raises(ValueError, match=message):
         etcmodel.load_pretrained(folder)
+    with pytest.raises(ValueError, match="lacks weights of 'pegasus_x': encoder.layer_norm.bias"):
+        etcmodel.load_pretrained(folder, as_class=PegasusXModel)

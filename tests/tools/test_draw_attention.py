@@ -12,7 +12,12 @@ from hypothesis import given, settings
 from matplotlib import colors
 
 from etcmodel import attention_picture
-from etcmodel.tools import attention_subjects, draw_attention, sequence_subjects
+from etcmodel.tools import (
+    attention_subjects,
+    draw_attention,
+    memory_subjects,
+    sequence_subjects,
+)
 from tests.ops import plain_attention
 from tests.ops.test_structure import cases
 
@@ -236,4 +241,5 @@ def test_a_refusal_is_a_line_and_leaves_no_file(tmp_path, arguments, message):
 def test_the_built_in_examples_can_all_be_chosen():
     fields = {field.name: field for field in dataclasses.fields(draw_attention.DrawOptions)}
     choices = fields["example"].metadata["choices"]
-    assert set(choices) == {*attention_subjects.EXAMPLES, *sequence_subjects.EXAMPLES}
+    subjects = (attention_subjects, memory_subjects, sequence_subjects)
+    assert set(choices) == {name for module in subjects for name in module.EXAMPLES}

@@ -2,9 +2,7 @@
 
 import re
 
-import numpy as np
-
-from etcmodel.models.seq2seq.names import Naming, Weight, kernel
+from etcmodel.models.seq2seq.names import Naming, Weight, check_tables, kernel
 
 __all__ = ["NAMING", "check_copies", "weights"]
 
@@ -41,16 +39,7 @@ def check_copies(config, source):
     Raises:
         ValueError: if the file has several tables of token embeddings that differ.
     """
-    prefix = NAMING.prefix
-    names = [_TABLE, _TABLE.removeprefix(prefix), *_COPIES]
-    names += [name.removeprefix(prefix) for name in _COPIES]
-    first, *others = [name for name in dict.fromkeys(names) if name in source.shapes] or [None]
-    for name in others:
-        if not np.array_equal(source.read(first), source.read(name)):
-            raise ValueError(
-                f"{source.path!r}: {name} is not {first}, but an LED has one table of token "
-                "embeddings for encoder, decoder and logits."
-            )
+    check_tables(source, (_TABLE, *_COPIES), NAMING.prefix)
     return config
 
 

@@ -60,7 +60,7 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "pegasus_x"
-    architecture: typing.ClassVar[str] = "PegasusXForConditionalGeneration"
+    ours: typing.ClassVar[tuple] = ("grad_checkpointing_period",)
 
     vocab_size: int = 96103
     max_position_embeddings: int = 16384

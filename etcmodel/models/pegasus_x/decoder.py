@@ -38,8 +38,6 @@ class PegasusXDecoderLayers(decoder.DecoderLayers, parts.PegasusXLayers):
 class PegasusXDecoder(decoder.Decoder, parts.PegasusXStack):
     """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
 
-    Embeddings in place of ids are scaled ones.
-
     Args:
         config: `PegasusXConfig` or its dict.
         token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.

@@ -113,7 +113,7 @@ class PegasusXEncoder(parts.PegasusXStack):
         inputs = [hidden, tf.repeat(self.global_embedding(numbers), batch, axis=0)]
         if not (output_hidden_states or output_attentions):
             hidden, _ = self.layers(*inputs, attention_mask=attention_mask, training=training)
-            return {"last_hidden_state": self.layer_norm(hidden)}
+            return {"last_hidden_state": self.finish(hidden)}
         states, calls = run_observed(
             self.layers,
             inputs,
@@ -122,7 +122,7 @@ class PegasusXEncoder(parts.PegasusXStack):
             attention={"att_mask": attention_mask},
         )
         tokens, global_tokens = zip(*states, strict=True)
-        last = self.layer_norm(tokens[-1])
+        last = self.finish(tokens[-1])
         outputs = {"last_hidden_state": last}
         if output_hidden_states:
             outputs["hidden_states"] = (*tokens[:-1], last)

@@ -1,12 +1,12 @@
 """PEGASUS-X for conditional generation: logits, loss, sequences (Phang et al. 2022)."""
 
-import tensorflow as tf
 import tf_keras
 
 from etcmodel.models.pegasus_x import names
 from etcmodel.models.pegasus_x.model import PegasusXModel
 from etcmodel.models.seq2seq import generating
 from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq import outputs as outputs_lib
 
 __all__ = ["PegasusXForConditionalGeneration"]
 
@@ -72,24 +72,25 @@ class PegasusXForConditionalGeneration(PegasusXModel):
 
     def logits(self, hidden):
         """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
-        table = tf.cast(self.get_token_embedding_table(), hidden.dtype)
-        rows = tf.reshape(hidden, [-1, self.config.d_model])
-        logits = tf.matmul(rows, table, transpose_b=True)
-        shape = tf.concat([tf.shape(hidden)[:-1], [self.config.vocab_size]], 0)
-        logits = tf.ensure_shape(
-            tf.reshape(logits, shape), [*hidden.shape[:-1], self.config.vocab_size]
-        )
-        return tf.cast(logits, tf.float32)
+        return outputs_lib.tied_logits(hidden, self.get_token_embedding_table())
 
     def generate(self, input_ids, attention_mask=None, **options):
         """Sequences for inputs: see `seq2seq.generating.generate`.
 
-        `forced_eos_token_id` is the config's where it is not given.
+        Args:
+            input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
+                labels and decoder inputs are left out.
+            attention_mask: 0/1 int [batch, length], or None.
+            **options: of `seq2seq.generating.generate`; `forced_eos_token_id` is the config's where
+                it is not given.
+        Returns:
+            See there.
         """
+        if hasattr(input_ids, "items"):
+            return self.generate(**{**generating.encoder_inputs(input_ids), **options})
         options = {"forced_eos_token_id": self.config.forced_eos_token_id, **options}
         return generating.generate(self, input_ids, attention_mask, **options)
 
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
-        weights = super().weights_by_name()
-        return {f"{names.PREFIX}{name}": weight for name, weight in weights.items()}
+        return names.weights(self)

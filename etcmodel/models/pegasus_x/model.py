@@ -4,24 +4,27 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import base, sublayers
+from etcmodel.models import conveniences
 from etcmodel.models.pegasus_x import names, parts
 from etcmodel.models.pegasus_x.config import PegasusXConfig
 from etcmodel.models.pegasus_x.decoder import PegasusXDecoder
 from etcmodel.models.pegasus_x.encoder import PegasusXEncoder
-from etcmodel.models.seq2seq.inputs import OptionalInput
+from etcmodel.models.seq2seq import inputs
+from etcmodel.models.seq2seq import outputs as outputs_lib
 
 __all__ = ["PegasusXModel"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXModel(OptionalInput, base.Layer):
+class PegasusXModel(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """A text of any length, and the beginning of another one, to the decoder's hidden states.
 
     Args:
         config: `PegasusXConfig` or its dict.
         name: name of the layer.
     Call args:
-        input_ids: int [batch, length], or None with `inputs_embeds` or `encoder_output`.
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
+            `encoder_output`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
             are tokens as others.
         decoder_input_ids: int [batch, target_length], or None with `decoder_inputs_embeds`.
@@ -40,13 +43,14 @@ class PegasusXModel(OptionalInput, base.Layer):
         `encoder_last_hidden_state`, float [batch, length, d_model]; where they are asked for,
         tuples by layer: `encoder_hidden_states`, `encoder_global_states`, `decoder_hidden_states`,
         `encoder_attentions`, `encoder_global_attentions`, `decoder_attentions`,
-        `cross_attentions`: see `PegasusXEncoder` and `PegasusXDecoder`.
+        `cross_attentions`: see `PegasusXEncoder` and `seq2seq.decoder.Decoder`.
     Raises:
         ValueError: unless ids or embeddings are given for either side.
     """
 
     naming = names.NAMING
     architecture = "PegasusXModel"
+    config_for = staticmethod(names.check_tables)
 
     def __init__(self, config, name="pegasus_x", **kwargs):
         super().__init__(name=name, **kwargs)
@@ -93,11 +97,8 @@ class PegasusXModel(OptionalInput, base.Layer):
             decoder_inputs_embeds,
             **wanted,
         )
-        outputs = {"last_hidden_state": decoded.pop("last_hidden_state")}
-        outputs |= {f"encoder_{name}": value for name, value in encoded.items()}
-        for name, value in decoded.items():
-            outputs[name if name.startswith("cross") else f"decoder_{name}"] = value
-        return outputs
+        last = {"last_hidden_state": decoded["last_hidden_state"]}
+        return last | outputs_lib.named(encoded, decoded)
 
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, d_model]."""
@@ -106,20 +107,9 @@ class PegasusXModel(OptionalInput, base.Layer):
 
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
-        return names.weights(self)
-
-    @staticmethod
-    def config_for(config, source):
-        """The config, of a file whose logits are products with the token embeddings.
-
-        Args:
-            config: `PegasusXConfig`, of the file beside it.
-            source: `checkpoints.sources.Source`.
-        Raises:
-            ValueError: if the file has another output matrix.
-        """
-        names.check_is_tied(source)
-        return config
+        return {
+            name.removeprefix(names.NAMING.prefix): x for name, x in names.weights(self).items()
+        }
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}

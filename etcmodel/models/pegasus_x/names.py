@@ -2,19 +2,22 @@
 
 import re
 
-import numpy as np
-
+from etcmodel.models.seq2seq import names as names_lib
 from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 
-__all__ = ["NAMING", "PREFIX", "check_is_tied", "weights"]
+__all__ = ["NAMING", "check_tables", "weights"]
 
-PREFIX = "model."  # In files of models for conditional generation.
-# What the token embeddings are called in older files, which have them up to four times.
-_TABLE = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+_TABLE = "model.shared.weight"
+# What else the token embeddings are called in older files.
+_COPIES = (
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+)
 NAMING = Naming(
-    aliases={"shared.weight": _TABLE, f"{PREFIX}shared.weight": _TABLE},
-    ignored=re.compile(r"(model\.(encoder|decoder)\.embed_tokens|(model\.)?lm_head)\.weight"),
-    prefix=PREFIX,
+    aliases={_TABLE: _COPIES[:2]},
+    ignored=re.compile("|".join(map(re.escape, _COPIES))),
+    prefix="model.",  # In files of models for conditional generation.
 )
 _PROJECTIONS = {
     "q_proj": "query",
@@ -24,16 +27,29 @@ _PROJECTIONS = {
 }
 
 
+def check_tables(config, source):
+    """The config, of a file that has one table of token embeddings.
+
+    Args:
+        config: `PegasusXConfig`.
+        source: `checkpoints.sources.Source`.
+    Raises:
+        ValueError: if the file has several, which differ.
+    """
+    names_lib.check_tables(source, (_TABLE, *_COPIES), NAMING.prefix)
+    return config
+
+
 def weights(model):
-    """The variables of a `PegasusXModel` by name, without a prefix: dict of `Weight`."""
+    """The variables of a `PegasusXModel` by name in files of models with logits: dict."""
     found = {
-        "shared.weight": Weight(model.shared.embedding_table),
-        "encoder.embed_global.weight": Weight(model.encoder.global_embedding.embedding_table),
+        _TABLE: Weight(model.shared.embedding_table),
+        "model.encoder.embed_global.weight": Weight(model.encoder.global_embedding.embedding_table),
     }
     for side, layer in (("encoder", model.encoder), ("decoder", model.decoder)):
         for index in range(layer.layers.num_hidden_layers):
-            found |= _layer(f"{side}.layers.{index}", layer.layers, index)
-        found |= _norm(f"{side}.layer_norm", layer.layer_norm)
+            found |= _layer(f"model.{side}.layers.{index}", layer.layers, index)
+        found |= _norm(f"model.{side}.layer_norm", layer.layer_norm)
     return found
 
 
@@ -63,21 +79,3 @@ def _attention(prefix, block):
 
 def _norm(name, layer):
     return {f"{name}.weight": Weight(layer.gamma), f"{name}.bias": Weight(layer.beta)}
-
-
-def check_is_tied(source):
-    """Raises ValueError if a file has an output matrix that is not the token embeddings.
-
-    Args:
-        source: `checkpoints.sources.Source`.
-    """
-    tables = [*(f"{PREFIX}{name}" for name in ("shared.weight", *_TABLE)), "shared.weight", *_TABLE]
-    table = next((name for name in tables if name in source.shapes), None)
-    if table is None or "lm_head.weight" not in source.shapes:
-        return
-    if not np.array_equal(source.read("lm_head.weight"), source.read(table)):
-        raise ValueError(
-            f"{source.path!r} has an output matrix, lm_head.weight, that is not {table}. The "
-            "logits of a PEGASUS-X are products with its token embeddings: leave lm_head.weight "
-            "out of the file if that is meant."
-        )

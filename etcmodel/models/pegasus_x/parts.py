@@ -79,7 +79,7 @@ class PegasusXLayers(stack.TransformerStack):
 
 
 class PegasusXStack(inputs.OptionalInput, base.Layer):
-    """Token embeddings with the sinusoids of their positions, a stack of layers, and their norm.
+    """Embeddings of tokens and positions, a stack of layers, a last normalization.
 
     Args:
         layers_class: class of the layers, which is made with the config.
@@ -106,29 +106,28 @@ class PegasusXStack(inputs.OptionalInput, base.Layer):
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
-        """Tokens and their positions as hidden states: float [batch, length, d_model].
+        """What the layers get.
 
         Args:
-            ids: int [batch, length], or None.
-            embeddings: float [batch, length, d_model] in place of those of the ids, or None. They
-                are not scaled.
+            ids: int [batch, length], or None with embeddings.
+            embeddings: float [batch, length, d_model], or None. They are not scaled.
             start: int or int32 scalar. The position of the first one.
             training: bool.
             position_ids: int [batch or 1, length], or None for one after the other.
-        Raises:
-            ValueError: unless just one of ids and embeddings is given.
+        Returns:
+            float [batch, length, d_model].
         """
         hidden = inputs.embed(self.token_embedding, ids, embeddings)
+        hidden = tf.cast(hidden, self.compute_dtype)
         if embeddings is None:
             hidden *= self.config.embedding_scale
-        hidden = tf.cast(hidden, self.compute_dtype)
         if position_ids is None:
             position_ids = (start + tf.range(tensor_utils.get_shape_list(hidden)[1]))[tf.newaxis]
         hidden += sinusoids(position_ids, self.config.d_model, hidden.dtype)
         return self.dropout(hidden, training=training)
 
-    def finish(self, hidden, training):
-        """The last hidden state of the last layer's output."""
+    def finish(self, hidden, training=None):
+        """The output, of what the layers give."""
         del training
         return self.layer_norm(hidden)
 

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["Naming", "Weight", "kernel"]
+import numpy as np
+
+__all__ = ["Naming", "Weight", "check_tables", "kernel"]
 
 
 class Weight(NamedTuple):
@@ -38,3 +40,23 @@ class Naming(NamedTuple):
 def kernel(layer):
     """The `Weight` of a dense layer's kernel."""
     return Weight(layer.kernel, is_transposed=True)
+
+
+def check_tables(source, names, prefix):
+    """Checks that a file has one table of token embeddings, under whichever names.
+
+    Args:
+        source: `checkpoints.sources.Source`.
+        names: the names that it may have, in files of models with a head.
+        prefix: str. `Naming.prefix`.
+    Raises:
+        ValueError: if there are several, which differ.
+    """
+    names = [*names, *(name.removeprefix(prefix) for name in names)]
+    found = [name for name in dict.fromkeys(names) if name in source.shapes]
+    for name in found[1:]:
+        if not np.array_equal(source.read(found[0]), source.read(name)):
+            raise ValueError(
+                f"{source.path!r}: {name} is not {found[0]}, but a model of this type has one "
+                "table of token embeddings for encoder, decoder and logits."
+            )

@@ -169,6 +169,13 @@ def test_generation_ends_by_the_end_token_of_the_config(settings):
     assert (free["sequences"].numpy() != 1).all()
 
 
+def test_generation_takes_the_batches_of_training():
+    batch = {"input_ids": models.ids(2, 9), "attention_mask": np.ones([2, 9], np.int32)}
+    wanted = MODEL.generate(**batch, max_length=5)["sequences"]
+    found = MODEL.generate({**batch, "labels": models.ids(2, 4)}, max_length=5)["sequences"]
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_greedy_tokens_are_the_most_probable_ones():
     ids = models.ids(2, 9)
     found = MODEL.generate(ids, max_length=8, forced_eos_token_id=None, with_scores=True)
