@@ -31,6 +31,7 @@ _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
     "EtcModel": "etcmodel.models.modeling",
     "EtcProcessor": "etcmodel.text.processor",
+    "LongformerProcessor": "etcmodel.text.longformer_processor",
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),
