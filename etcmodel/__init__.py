@@ -34,6 +34,7 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
+_LONGT5 = ("LongT5Config", "LongT5Model")
 _PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",
@@ -41,7 +42,9 @@ _HOMES = {
     "EtcProcessor": "etcmodel.text.processor",
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
+    **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
+    "LongformerProcessor": "etcmodel.text.longformer_processor",
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),

@@ -9,6 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel.text import byte_bpe, processor_files
+from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
 
@@ -76,14 +77,17 @@ def read_processor(directory, config, relation_names=None):
             `global_token_id`), unless the segment is 0, as with BERT's.
         relation_names: sequence of str, in place of those of the folder; None for these.
     Returns:
-        `EtcProcessor`, or for Longformer and LED a `ByteLevelTokenizer`; `VocabularyFiles` if the
-        folder has neither settings of a processor nor a vocabulary of which one can be made; None
-        if it has no vocabulary at all.
+        `EtcProcessor`; for Longformer and LED a `LongformerProcessor`, or a `ByteLevelTokenizer` if
+        the folder has no settings of a processor; `VocabularyFiles` if the folder has neither
+        settings of a processor nor a vocabulary of which one can be made; None if it has no
+        vocabulary.
     Raises:
         ValueError: naming the file, if the settings of a processor are damaged.
     """
     settings = {} if relation_names is None else {"relation_names": tuple(relation_names)}
     if tf.io.gfile.exists(os.path.join(directory, PROCESSOR_FILE)):
+        if config.model_type in _OF_BYTES:
+            return LongformerProcessor.from_pretrained(directory)
         return EtcProcessor.from_pretrained(directory, **settings)
     files = {name: _content(os.path.join(directory, name)) for name in _NAMES}
     files = {name: content for name, content in files.items() if content is not None}

@@ -58,12 +58,12 @@ def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30):
         ValueError: if the logits are not one a long token, there is no such example, or a logit of
             it is not finite.
     """
-    shape = batch["token_ids"].shape
+    shape = batch.long_shape
     begin, end = np.asarray(begin_logits), np.asarray(end_logits)
     for name, logits in (("begin_logits", begin), ("end_logits", end)):
         if logits.shape != shape:
             raise ValueError(
-                f"`{name}` must have the shape {shape} of `token_ids`. Received: {logits.shape}"
+                f"`{name}` must have the shape {shape} of the token ids. Received: {logits.shape}"
             )
     windows = batch.windows(example)
     if not windows:

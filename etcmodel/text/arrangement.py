@@ -45,8 +45,11 @@ class _Plan:
         self.num_questions = sum(block.kind == QUESTION for block in blocks)
         self.question_end = int(source.firsts[self.num_questions])
         has_text = len(blocks) > self.num_questions or not self.num_questions
-        num_separators = (bool(self.num_questions) + has_text) * config.separators
-        self.num_special = (1 + num_separators) * config.special_tokens
+        # Behind the question and behind the text.
+        ends = [config.question_separators if has_text else 1] * bool(self.num_questions)
+        ends += [1] * has_text
+        self.num_ends = [end * config.separators * config.special_tokens for end in ends]
+        self.num_special = config.special_tokens + sum(self.num_ends)
         self.has_text = has_text
         self.num_fixed_global = config.whole_token + self.num_question_globals
 
@@ -163,16 +166,13 @@ def _pieces_of(plan, spans):
 
 def _long_input(plan, text, special):
     """(pieces, token ids, number of tokens before the text)."""
-    parts, ends = [np.arange(plan.question_end)] * bool(plan.num_questions), [special.sep]
-    parts += [text] * plan.has_text
-    ends *= len(parts)
+    parts = [np.arange(plan.question_end)] * bool(plan.num_questions) + [text] * plan.has_text
     has_special = plan.config.special_tokens
-    has_ends = has_special and plan.config.separators
     pieces, ids = [[_NONE] * has_special], [[special.cls] * has_special]
-    for part, end in zip(parts, ends, strict=True):
+    for part, num_ends in zip(parts, plan.num_ends, strict=True):
         num_before = sum(map(len, pieces)) * (part is text)
-        pieces += [part, [_NONE] * has_ends]
-        ids += [plan.source.ids[part], [end] * has_ends]
+        pieces += [part, [_NONE] * num_ends]
+        ids += [plan.source.ids[part], [special.sep] * num_ends]
     pieces, ids = np.concatenate(pieces), np.concatenate(ids)
     return pieces.astype(np.int64), ids.astype(np.int32), num_before
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from etcmodel.text.documents import Document
+from etcmodel.text.documents import QUESTION, Document
 
 __all__ = ["Cut", "Encoding", "ProcessedBatch", "TokenizedDocument"]
 
@@ -30,6 +30,16 @@ class TokenizedDocument:
     ends: np.ndarray
     blocks: np.ndarray
     firsts: np.ndarray
+
+    @property
+    def num_questions(self):
+        """int. Blocks that are questions, which come first."""
+        return sum(block.kind == QUESTION for block in self.document.blocks)
+
+    @property
+    def num_question_pieces(self):
+        """int. Pieces of these."""
+        return int(self.firsts[self.num_questions])
 
     @classmethod
     def of(cls, document, splitter):
@@ -201,6 +211,11 @@ class ProcessedBatch(dict):
         super().__init__(features)
         self.encodings = tuple(encodings)
         self.relation_names = tuple(relation_names)
+
+    @property
+    def long_shape(self):
+        """(batch, long_len)."""
+        return self["token_ids"].shape
 
     def windows(self, example):
         """The encodings of one of the examples that the processor was given."""

@@ -25,8 +25,9 @@ _LEAST = {
     "global_token_id": 0,
     "segment_id": 0,
     "long_radius": 1,
+    "question_separators": 1,
 }
-_NEVER_NONE = ("pad_to_multiple_of", "long_radius")
+_NEVER_NONE = ("pad_to_multiple_of", "long_radius", "question_separators")
 _NAMES = ("relation_names", "mention_names", "long_relation_names")
 _MOST_SEGMENTS = 2**31 - 1  # Batches are of int32.
 _DICTS = {"global_tokens": str, "segments": int, "global_segments": int}
@@ -62,6 +63,8 @@ class ProcessorConfig:
         special_tokens: bool. The long input begins with [CLS], and [SEP] ends the question and the
             text.
         separators: bool. False: there is no [SEP], as in HotpotQA and WikiHop.
+        question_separators: int. How many [SEP] end a question that a text follows: 2 in RoBERTa
+            and Longformer.
         position_ids: bool. Also count positions, from 0 in each example.
         cls_token, sep_token, pad_token: str or None. None for the vocabulary's own.
         global_token_id: int or None. The id of global tokens of blocks, None for that of the CLS
@@ -98,6 +101,7 @@ class ProcessorConfig:
     question_globals: str = "block"
     special_tokens: bool = True
     separators: bool = True
+    question_separators: int = 1
     position_ids: bool = False
     cls_token: str | None = None
     sep_token: str | None = None

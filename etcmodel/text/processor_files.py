@@ -9,7 +9,17 @@ from etcmodel import atomic_files, bounded_json, file_systems
 from etcmodel.text import byte_bpe, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
-__all__ = ["SENTENCE_PIECES", "WORD_PIECES", "load", "make_tokenizer", "save", "settings_of"]
+__all__ = [
+    "SENTENCE_PIECES",
+    "WORD_PIECES",
+    "byte_level_file",
+    "is_there",
+    "load",
+    "make_tokenizer",
+    "save",
+    "settings_of",
+]
+
 
 WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 # Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
@@ -41,6 +51,18 @@ def save(folder, tokenizer, config):
     atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
 
 
+def byte_level_file(folder):
+    """The path of a folder's vocabulary of byte-level BPE.
+
+    Raises:
+        ValueError: naming the folder, if there is none.
+    """
+    found = [name for name in _OF_BYTES if is_there(folder, name)]
+    if not found:
+        raise ValueError(f"{str(folder)!r} holds none of {', '.join(_OF_BYTES)}.")
+    return os.path.join(folder, found[0])
+
+
 def load(folder, settings):
     """Reads (tokenizer, config).
 
@@ -54,8 +76,8 @@ def load(folder, settings):
         ValueError: naming the folder or file, if there is no vocabulary or a file is damaged.
     """
     path = os.path.join(folder, CONFIG_FILENAME)
-    given = _read(path) if _is_there(folder, CONFIG_FILENAME) else _foreign_settings(folder)
-    names = [name for name in _NAMES if _is_there(folder, name)]
+    given = _read(path) if is_there(folder, CONFIG_FILENAME) else _foreign_settings(folder)
+    names = [name for name in _NAMES if is_there(folder, name)]
     if not names:
         raise ValueError(
             f"{str(folder)!r} holds no vocabulary: none of {', '.join(_NAMES)} is there."
@@ -97,7 +119,7 @@ def settings_of(tokenizer):
 
 
 def _foreign_settings(folder):
-    if not _is_there(folder, _TOKENIZER_CONFIG):
+    if not is_there(folder, _TOKENIZER_CONFIG):
         logging.info("%s has no %s: text is lower-cased.", folder, _TOKENIZER_CONFIG)
         return {}
     path = os.path.join(folder, _TOKENIZER_CONFIG)
@@ -111,7 +133,8 @@ def _read(path):
     return bounded_json.load_object(vocabulary.read_bytes(path), path)
 
 
-def _is_there(folder, name):
+def is_there(folder, name):
+    """Whether a folder, maybe of a bucket, has a file of this name."""
     path = os.path.join(folder, name)
     if "://" in str(path):
         return file_systems.gfile().exists(path)

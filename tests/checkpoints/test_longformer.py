@@ -180,3 +180,15 @@ def test_the_tokenizer_beside_it_makes_its_batches_and_goes_along(tmp_path):
     np.testing.assert_array_equal(
         again(["Emma"])["input_ids"], model.processor(["Emma"])["input_ids"]
     )
+
+
+def test_a_processor_goes_along_with_its_settings(tmp_path):
+    model = etcmodel.LongformerForQuestionAnswering(longformers.masked_lm(vocab_size=2000).encoder)
+    vocab = cases.topic_folder("longformer") / "tokenizer" / "vocab.json"
+    processor = etcmodel.LongformerProcessor(str(vocab), max_length=16, stride=4)
+    model.save_pretrained(tmp_path / "ours", processor)
+    again = etcmodel.from_pretrained(tmp_path / "ours")
+    assert again.processor.config == processor.config
+    batch = again.processor(question="Who?", documents=["Emma was good."])
+    expected = model(processor(question="Who?", documents=["Emma was good."]))
+    np.testing.assert_allclose(again(batch)["start"], expected["start"], atol=1e-6)

@@ -111,7 +111,7 @@ def test_what_is_no_answer(processor):
     with pytest.raises(ValueError, match="The batch has no example 2"):
         best_answer(batch, zeros, zeros, example=2)
     with pytest.raises(
-        ValueError, match=r"`end_logits` must have the shape \(2, 4\) of `token_ids`"
+        ValueError, match=r"`end_logits` must have the shape \(2, 4\) of the token ids"
     ):
         best_answer(batch, zeros, zeros[:, 1:])
     with pytest.raises(ValueError, match="The logits of row 1 must be finite"):

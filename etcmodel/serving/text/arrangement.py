@@ -77,7 +77,9 @@ class Arranger:
             pieces=pieces,
             links=links,
             blocks=self._global(questions, raggeds.of_rows(kept.blocks, kept.rows, num_rows)),
-            num_before=raggeds.lengths(questions) + self._num_special(self.has_question),
+            num_before=raggeds.lengths(questions)
+            + int(self.config.special_tokens)
+            + self._num_question_ends(has_text),
             has_both=self.has_question * has_text,
         )
         features = self._padding.features(source, codes)
@@ -91,10 +93,10 @@ class Arranger:
             codes=codes,
         )
 
-    def _num_special(self, num_parts):
-        """How many special tokens there are with so many parts: [CLS], and a [SEP] behind each."""
-        config = self.config
-        return (1 + num_parts * config.separators) * config.special_tokens
+    def _num_question_ends(self, has_text):
+        """int32 [batch]: how many [SEP] are behind a question."""
+        has_ends = self.config.separators * self.config.special_tokens * self.has_question
+        return (1 + has_text * (self.config.question_separators - 1)) * has_ends
 
     def _has_text(self, num_blocks):
         """int32 [batch]: 1 where there is a part for the text."""
@@ -111,8 +113,9 @@ class Arranger:
         config = self.config
         limits = (config.max_long_len, config.max_global_len)
         long_limit, global_limit = (windows.NO_LIMIT if x is None else x for x in limits)
-        num_parts = self.has_question + self._has_text(outline.num_blocks)
-        pieces = long_limit - num_question - self._num_special(num_parts)
+        has_text = self._has_text(outline.num_blocks)
+        num_special = (1 + has_text * config.separators) * config.special_tokens
+        pieces = long_limit - num_question - num_special - self._num_question_ends(has_text)
         blocks = global_limit - num_fixed
         fits = tf.debugging.Assert(
             tf.reduce_all((pieces >= 0) & (blocks >= 0)),
@@ -148,7 +151,7 @@ class Arranger:
         has_ends = has_special * self.config.separators
         parts = [raggeds.filled(begin, ones * has_special)]
         if self.has_question:
-            parts += [questions, raggeds.filled(end, ones * has_ends)]
+            parts += [questions, raggeds.filled(end, self._num_question_ends(has_text))]
         return tf.concat([*parts, text, raggeds.filled(end, has_text * has_ends)], axis=1)
 
     def _global(self, questions, blocks):

@@ -183,6 +183,7 @@ def make_module(model, processor, options):
 def _where(found, shape, names):
     """The outputs that say where `Places` are, by name."""
     outputs, rest = {}, found.texts
+    shape = [tf.maximum(size, 1) for size in shape]  # There may be no documents.
     for name, size in [*zip(names, shape[1:], strict=True)][::-1]:
         outputs[name] = tf.where(found.texts >= 0, rest % size, _NONE)
         rest = rest // size

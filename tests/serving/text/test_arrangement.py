@@ -25,6 +25,7 @@ SETTINGS = {
         "give_way": "longest",
         "separators": False,
     },
+    "two separators": {"question_separators": 2, "max_long_len": 18},
     "no separators": {"separators": False, "max_long_len": 18},
     "windows without separators": {"separators": False, "max_long_len": 18, "stride": 5},
     "segments": {"segments": {"sentence": 3, "document": 4}, "max_long_len": 24},

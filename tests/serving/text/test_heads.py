@@ -88,6 +88,13 @@ def test_without_types_of_answers_the_best_span_is_the_answer(tmp_path, evidence
     assert found["document"][2] == found["start"][2] == found["end"][2] == -1
 
 
+def test_of_no_documents_there_is_no_answer(tmp_path):
+    asked = Asked(tmp_path, etcmodel.EtcForQuestionAnswering, answer_types=())
+    found = asked("answer", question=["a?"], documents=np.zeros([1, 0], "S1"))
+    assert found["answer"].tolist() == [b""] and found["document"].tolist() == [-1]
+    assert found["evidence"].shape == (1, 0)
+
+
 def spans_of(encoding, begin, end):
     """The score of each span of a window, above that of its first token: the definition."""
     begin, end = begin - begin[:, :1], end - end[:, :1]
