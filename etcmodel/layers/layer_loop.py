@@ -25,8 +25,8 @@ def loop_scope(mode):
     """Chooses where stacks of layers become loops inside.
 
     Args:
-        mode: 'auto' (in what XLA compiles as a whole), 'always' (in all graphs) or 'never', as
-            outside of any scope.
+        mode: 'auto' (in what XLA compiles as a whole, as outside of any scope), 'always' (in all
+            graphs) or 'never'.
     Raises:
         ValueError: if the mode is unknown.
     """
@@ -41,15 +41,16 @@ def loop_scope(mode):
 
 
 def _mode():
-    return getattr(_state, "mode", "never")
+    return getattr(_state, "mode", "auto")
 
 
 def should_loop(groups, compute_dtype):
     """Whether groups of layers are to be one loop, and can be.
 
-    They can be if they differ in nothing but weights and names, as far as their configs tell, and
-    if they do nothing that a loop would hide: keep values from call to call (batch normalization),
-    have activity regularizers, are looked at (`ops.interception`), or compute in another type.
+    They can be if they differ in nothing but names, weights and how these are initialized, as far
+    as their configs tell, and if they do nothing that a loop would hide: keep values from call to
+    call (batch normalization), have activity regularizers, are looked at (`ops.interception`), or
+    compute in another type.
 
     Args:
         groups: list of lists of tuples of `steps.Step`.
@@ -130,7 +131,7 @@ def _form(group, compute_dtype):
     if not is_plain or any(id(x) not in found for block in blocks for x in block.variables):
         return None
     try:
-        configs = [repr(_without_names(x.get_config())) for x in layers if hasattr(x, "get_config")]
+        configs = [repr(_computing(x.get_config())) for x in layers if hasattr(x, "get_config")]
     except NotImplementedError:
         return None
     steps = [(step.streams, step.options) for steps in group for step in steps]
@@ -146,9 +147,11 @@ def _is_plain(layer, compute_dtype):
     return is_regular and getattr(layer, "compute_dtype", compute_dtype) == compute_dtype
 
 
-def _without_names(config):
+def _computing(config):
+    """The part of a config that decides what is computed, once there are weights."""
     if isinstance(config, dict):
-        return {key: _without_names(x) for key, x in config.items() if key != "name"}
+        kept = {key for key in config if key != "name" and not key.endswith("initializer")}
+        return {key: _computing(x) for key, x in config.items() if key in kept}
     if isinstance(config, (list, tuple)):
-        return [_without_names(x) for x in config]
+        return [_computing(x) for x in config]
     return config

@@ -4,6 +4,7 @@ As a program it runs on two devices, into which it splits the CPU, compiled by X
 of a batch. Prints a line of JSON: the gradients with a loop, and those without.
 """
 
+import contextlib
 import json
 
 import numpy as np
@@ -36,8 +37,8 @@ def _target(outputs):
 
 def _function(layers, mode, jit_compile):
     def run(long_input):
-        seed = seed_scope(tf.constant([3, 4]))
-        with layer_loop.loop_scope(mode), tf.GradientTape() as tape, seed:
+        scope = layer_loop.loop_scope(mode) if mode else contextlib.nullcontext()
+        with scope, tf.GradientTape() as tape, seed_scope(tf.constant([3, 4])):
             tape.watch(long_input)
             outputs = CASE.call(layers, {**INPUTS, "long_input": long_input}, training=True)
             target = _target(outputs)
@@ -51,7 +52,7 @@ def _function(layers, mode, jit_compile):
 
 
 def graph(layers, mode, jit_compile=None):
-    """The graph of outputs and gradients."""
+    """The graph of outputs and gradients; in a `loop_scope` if there is a mode."""
     function = _function(layers, mode, jit_compile)
     return function.get_concrete_function(tf.constant(INPUTS["long_input"])).graph
 
@@ -74,10 +75,7 @@ def compare(layers, mode="always", jit_compile=None, rtol=1e-5, atol=1e-5):
     return count_loops(graph(layers, mode, jit_compile))
 
 
-def _on_two_devices(strategy, mode):
-    with strategy.scope():
-        layers = make(num_hidden_layers=2)
-
+def _on_two_devices(strategy, layers, mode):
     def losses(features):
         outputs = CASE.call(layers, features, training=True)
         return {"loss": _target(outputs)}
@@ -107,7 +105,9 @@ def main():
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    print(json.dumps([_on_two_devices(strategy, mode) for mode in ("auto", "never")]))
+    with strategy.scope():
+        layers = make(num_hidden_layers=2)
+    print(json.dumps([_on_two_devices(strategy, layers, mode) for mode in ("auto", "never")]))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def test_a_loop_in_mixed_precision():
 
 def test_graphs_have_loops_under_xla_alone():
     layers = looped.make(num_hidden_layers=2)
-    for mode, jit_compile, loops in (("auto", None, 0), ("auto", True, 1), ("never", True, 0)):
+    for mode, jit_compile, loops in ((None, None, 0), (None, True, 1), ("never", True, 0)):
         assert count_loops(looped.graph(layers, mode, jit_compile)) == loops
 
 

@@ -21,7 +21,7 @@ def trained(processor, jit_compile):
     tf_keras.utils.set_random_seed(0)
     config = text_cases.config(
         processor,
-        num_hidden_layers=1,
+        num_hidden_layers=2,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )

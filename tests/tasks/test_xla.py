@@ -4,10 +4,8 @@ A strategy stands in for that of a TPU: what it is given to run, it compiles. Th
 are then looked into: what is not in them cannot be asked of a TPU.
 """
 
-import json
 import pathlib
 import re
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,7 +27,6 @@ pytestmark = pytest.mark.xla
 RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
 BATCH_SIZE = 2
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-DROPOUT = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 # Operations that run on the host wherever they are.
 HOST_OPERATIONS = {"EagerPyFunc", "PyFunc", "PyFuncStateless", "Print", "PrintV2", "StringFormat"}
 # XLA leaves these out; their texts are messages.
@@ -259,46 +256,3 @@ def test_a_prediction_is_one_program_for_the_device(task):
             elif name in features:  # Places of the best logits may change where two are equal.
                 np.testing.assert_array_equal(value, expected[name], err_msg=name)
     check_programs(strategy)
-
-
-def losses(folder, sizes, **options):
-    """Losses of three steps of a whole run."""
-    task = make_openkp(folder, num_hidden_layers=2, **sizes)
-    config = training.TrainingConfig(
-        output_dir=str(folder),
-        learning_rate=0.01,
-        train_batch_size=4,
-        num_train_epochs=12 / task.num_train_examples,
-        steps_per_summary=1,
-        **options,
-    )
-    with mock.patch.object(type(task), "eval_dataset", return_value=None):
-        training.train(task, config)
-    lines = (folder / "train_metrics.jsonl").read_text().splitlines()
-    found = [json.loads(line) for line in lines]
-    assert [line["step"] for line in found] == [1, 2, 3]
-    return [line["loss"] for line in found]
-
-
-CHECKPOINTING = {"grad_checkpointing_period": 1}
-
-
-@pytest.mark.parametrize("num_parts", [1, 2])
-def test_compiled_training_has_the_losses_of_training(tmp_path, num_parts):
-    options = {"gradient_accumulation_steps": num_parts}
-    expected = losses(tmp_path / "plain", {}, **options)
-    assert expected[2] < expected[0]
-    for sizes in ({}, CHECKPOINTING):
-        folder = tmp_path / f"compiled{len(sizes)}"
-        found = losses(folder, sizes, jit_compile=True, **options)
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-
-def test_compiled_layers_recompute_with_the_dropout_they_had(tmp_path):
-    kept, recomputed = (
-        losses(tmp_path / str(len(sizes)), {**DROPOUT, **sizes}, jit_compile=True)
-        for sizes in ({}, CHECKPOINTING)
-    )
-    without_dropout = losses(tmp_path / "none", {}, jit_compile=True)
-    np.testing.assert_allclose(recomputed, kept, rtol=1e-4)
-    assert abs(kept[1] - without_dropout[1]) > 1e-3
