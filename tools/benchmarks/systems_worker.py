@@ -80,10 +80,37 @@ def led_phases(config, folder, inputs, output, generation):
     }
 
 
+def gmat_phases(config, inputs):
+    """A `GmatModel` on the ids of a file.
+
+    Args:
+        config: dict, of a `GmatConfig`.
+        inputs: str. An .npz file with `input_ids` and `attention_mask`.
+    Returns:
+        dict of functions without arguments: phases of `worker.serve`.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    from etcmodel.models.gmat import GmatConfig, GmatModel
+
+    model = GmatModel(GmatConfig(**config))
+    arrays = np.load(inputs)
+    arguments = [tf.constant(arrays[name], tf.int32) for name in ("input_ids", "attention_mask")]
+
+    def encode(training):
+        return model(*arguments, training=training)[:2]
+
+    encode(training=False)
+    return worker.graph_phases(worker.encoder_functions(encode, model))
+
+
+_MAKERS = {"longformer": longformer_phases, "led": led_phases, "gmat": gmat_phases}
+
+
 def main(argv):
     """Arguments: kind, then its settings as JSON."""
-    make_phases = {"longformer": longformer_phases, "led": led_phases}[argv[1]]
-    worker.serve(make_phases(**json.loads(argv[2])))
+    worker.serve(_MAKERS[argv[1]](**json.loads(argv[2])))
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def etc_functions(length, global_length, checkpointing=False, dropout=0.0, layer
     return encoder_functions(encode, model)
 
 
-def _bert_functions(length, dropout, layers=12, hidden=768):
+def _bert_functions(length, dropout, layers=12, hidden=768, batch=1):
     import tensorflow as tf
     from official.nlp.modeling import networks
 
@@ -189,9 +189,9 @@ def _bert_functions(length, dropout, layers=12, hidden=768):
         attention_dropout=dropout,
     )
     inputs = {
-        "input_word_ids": tf.random.uniform([1, length], maxval=30522, dtype=tf.int32),
-        "input_mask": tf.ones([1, length], tf.int32),
-        "input_type_ids": tf.zeros([1, length], tf.int32),
+        "input_word_ids": tf.random.uniform([batch, length], maxval=30522, dtype=tf.int32),
+        "input_mask": tf.ones([batch, length], tf.int32),
+        "input_type_ids": tf.zeros([batch, length], tf.int32),
     }
 
     def encode(training):
