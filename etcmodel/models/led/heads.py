@@ -5,6 +5,7 @@ import abc
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.generation import GenerationSettings
 from etcmodel.layers import base, sublayers
 from etcmodel.layers import heads as head_layers
 from etcmodel.models import conveniences
@@ -130,11 +131,11 @@ class LedForConditionalGeneration(LedHead):
         if hasattr(input_ids, "items"):
             return self.generate(**{**generating.encoder_inputs(input_ids), **options})
         limit = self.config.max_decoder_position_embeddings
-        # The last token is never an input.
-        if options.get("max_length", 0) > limit + 1:
+        length = options.get("max_length", GenerationSettings.max_length)
+        if length > limit + 1:  # The last token is never an input.
             raise ValueError(
                 f"`max_length` must be at most {limit + 1}, as the decoder has {limit} positions "
-                f"(`max_decoder_position_embeddings`). Received: {options['max_length']}"
+                f"(`max_decoder_position_embeddings`). Received: {length}"
             )
         of_encoder = {
             "global_attention_mask": global_attention_mask,

@@ -26,7 +26,8 @@ class LongT5Model(inputs.OptionalInput, base.Layer):
         config: `LongT5Config` or its dict.
         name: name of the layer.
     Call args:
-        input_ids: int [batch, length], or None with `inputs_embeds` or `encoder_output`.
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
+            `encoder_output`.
         attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
             are tokens as others.
         decoder_input_ids: int [batch, target_length], or None: made of the labels.

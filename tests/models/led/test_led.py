@@ -16,6 +16,7 @@ from etcmodel.models.led import (
 from tests.models.led import models
 
 MODEL = models.model()
+ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1, "attention_window": 4}
 SAME = {"atol": 2e-5, "rtol": 1e-5}
 INTS = tf.TensorSpec([None, None], tf.int32)
 
@@ -95,9 +96,9 @@ def test_generation_has_the_global_tokens_of_training():
     with_mask = {**batch, "global_attention_mask": [0, 3], "labels": models.ids(2, 3)}
     found = {}
     for name, model, given in (
-        ("none", MODEL, batch),
-        ("batch", MODEL, with_mask),
-        ("config", models.model(global_positions=(0, 3)), batch),
+        ("none", models.model(**ONE_LAYER), batch),
+        ("batch", models.model(**ONE_LAYER), with_mask),
+        ("config", models.model(global_positions=(0, 3), **ONE_LAYER), batch),
     ):
         result = model.generate(given, max_length=6, min_length=6, with_scores=True)
         given = {key: x for key, x in given.items() if key != "labels"}
@@ -116,15 +117,15 @@ def test_generation_ends_where_positions_do():
     assert MODEL.generate(ids, max_length=21, **settings)["sequences"].shape == [1, 21]
     with pytest.raises(ValueError, match="`max_length` must be at most 21, .* Received: 22"):
         MODEL.generate(ids, max_length=22)
+    with pytest.raises(ValueError, match="`max_length` must be at most 9, .* Received: 20"):
+        models.model(max_decoder_position_embeddings=8).generate(ids)
 
 
 def test_generation_in_a_saved_model(tmp_path):
     module = tf.Module()
-    module.model = models.model(encoder_layers=1, decoder_layers=1, attention_window=4)
+    module.model = models.model(**ONE_LAYER)
     module.generate = tf.function(
-        lambda ids, mask, global_mask: module.model.generate(
-            ids, mask, global_mask, max_length=5, num_beams=2
-        ),
+        lambda ids, mask, global_mask: module.model.generate(ids, mask, global_mask, max_length=5),
         input_signature=[INTS] * 3,
         autograph=False,
     )

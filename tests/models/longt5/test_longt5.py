@@ -75,6 +75,8 @@ def test_an_input_of_embeddings():
     by_ids = model(tf.constant(ids), decoder_input_ids=decoder_ids)["logits"]
     by_embeddings = model(inputs_embeds=embeddings, decoder_input_ids=decoder_ids)["logits"]
     np.testing.assert_allclose(by_ids, by_embeddings, atol=1e-6)
+    by_dict = model({"input_ids": ids, "decoder_input_ids": decoder_ids})["logits"]
+    np.testing.assert_array_equal(by_ids, by_dict)
     encoded = model.encoder(tf.constant(ids))["last_hidden_state"]
     again = model(encoder_output=encoded, decoder_input_ids=decoder_ids)["logits"]
     np.testing.assert_allclose(by_ids, again, atol=1e-6)
