@@ -3,6 +3,7 @@
 from etcmodel.serving.rest.application import Application
 from etcmodel.serving.rest.batching import Batcher
 from etcmodel.serving.rest.model import ServedModel
+from etcmodel.serving.rest.running import running
 from etcmodel.serving.rest.server import RestServer
 
-__all__ = ["Application", "Batcher", "RestServer", "ServedModel"]
+__all__ = ["Application", "Batcher", "RestServer", "ServedModel", "running"]

@@ -222,3 +222,13 @@ def test_logs_hold_nothing_that_was_sent(models, caplog):
         "other 404 ms",
         "other 400 ms",
     ]
+
+
+def test_an_export_is_served_as_long_as_a_block_runs(exports):
+    with rest.running(exports["classify"]) as server:
+        client = clients.Client(server)
+        status, answer = client.predict({"instances": [{"text": "123 x"}]})
+        client.close()
+    assert status == 200 and answer["predictions"][0]["label"] == "number"
+    with pytest.raises(OSError):
+        clients.raw(server, b"GET / HTTP/1.0\r\n\r\n")
