@@ -44,7 +44,7 @@ def _mode():
     return getattr(_state, "mode", "auto")
 
 
-def should_loop(groups, compute_dtype):
+def should_loop(groups, hidden, compute_dtype):
     """Whether groups of layers are to be one loop, and can be.
 
     They can be if they differ in nothing but names, weights and how these are initialized, as far
@@ -52,12 +52,17 @@ def should_loop(groups, compute_dtype):
     call (batch normalization), have activity regularizers, are looked at (`ops.interception`), or
     compute in another type.
 
+    In mode 'auto' the shapes must be known, too: XLA needs constant sizes, and those that a loop's
+    gradient takes from its tensors are none.
+
     Args:
         groups: list of lists of tuples of `steps.Step`.
+        hidden: see `run_loop`.
         compute_dtype: str. That of the stack.
     """
     is_compiled = tf.__internal__.get_enclosing_xla_context() is not None
-    is_wanted = is_compiled if _mode() == "auto" else _mode() == "always"
+    is_known = all(x.shape.is_fully_defined() for x in hidden)
+    is_wanted = is_compiled and is_known if _mode() == "auto" else _mode() == "always"
     if not is_wanted or tf.executing_eagerly() or interception.is_intercepting():
         return False
     if len(groups) < 2:

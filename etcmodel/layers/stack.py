@@ -243,7 +243,7 @@ class TransformerStack(base.Layer, abc.ABC):
         hidden = sublayers.cast_all(self, *hidden)
         groups = self._groups(self.grad_checkpointing_period or 1)
         run_group = self._group_runner(training, options)
-        if layer_loop.should_loop(groups, self.compute_dtype):
+        if layer_loop.should_loop(groups, hidden, self.compute_dtype):
             return layer_loop.run_loop(groups, hidden, run_group)
         for group in groups:
             hidden = run_group(group, hidden)

@@ -51,10 +51,11 @@ def _function(layers, mode, jit_compile):
     return tf.function(run, jit_compile=jit_compile)
 
 
-def graph(layers, mode, jit_compile=None):
+def graph(layers, mode, jit_compile=None, batch_size=2):
     """The graph of outputs and gradients; in a `loop_scope` if there is a mode."""
     function = _function(layers, mode, jit_compile)
-    return function.get_concrete_function(tf.constant(INPUTS["long_input"])).graph
+    spec = tf.TensorSpec([batch_size, *INPUTS["long_input"].shape[1:]])
+    return function.get_concrete_function(spec).graph
 
 
 def count_loops(graph):

@@ -32,6 +32,12 @@ def test_graphs_have_loops_under_xla_alone():
         assert count_loops(looped.graph(layers, mode, jit_compile)) == loops
 
 
+def test_what_xla_compiles_with_an_unknown_size_has_no_loop():
+    layers = looped.make(num_hidden_layers=2)
+    assert count_loops(looped.graph(layers, None, jit_compile=True, batch_size=None)) == 0
+    assert count_loops(looped.graph(layers, "always", batch_size=None)) == 1
+
+
 def test_more_layers_add_no_attention_to_the_graph():
     def kinds(num_layers):
         graph = looped.graph(looped.make(num_hidden_layers=num_layers), "always")

@@ -100,7 +100,7 @@ def test_recomputation_draws_the_masks_of_the_forward_pass(mode, seed):
         scope = contextlib.nullcontext() if seed is None else seed_scope(tf.constant(seed))
         with layer_loop.loop_scope(mode), tf.GradientTape() as tape, scope:
             tape.watch(x)
-            hidden, is_loop = [x], layer_loop.should_loop(groups, "float32")
+            hidden, is_loop = [x], layer_loop.should_loop(groups, [x], "float32")
             if is_loop:
                 hidden = layer_loop.run_loop(groups, hidden, run_group)
             for group in [] if is_loop else groups:
