@@ -97,9 +97,9 @@ class DenseLayers(base.Layer):
 
     def _activated(self, layer, inputs, training):
         """Applies the activation and then a layer to inputs [rows, size]."""
-        if self.activation is activations.gelu and self.use_bias:
+        if self.activation in dense_ops.RECOMPUTED and self.use_bias:
             tensors = sublayers.cast_all(self, inputs, layer.kernel, layer.bias)
-            return dense_ops.dense_of_gelu(*tensors, training=bool(training))
+            return dense_ops.dense_of_activation(self.activation, *tensors, training=bool(training))
         return layer(inputs if self.activation is None else self.activation(inputs))
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""GELU whose gradient needs no tensor but the argument."""
+"""Both forms of GELU, with gradients that need no tensor but the argument."""
 
 import math
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from etcmodel.ops.compilation import compiled_elementwise
 
-__all__ = ["gelu", "gelu_exact", "gelu_gradient"]
+__all__ = ["gelu", "gelu_exact", "gelu_exact_gradient", "gelu_gradient"]
 
 _SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -45,5 +45,25 @@ def gelu_gradient(x, gradient):
 
 
 def gelu_exact(x):
-    """GELU in its exact form with the error function, as in Hugging Face's BERT."""
-    return tf.nn.gelu(x, approximate=False)
+    """GELU in its exact form with the error function, as in Hugging Face's BERT.
+
+    Args:
+        x: float tensor.
+    Returns:
+        As `x`.
+    """
+    return _gelu_exact(x)
+
+
+@tf.custom_gradient
+def _gelu_exact(x):
+    return tf.nn.gelu(x, approximate=False), lambda gradient: gelu_exact_gradient(x, gradient)
+
+
+@compiled_elementwise
+def gelu_exact_gradient(x, gradient):
+    """The gradient with respect to the argument of `gelu_exact`, from that of its output."""
+    dtype, x = x.dtype, tf.cast(x, tf.float32)
+    probability = 0.5 * (1 + tf.math.erf(x * math.sqrt(0.5)))
+    density = tf.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    return tf.cast(tf.cast(gradient, tf.float32) * (probability + x * density), dtype)

@@ -5,24 +5,44 @@ import tensorflow as tf
 from etcmodel.ops import activations
 from etcmodel.ops.compilation import compiled_elementwise
 
-__all__ = ["dense_of_gelu"]
+__all__ = ["RECOMPUTED", "dense_of_activation"]
 
 
-def dense_of_gelu(x, kernel, bias, training=False):
-    """A dense layer applied to the GELU of its input: `gelu(x) @ kernel + bias`.
+@compiled_elementwise
+def _gelu(x):
+    return tf.cast(tf.nn.gelu(tf.cast(x, tf.float32), approximate=True), x.dtype)
 
-    The gradient recomputes the GELU from `x`, so that one copy of the largest tensor of a
+
+@compiled_elementwise
+def _gelu_exact(x):
+    return tf.cast(tf.nn.gelu(tf.cast(x, tf.float32), approximate=False), x.dtype)
+
+
+# The activations that `dense_of_activation` knows, with the functions that compute them where
+# gradients are taken, and their gradients.
+RECOMPUTED = {
+    activations.gelu: (_gelu, activations.gelu_gradient),
+    activations.gelu_exact: (_gelu_exact, activations.gelu_exact_gradient),
+}
+
+
+def dense_of_activation(activation, x, kernel, bias, training=False):
+    """A dense layer applied to the activation of its input: `activation(x) @ kernel + bias`.
+
+    The gradient recomputes the activation from `x`, so that one copy of the largest tensor of a
     transformer layer is kept instead of two.
 
     Args:
+        activation: one of `RECOMPUTED`.
         x: float [rows, size], before the activation.
         kernel: float [size, units].
         bias: float [units].
-        training: bool. Whether a gradient will be taken. It decides how the GELU is computed, not
-            its value.
+        training: bool. Whether a gradient will be taken. It decides how the activation is computed,
+            not its value.
     Returns:
         float [rows, units].
     """
+    compute, compute_gradient = RECOMPUTED[activation]
 
     @tf.custom_gradient
     def run(x, kernel, bias):
@@ -30,21 +50,16 @@ def dense_of_gelu(x, kernel, bias, training=False):
             with tf.control_dependencies(
                 [gradient]
             ):  # Delays the recomputation until the backward pass.
-                activated = _gelu(x)
+                activated = compute(x)
             activated_gradient = tf.matmul(gradient, kernel, transpose_b=True)
             return (
-                activations.gelu_gradient(x, activated_gradient),
+                compute_gradient(x, activated_gradient),
                 tf.matmul(activated, gradient, transpose_a=True),
                 tf.reduce_sum(gradient, axis=0),
             )
 
-        # Without a gradient, TensorFlow fuses this GELU into the previous matrix product.
-        activated = _gelu(x) if training else activations.gelu(x)
+        # Without a gradient, TensorFlow fuses the activation into the previous matrix product.
+        activated = compute(x) if training else activation(x)
         return tf.nn.bias_add(tf.matmul(activated, kernel), bias), grad
 
     return run(x, kernel, bias)
-
-
-@compiled_elementwise
-def _gelu(x):
-    return tf.cast(tf.nn.gelu(tf.cast(x, tf.float32), approximate=True), x.dtype)
