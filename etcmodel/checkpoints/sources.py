@@ -12,8 +12,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from etcmodel import bounded_json
+from etcmodel.checkpoints import keras_h5, safetensors_io
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints import safetensors_io
 from etcmodel.models import downloads
 from etcmodel.path_checks import check_no_pattern
 
@@ -33,6 +33,7 @@ _PYTORCH = (".bin", ".pt", ".pth", ".bin.index.json")
 _HUGGING_FACE = (
     "model.safetensors",
     "model.safetensors.index.json",
+    "tf_model.h5",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
@@ -45,7 +46,7 @@ class Source:
 
     Attributes:
         path: path prefix (TensorFlow) or path of the file (safetensors).
-        format: `RELEASED`, `OBJECTS` or `SAFETENSORS`.
+        format: `RELEASED`, `OBJECTS` or `SAFETENSORS`, which stands for Hugging Face's names.
         shapes: the arrays' shapes by name. Variables of an object checkpoint have the release's
             names where they have one, and otherwise those that TensorFlow gave them.
         training_state: names of what belongs to the training; these are not in `shapes`.
@@ -65,10 +66,11 @@ def open_source(path):
     """Opens a checkpoint, whatever its format.
 
     Args:
-        path: path prefix of a TensorFlow checkpoint, a safetensors file, or a directory: of a
-            training run (the latest checkpoint is taken), with `model.ckpt` or one other TensorFlow
-            checkpoint, or with `model.safetensors` or `model.safetensors.index.json`, which names
-            the files of a larger model. A `Source` is returned as it is.
+        path: path prefix of a TensorFlow checkpoint, a safetensors file, a `tf_model.h5` of Hugging
+            Face's, or a directory: of a training run (the latest checkpoint is taken), with
+            `model.ckpt` or one other TensorFlow checkpoint, or with one of these files or
+            `model.safetensors.index.json`, which names the files of a larger model. A `Source` is
+            returned as it is.
     Returns:
         `Source`.
     Raises:
@@ -83,6 +85,8 @@ def open_source(path):
         return _open_safetensors(path)
     if path.endswith(_INDEX):
         return _open_shards(path)
+    if path.endswith(".h5"):
+        return _open_keras(path)
     if path.endswith(_PYTORCH):
         raise ValueError(
             f"{path!r} is a pickle of PyTorch, which could run any program when it is read. Use "
@@ -146,6 +150,13 @@ def _open_shards(path):
         training_state=(),
         read=lambda name: shards[files[name]].read(name),
     )
+
+
+def _open_keras(path):
+    if not tf.io.gfile.exists(path):
+        raise ValueError(f"No file at {path!r}. {downloads.download_hint(path)}")
+    file = keras_h5.KerasFile(path)
+    return Source(path, SAFETENSORS, file.shapes, training_state=(), read=file.read)
 
 
 def _open_tensorflow(prefix):

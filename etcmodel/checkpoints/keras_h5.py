@@ -1,0 +1,119 @@
+"""Reading `tf_model.h5` of Hugging Face's former TensorFlow classes, under PyTorch's names.
+
+Only plain arrays are read: HDF5 could also name other files to be read in their place.
+"""
+
+import contextlib
+import os
+
+import h5py
+import numpy as np
+
+from etcmodel.checkpoints.safetensors_io import LocalFile
+
+__all__ = ["KerasFile"]
+
+# What weights are called in a layer, by Keras and by PyTorch.
+_WEIGHTS = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
+
+
+class _RefusedError(ValueError):
+    """What is wrong with a file that can be read."""
+
+
+class KerasFile:
+    """The arrays of such a file.
+
+    Args:
+        path: str. Of the file, as `tf.io.gfile` has it.
+    Attributes:
+        shapes: dict of str to tuple of int: PyTorch's names and shapes; matrices are transposed.
+    Raises:
+        ValueError: naming the file, if it is none of Hugging Face's, damaged, or not plain.
+    """
+
+    def __init__(self, path):
+        self._path, self._file = path, LocalFile(path)
+        self._places = {}
+        self.shapes = {}
+        with self._open() as file:
+            most_bytes = os.path.getsize(self._file.path)
+            for layer, place in _places(file, path):
+                name = _name(place)
+                shape = _dataset(file, layer, place, path, most_bytes).shape
+                self._places[name] = (layer, place)
+                self.shapes[name] = shape[::-1] if _is_transposed(place, shape) else shape
+        self.shapes = dict(sorted(self.shapes.items()))
+
+    def read(self, name):
+        """The array of that name."""
+        layer, place = self._places[name]
+        with self._open() as file:
+            array = np.asarray(file[layer][place])
+        return array.T if _is_transposed(place, array.shape) else array
+
+    @contextlib.contextmanager
+    def _open(self):
+        try:
+            with h5py.File(self._file.path, "r") as file:
+                yield file
+        except _RefusedError:
+            raise
+        except Exception as error:  # Damage makes the package fail in many ways.
+            raise ValueError(
+                f"{str(self._path)!r} is no HDF5 file, or not all of one ({error}). Fetch it again."
+            ) from None
+
+
+def _places(file, path):
+    """(layer, place in it) of all weights, as Keras lists them."""
+    if "layer_names" not in file.attrs:
+        raise _RefusedError(f"{str(path)!r} has no weights of a Keras model (`layer_names`).")
+    found = []
+    for layer in map(_as_str, file.attrs["layer_names"]):
+        group = _linked(file, layer, path)
+        if "weight_names" not in group.attrs:
+            raise _RefusedError(f"{str(path)!r}: {layer!r} has no `weight_names`.")
+        found += [(layer, _as_str(name)) for name in group.attrs["weight_names"]]
+    return found
+
+
+def _as_str(name):
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _linked(group, place, path):
+    """What is at a place, if it lies in the file itself."""
+    for part in place.split("/"):
+        is_group = isinstance(group, h5py.Group)
+        if not is_group or not isinstance(group.get(part, getlink=True), h5py.HardLink):
+            raise _RefusedError(
+                f"{str(path)!r}: {place!r} is not there, or a link to somewhere else."
+            )
+        group = group[part]
+    return group
+
+
+def _dataset(file, layer, place, path, most_bytes):
+    dataset = _linked(_linked(file, layer, path), place, path)
+    is_plain = (
+        isinstance(dataset, h5py.Dataset)
+        and not dataset.is_virtual
+        and not dataset.external
+        and dataset.dtype.kind == "f"
+        and dataset.nbytes <= most_bytes  # Neither packed nor left out.
+    )
+    if not is_plain:
+        raise _RefusedError(f"{str(path)!r}: {place!r} is no plain array of floats.")
+    return dataset
+
+
+def _name(place):
+    """PyTorch's name: of `model/layer_._0/dense/kernel:0` it is `layer.0.dense.weight`."""
+    parts = place.removesuffix(":0").split("/")
+    parts = [part.split("___")[-1].replace("_._", ".") for part in parts[len(parts) > 1 :]]
+    return ".".join([*parts[:-1], _WEIGHTS.get(parts[-1], parts[-1])])
+
+
+def _is_transposed(place, shape):
+    return place.endswith("/kernel:0") and len(shape) == 2
