@@ -38,7 +38,7 @@ class KerasFile:
         self.shapes = {}
         with self._open() as file:
             most_bytes = os.path.getsize(self._file.path)
-            for layer, place in _places(file, path):
+            for layer, place in _places(file, path, most_bytes):
                 name = _name(place)
                 shape = _dataset(file, layer, place, path, most_bytes).shape
                 self._places[name] = (layer, place)
@@ -65,17 +65,24 @@ class KerasFile:
             ) from None
 
 
-def _places(file, path):
+def _places(file, path, most_bytes):
     """(layer, place in it) of all weights, as Keras lists them."""
-    if "layer_names" not in file.attrs:
-        raise _RefusedError(f"{str(path)!r} has no weights of a Keras model (`layer_names`).")
-    found = []
-    for layer in map(_as_str, file.attrs["layer_names"]):
-        group = _linked(file, layer, path)
-        if "weight_names" not in group.attrs:
-            raise _RefusedError(f"{str(path)!r}: {layer!r} has no `weight_names`.")
-        found += [(layer, _as_str(name)) for name in group.attrs["weight_names"]]
-    return found
+    return [
+        (layer, place)
+        for layer in _names(file, "layer_names", path, most_bytes)
+        for place in _names(_linked(file, layer, path), "weight_names", path, most_bytes)
+    ]
+
+
+def _names(group, attribute, path, most_bytes):
+    """The str in an attribute, whose size is looked at before it is read."""
+    if attribute not in group.attrs:
+        raise _RefusedError(f"{str(path)!r} has no weights of a Keras model (`{attribute}`).")
+    stored = group.attrs.get_id(attribute)
+    is_list = len(stored.shape) == 1 and stored.dtype.itemsize * stored.shape[0] <= most_bytes
+    if not is_list:
+        raise _RefusedError(f"{str(path)!r}: `{attribute}` is no list of names.")
+    return [_as_str(name) for name in group.attrs[attribute]]
 
 
 def _as_str(name):
