@@ -95,6 +95,35 @@ class JsonConfig:
         for field in dataclasses.fields(self):
             check_type(field, getattr(self, field.name))
 
+    def check_at_least(self, least):
+        """Raises ValueError, naming the entry, unless entries are at least so much.
+
+        Args:
+            least: dict of the entries' names to numbers.
+        """
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise ValueError(
+                    f"`{name}` must be at least {bound}. Received: {getattr(self, name)}"
+                )
+
+    def check_rates(self, *names):
+        """Raises ValueError, naming the entry, unless the entries of these names are in [0, 1)."""
+        for name in names:
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
+                )
+
+    def check_multiple(self, name, *of_names):
+        """Raises ValueError unless the entry of a name is a multiple of each of the others."""
+        for of_name in of_names:
+            if getattr(self, name) % getattr(self, of_name):
+                raise ValueError(
+                    f"`{name}` must be a multiple of `{of_name}`. Received: "
+                    f"{getattr(self, name)}, {getattr(self, of_name)}"
+                )
+
 
 def read_text(path):
     """The bytes of a config file.

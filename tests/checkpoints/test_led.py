@@ -9,22 +9,12 @@ import safetensors.numpy
 
 import etcmodel
 from etcmodel.models.led import LedForConditionalGeneration, LedForQuestionAnswering, LedModel
+from tests.checkpoints.tensor_files import rewrite, tensors_of
 from tests.models.led import models
 from tests.reference import cases
 
 TOPIC = "longformer"
 IDS, LABELS = models.ids(2, 9), models.ids(2, 3, seed=1)
-
-
-def tensors_of(folder):
-    return safetensors.numpy.load_file(folder / "model.safetensors")
-
-
-def rewrite(folder, change):
-    """Changes the tensors of a folder."""
-    tensors = tensors_of(folder)
-    change(tensors)
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-import safetensors.numpy
 import tensorflow as tf
 
 import etcmodel
 from etcmodel.models.longt5 import LongT5Model
 from etcmodel.models.pegasus_x import PegasusXForConditionalGeneration, PegasusXModel
+from tests.checkpoints.tensor_files import rewrite, tensors_of
 from tests.models.pegasus_x import models
 from tests.reference import cases
 
@@ -18,17 +18,6 @@ TABLES = (
     "model.encoder.embed_tokens.weight",
     "model.decoder.embed_tokens.weight",
 )
-
-
-def tensors_of(folder):
-    return safetensors.numpy.load_file(folder / "model.safetensors")
-
-
-def rewrite(folder, change):
-    """Changes the tensors of a folder."""
-    tensors = tensors_of(folder)
-    change(tensors)
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
 
 
 @pytest.fixture

@@ -11,18 +11,8 @@ import tensorflow as tf
 import etcmodel
 from etcmodel.models.longt5 import LongT5Model
 from etcmodel.models.modeling import EtcModel
+from tests.checkpoints.tensor_files import rewrite, tensors_of
 from tests.models.longt5 import models
-
-
-def tensors_of(folder):
-    return safetensors.numpy.load_file(folder / "model.safetensors")
-
-
-def rewrite(folder, change):
-    """Changes the tensors of a folder."""
-    tensors = tensors_of(folder)
-    change(tensors)
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors")
 
 
 @pytest.fixture

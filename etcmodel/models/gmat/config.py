@@ -115,21 +115,9 @@ class GmatConfig(json_config.JsonConfig):
 
     def check(self):
         super().check()
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"`{name}` must be at least {least}. Received: {getattr(self, name)}"
-                )
-        for name in _RATES:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
-                )
-        if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
-                "`hidden_size` must be a multiple of `num_attention_heads`. Received: "
-                f"{self.hidden_size}, {self.num_attention_heads}"
-            )
+        self.check_at_least(_LEAST)
+        self.check_rates(*_RATES)
+        self.check_multiple("hidden_size", "num_attention_heads")
         if self.memory_type_id is not None and not 0 <= self.memory_type_id < self.type_vocab_size:
             raise ValueError(
                 f"`memory_type_id` must be below `type_vocab_size`, {self.type_vocab_size}. "

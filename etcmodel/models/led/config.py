@@ -140,22 +140,9 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if no model can be made of it."""
         super().check()
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"`{name}` must be at least {least}. Received: {getattr(self, name)}"
-                )
-        for name in _RATES:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
-                )
-        for name in ("encoder_attention_heads", "decoder_attention_heads"):
-            if self.d_model % getattr(self, name):
-                raise ValueError(
-                    f"`d_model` must be a multiple of `{name}`. Received: {self.d_model}, "
-                    f"{getattr(self, name)}"
-                )
+        self.check_at_least(_LEAST)
+        self.check_rates(*_RATES)
+        self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if self.max_global_tokens is not None and self.max_global_tokens < 0:
             raise ValueError(
                 f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"

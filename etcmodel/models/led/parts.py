@@ -5,19 +5,18 @@ import tensorflow as tf
 from etcmodel.layers import (
     EmbeddingLookup,
     RecomputingDropout,
-    base,
     feed_forward,
     normalization,
     sublayers,
 )
 from etcmodel.models.led.config import LedConfig
-from etcmodel.models.seq2seq import inputs
+from etcmodel.models.seq2seq import inputs, token_stack
 from etcmodel.ops import argument_checks
 
 __all__ = ["LedStack", "make_feed_forward", "make_token_embedding", "stack_options"]
 
 
-class LedStack(inputs.OptionalInput, base.Layer):
+class LedStack(token_stack.TokenStack):
     """Embeddings of tokens and positions, normalized, and a stack of layers.
 
     Args:
@@ -93,24 +92,10 @@ class LedStack(inputs.OptionalInput, base.Layer):
         del training
         return hidden
 
-    def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, d_model]."""
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        return self.token_embedding.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
-
 
 def make_token_embedding(layer):
     """The token embeddings of a layer with an `LedConfig`."""
-    return EmbeddingLookup(
-        layer.config.vocab_size,
-        layer.config.d_model,
-        initializer_range=layer.config.init_std,
-        name="shared",
-        dtype=layer.dtype_policy,
-    )
+    return token_stack.make_token_embedding(layer, layer.config.init_std)
 
 
 def stack_options(config):

@@ -133,21 +133,9 @@ class LongformerConfig(json_config.JsonConfig):
 
     def check(self):
         super().check()
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"`{name}` must be at least {least}. Received: {getattr(self, name)}"
-                )
-        for name in _RATES:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
-                )
-        if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
-                f"`hidden_size` must be a multiple of `num_attention_heads`. Received: "
-                f"{self.hidden_size}, {self.num_attention_heads}"
-            )
+        self.check_at_least(_LEAST)
+        self.check_rates(*_RATES)
+        self.check_multiple("hidden_size", "num_attention_heads")
         if self.max_global_tokens is not None and self.max_global_tokens < 0:
             raise ValueError(
                 f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"

@@ -121,17 +121,12 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if no model can be made of it."""
         super().check()
-        for name in _AT_LEAST_1:
-            if getattr(self, name) < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {getattr(self, name)}")
+        self.check_at_least(dict.fromkeys(_AT_LEAST_1, 1))
         if self.decoder_layers < 1:
             raise ValueError(
                 f"`num_decoder_layers` must be at least 1. Received: {self.num_decoder_layers}"
             )
-        if not 0 <= self.dropout_rate < 1:
-            raise ValueError(
-                f"`dropout_rate` must be at least 0 and below 1. Received: {self.dropout_rate}"
-            )
+        self.check_rates("dropout_rate")
         buckets = self.relative_attention_num_buckets
         if buckets < 4 or buckets % 2 or self.relative_attention_max_distance <= buckets // 2:
             raise ValueError(

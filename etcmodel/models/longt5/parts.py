@@ -4,9 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import (
-    EmbeddingLookup,
     RecomputingDropout,
-    base,
     feed_forward,
     initializers,
     normalization,
@@ -14,7 +12,7 @@ from etcmodel.layers import (
     sublayers,
 )
 from etcmodel.models.longt5.config import LongT5Config
-from etcmodel.models.seq2seq import inputs
+from etcmodel.models.seq2seq import inputs, token_stack
 
 __all__ = ["T5Layers", "T5Stack", "make_token_embedding"]
 
@@ -91,7 +89,7 @@ class T5Layers(stack.TransformerStack):
         return tf.convert_to_tensor(variable)
 
 
-class T5Stack(inputs.OptionalInput, base.Layer):
+class T5Stack(token_stack.TokenStack):
     """Token embeddings, a stack of layers, a last normalization: an encoder or a decoder.
 
     Args:
@@ -129,21 +127,7 @@ class T5Stack(inputs.OptionalInput, base.Layer):
         """The output, of what the layers give."""
         return self.dropout(self.final_layer_norm(hidden), training=training)
 
-    def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, d_model]."""
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        return self.token_embedding.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
-
 
 def make_token_embedding(layer):
     """The token embeddings of a layer with a `LongT5Config`."""
-    return EmbeddingLookup(
-        layer.config.vocab_size,
-        layer.config.d_model,
-        initializer_range=layer.config.initializer_factor,
-        name="shared",
-        dtype=layer.dtype_policy,
-    )
+    return token_stack.make_token_embedding(layer, layer.config.initializer_factor)

@@ -112,20 +112,9 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if no model can be made of it."""
         super().check()
-        for name in _AT_LEAST_1:
-            if getattr(self, name) < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {getattr(self, name)}")
-        for name in _RATES:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
-                )
-        for name in ("encoder_attention_heads", "decoder_attention_heads"):
-            if self.d_model % getattr(self, name):
-                raise ValueError(
-                    f"`d_model` must be a multiple of `{name}`. Received: {self.d_model}, "
-                    f"{getattr(self, name)}"
-                )
+        self.check_at_least(dict.fromkeys(_AT_LEAST_1, 1))
+        self.check_rates(*_RATES)
+        self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if self.d_model < 4 or self.d_model % 2:
             raise ValueError(f"`d_model` must be even and at least 4. Received: {self.d_model}")
         if self.grad_checkpointing_period < 0:

@@ -5,15 +5,13 @@ import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import (
-    EmbeddingLookup,
     RecomputingDropout,
-    base,
     feed_forward,
     stack,
     sublayers,
 )
 from etcmodel.models.pegasus_x.config import PegasusXConfig
-from etcmodel.models.seq2seq import inputs
+from etcmodel.models.seq2seq import inputs, token_stack
 from etcmodel.ops.sinusoids import sinusoids
 
 __all__ = ["PegasusXLayers", "PegasusXStack", "make_token_embedding"]
@@ -78,7 +76,7 @@ class PegasusXLayers(stack.TransformerStack):
         return {**tf_keras.layers.Layer.get_config(self), "config": self.config.to_dict()}
 
 
-class PegasusXStack(inputs.OptionalInput, base.Layer):
+class PegasusXStack(token_stack.TokenStack):
     """Embeddings of tokens and positions, a stack of layers, a last normalization.
 
     Args:
@@ -131,21 +129,7 @@ class PegasusXStack(inputs.OptionalInput, base.Layer):
         del training
         return self.layer_norm(hidden)
 
-    def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, d_model]."""
-        sublayers.build_sublayer(self.token_embedding, tf.TensorShape([None, None]))
-        return self.token_embedding.embedding_table
-
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
-
 
 def make_token_embedding(layer):
     """The token embeddings of a layer with a `PegasusXConfig`."""
-    return EmbeddingLookup(
-        layer.config.vocab_size,
-        layer.config.d_model,
-        initializer_range=layer.config.init_std,
-        name="shared",
-        dtype=layer.dtype_policy,
-    )
+    return token_stack.make_token_embedding(layer, layer.config.init_std)
