@@ -3,6 +3,7 @@
 import re
 
 import tensorflow as tf
+from tensorflow.python.ops import resource_variable_ops
 
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
@@ -102,9 +103,16 @@ def encoder_shapes(config):
     Args:
         config: `EncoderConfig`.
     """
-    with tf.Graph().as_default():
+    # Not in a `tf.Graph`: Keras would turn the layers' classes, and so all models that are there
+    # already, into those of TF1.
+    with tf.variable_creator_scope(_make_without_value):
         variables = names_lib.release_names(encoders.build_encoder(config))
         return {name: tuple(variable.shape) for name, variable in variables.items()}
+
+
+def _make_without_value(next_creator, *, name, shape, dtype, **options):
+    del next_creator, options
+    return resource_variable_ops.UninitializedVariable(name=name, shape=shape, dtype=dtype)
 
 
 def check_config(source, config):

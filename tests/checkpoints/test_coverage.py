@@ -166,6 +166,12 @@ class TestLoading:
         assert len(logged) == 1
 
 
+def test_shapes_leave_the_models_that_are_there_as_they_were(values):
+    model = make_model()
+    assert coverage.encoder_shapes(CONFIG) == {n: x.shape for n, x in values.items()}
+    assert np.isfinite(model(np.array([[1, 2]]), np.array([[3]]))[0]).all()
+
+
 def test_bert_without_a_whole_layer_is_not_lifted(tmp_path):
     weights = berts.hugging_face_weights()
     kept = {n: v for n, v in weights.items() if "layer.1.intermediate" not in n}
