@@ -4,17 +4,10 @@ import json
 import shutil
 
 import pytest
-import tf_keras
 
 from etcmodel.training import run_directory
 from tests.finetuning.test_program import parsed
 from tests.finetuning.test_trained_run import fails, made, train_flags
-
-
-@pytest.fixture(autouse=True, scope="module")
-def default_precision():
-    yield
-    tf_keras.mixed_precision.set_global_policy("float32")
 
 
 def test_features_are_those_of_the_training_records(toy_data, tmp_path, capsys):

@@ -5,7 +5,6 @@ import re
 import shutil
 
 import pytest
-import tf_keras
 
 from tests.finetuning import toy
 from tests.finetuning.test_program import eval_flags, parsed
@@ -21,12 +20,6 @@ FIRST_VERSION_OPTIONS = {
     "vocab_sha256",
     "etc_config",
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def default_precision():
-    yield
-    tf_keras.mixed_precision.set_global_policy("float32")
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,10 @@
 
 import numpy as np
 import pytest
-import tf_keras
 
 import etcmodel
 from etcmodel import training
 from tests.models import head_cases
-
-
-@pytest.fixture(autouse=True)
-def default_precision():
-    yield
-    tf_keras.mixed_precision.set_global_policy("float32")
 
 
 def run_of(tmp_path, **options):

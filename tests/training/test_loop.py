@@ -8,7 +8,6 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from etcmodel import training
 from tests.training import toy
@@ -17,12 +16,6 @@ from tests.training import toy
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     return toy.write_records(str(tmp_path_factory.mktemp("records")))
-
-
-@pytest.fixture(autouse=True)
-def default_precision():
-    yield
-    tf_keras.mixed_precision.set_global_policy("float32")
 
 
 def config(output_dir, **options):

@@ -21,12 +21,6 @@ def records(tmp_path_factory):
     return toy.write_records(str(tmp_path_factory.mktemp("records")))
 
 
-@pytest.fixture(autouse=True)
-def default_precision():
-    yield
-    tf_keras.mixed_precision.set_global_policy("float32")
-
-
 class SteepTask(toy.ToyTask):
     """Its loss is so large that float16 gradients overflow until the scale has come down."""
 
