@@ -10,8 +10,6 @@ __all__ = ["MAKERS", "Files"]
 
 _VOCABULARY_SIZE = 50265
 _FIRST_ORDINARY_ID = 3
-# Of initial weights that prefer some tokens, so that beams differ by more than rounding.
-_DECIDED_STDDEV = 0.1
 
 
 def _longformer_config(length, options):
@@ -31,7 +29,7 @@ def _longformer_config(length, options):
 
 
 def _led_config(length, options):
-    """dict, of an `LedConfig` whose random weights prefer some tokens clearly."""
+    """dict, of an `LedConfig` without dropout."""
     sizes = {
         f"{stack}_{name}": value
         for stack in ("encoder", "decoder")
@@ -50,7 +48,6 @@ def _led_config(length, options):
         "max_decoder_position_embeddings": max(1024, options.num_generated),
         "attention_window": options.window,
         "dropout": 0.0,
-        "init_std": _DECIDED_STDDEV,
     }
 
 
