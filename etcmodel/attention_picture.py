@@ -8,6 +8,7 @@ import dataclasses
 
 import numpy as np
 
+from etcmodel import extras
 from etcmodel.ops.relation_labels import RelationLabels
 
 __all__ = ["MASKED", "Legend", "check_sizes", "draw", "from_windows"]
@@ -77,7 +78,8 @@ def draw(labels, legend, *, local_radius=None, long_tokens=(), global_tokens=(),
     Raises:
         ValueError: if there are no long tokens, or too many tokens to be seen.
     """
-    from matplotlib.figure import Figure
+    with extras.needed("plots"):
+        from matplotlib.figure import Figure
 
     num_long, num_global = labels["l2g"].shape
     check_sizes(num_long, num_global)

@@ -10,6 +10,8 @@ import signal
 import sys
 import threading
 
+from etcmodel import extras
+
 __all__ = [
     "Interrupted",
     "end_at_once_on_signals",
@@ -48,8 +50,9 @@ def ends_in_one_line(name="error"):
     Args:
         name: str. What the line of an error begins with.
     Raises:
-        SystemExit: with 1 for a ValueError, an ArithmeticError, want of memory or an error of the
-            system or of TensorFlow; with the exit code of shells for a program that a signal ended.
+        SystemExit: with 1 for a ValueError, an ArithmeticError, want of memory, a package that is
+            not installed, or an error of the system or of TensorFlow; with the exit code of shells
+            for a program that a signal ended.
     """
     try:
         with on_signals(_raise_once()):
@@ -81,7 +84,7 @@ def error_line(error):
 
 
 def _says_enough(error):
-    kinds = (ValueError, OSError, ArithmeticError, MemoryError)
+    kinds = (ValueError, OSError, ArithmeticError, MemoryError, extras.MissingExtraError)
     return isinstance(error, kinds) or _is_of_tensorflow(error)
 
 

@@ -1,9 +1,8 @@
 """The head of a masked language model."""
 
 import tensorflow as tf
-from official.nlp.modeling.layers import masked_lm
 
-from etcmodel import tensor_utils
+from etcmodel import extras, tensor_utils
 from etcmodel.layers import initializers
 
 __all__ = ["make_masked_lm"]
@@ -32,6 +31,9 @@ def make_masked_lm(
         [batch, long_len, hidden_size] and int positions [batch, num_predictions], and returns
         float32 logits [batch, num_predictions, vocab_size].
     """
+    with extras.needed("train"):
+        from official.nlp.modeling.layers import masked_lm  # Takes seconds to import.
+
     head = masked_lm.MaskedLM(
         table,
         activation=tensor_utils.get_activation(activation),

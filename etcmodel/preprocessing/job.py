@@ -12,7 +12,7 @@ import time
 
 import tensorflow as tf
 
-from etcmodel import atomic_files, record_files
+from etcmodel import atomic_files, extras, record_files
 from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
@@ -125,7 +125,8 @@ def _naming(path):
 
 def _beam_runner(job, files):
     """`pipeline.run_pipeline` with the job's flags, which are checked here."""
-    from etcmodel.preprocessing import beam_flags, pipeline  # Beam takes seconds to import.
+    with extras.needed("beam"):
+        from etcmodel.preprocessing import beam_flags, pipeline  # Beam takes seconds to import.
 
     flags = beam_flags.parse(
         job.beam_args,

@@ -5,8 +5,8 @@ import logging
 
 from absl import flags
 
+from etcmodel import extras, program_end, quiet
 from etcmodel import options as options_lib
-from etcmodel import program_end, quiet
 from etcmodel.options import changed, option
 
 __all__ = ["PreprocessOptions", "TokenizerTypeOptions", "make_job", "run", "run_program"]
@@ -182,7 +182,8 @@ def _check_beam_flags(beam_args, direct_num_workers):
         return
     logging.disable(logging.WARNING)  # Beam tells which of its own parts are not installed.
     try:
-        from etcmodel.preprocessing import beam_flags  # Beam takes seconds to import.
+        with extras.needed("beam"):
+            from etcmodel.preprocessing import beam_flags  # Beam takes seconds to import.
 
         beam_flags.parse(beam_args, direct_num_workers, own_names=list(flags.FLAGS))
     finally:

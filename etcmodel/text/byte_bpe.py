@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from etcmodel import atomic_files, bounded_json, file_systems
+from etcmodel import atomic_files, bounded_json, extras, file_systems
 from etcmodel.text import vocabulary
 
 __all__ = ["ByteLevelTokenizer", "Encoding"]
@@ -224,7 +224,8 @@ class ByteLevelTokenizer:
 
 
 def _whole(path, content):
-    import tokenizers
+    with extras.needed("text"):
+        import tokenizers
 
     bounded_json.load_object(content, path)
     try:
@@ -235,8 +236,9 @@ def _whole(path, content):
 
 def _of_merges(vocab_file, merges_file, *, add_prefix_space, mask_takes_space):
     """A tokenizer of (path, content) of both files."""
-    import tokenizers
-    from tokenizers import decoders, models, pre_tokenizers, processors
+    with extras.needed("text"):
+        import tokenizers
+        from tokenizers import decoders, models, pre_tokenizers, processors
 
     vocab = bounded_json.load_object(vocab_file[1], vocab_file[0])
     if not all(type(index) is int for index in vocab.values()):

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from etcmodel import file_systems
+from etcmodel import extras, file_systems
 
 __all__ = [
     "SPIECE_UNDERLINE",
@@ -81,7 +81,8 @@ def load_sentencepiece_model(spm_model_file):
     Raises:
         ValueError: if the file is not a SentencePiece model.
     """
-    import sentencepiece
+    with extras.needed("text"):
+        import sentencepiece
 
     content = read_bytes(spm_model_file)
     try:

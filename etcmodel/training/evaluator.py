@@ -1,10 +1,13 @@
 """Runs a model on all examples of a data set, once each, on all devices."""
 
 import numpy as np
-import orbit
 import tensorflow as tf
 
+from etcmodel import extras
 from etcmodel.training import forward
+
+with extras.needed("train"):
+    import orbit
 
 __all__ = ["Evaluator", "Predictor"]
 

@@ -1,7 +1,11 @@
 """AdamW and LAMB of Model Garden."""
 
 import tensorflow as tf
-from official.modeling import optimization, performance
+
+from etcmodel import extras
+
+with extras.needed("train"):
+    from official.modeling import optimization, performance
 
 __all__ = ["CLIP_NORM", "build_optimizer", "clip_gradients"]
 

@@ -4,12 +4,11 @@ import contextlib
 import os
 import signal
 
-import orbit
 import tensorflow as tf
 import tf_keras
 from absl import logging
 
-from etcmodel import program_end
+from etcmodel import extras, program_end
 from etcmodel.training import best as best_lib
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
@@ -17,6 +16,9 @@ from etcmodel.training import progress as progress_lib
 from etcmodel.training import run_directory, schedules, stopping
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
+
+with extras.needed("train"):
+    import orbit
 
 __all__ = ["EVAL_LOG", "Run", "build_model", "quiet_orbit"]
 

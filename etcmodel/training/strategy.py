@@ -1,7 +1,11 @@
 """Creates a `tf.distribute` strategy, by Model Garden's helper."""
 
 import tensorflow as tf
-from official.common import distribute_utils
+
+from etcmodel import extras
+
+with extras.needed("train"):
+    from official.common import distribute_utils
 
 __all__ = ["build_strategy", "is_chief"]
 

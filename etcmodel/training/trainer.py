@@ -8,14 +8,17 @@ is not finite although the scale cannot be lowered stops the run.
 import math
 import time
 
-import orbit
 import tensorflow as tf
 import tf_keras
 
+from etcmodel import extras
 from etcmodel.training import forward
 from etcmodel.training import gradients as gradients_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import task as task_lib
+
+with extras.needed("train"):
+    import orbit
 
 __all__ = ["NonFiniteLossError", "Trainer"]
 

@@ -2,7 +2,7 @@
 
 import math
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, extras
 
 from .evaluate import curve
 
@@ -16,7 +16,8 @@ def plot_curves(long, short, path):
         long, short: lists of `evaluate.Verdict`.
         path: str.
     """
-    from matplotlib import figure  # Slow to import, and only this needs it.
+    with extras.needed("plots"):
+        from matplotlib import figure  # Slow to import, and only this needs it.
 
     drawing = figure.Figure(figsize=(10, 4), layout="constrained")
     panels = drawing.subplots(1, 2, sharey=True)

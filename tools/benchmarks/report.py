@@ -2,7 +2,7 @@
 
 import os
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, extras
 
 __all__ = ["table", "write"]
 
@@ -40,7 +40,8 @@ def write(figures, directory):
 
 def _plot(figures, path):
     """Time and memory against length, forward and training."""
-    import matplotlib
+    with extras.needed("plots"):
+        import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot

@@ -1,6 +1,6 @@
 """A picture of a pre-training and of what fine-tuning made of it."""
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, extras
 
 __all__ = ["draw"]
 
@@ -18,7 +18,8 @@ def draw(path, *, training, held_out, fine_tunings):
         held_out: list of dict, the same of other text.
         fine_tunings: dict of names to lists of dict, with "step", "f1" and "sp_f1".
     """
-    from matplotlib import figure  # Slow to import, and only this needs it.
+    with extras.needed("plots"):
+        from matplotlib import figure  # Slow to import, and only this needs it.
 
     drawing = figure.Figure(figsize=(10, 7), layout="constrained")
     panels = drawing.subplots(2, 2)

@@ -12,8 +12,11 @@ import re
 import string
 from typing import NamedTuple
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from etcmodel import extras
+
+with extras.needed("plots"):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
 __all__ = ["render_report", "render_terminal"]
 

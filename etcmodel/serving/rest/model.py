@@ -4,11 +4,14 @@ import os
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  Text exports need its operations to load.
 from google.protobuf import json_format
 
+from etcmodel import extras
 from etcmodel.serving import saved_model
 from etcmodel.serving.rest.signatures import Signature, TensorInfo
+
+with extras.needed("serve"):
+    import tensorflow_text  # noqa: F401  Text exports need its operations to load.
 
 __all__ = ["ServedModel"]
 

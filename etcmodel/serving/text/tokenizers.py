@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text
 
+from etcmodel import extras
 from etcmodel.serving.text import code_points as codes
 from etcmodel.serving.text import sequences
 from etcmodel.text import vocabulary
+
+with extras.needed("serve"):
+    import tensorflow_text
 
 __all__ = ["GraphTokenizer", "Pieces", "make_tokenizer"]
 

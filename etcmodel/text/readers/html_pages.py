@@ -7,12 +7,13 @@ a line for each block; offsets count the characters of that text.
 import codecs
 import re
 
-from lxml import etree, html
-
-from etcmodel import bounded_json
+from etcmodel import bounded_json, extras
 from etcmodel.text.documents import Cell, Mention
 from etcmodel.text.readers import fields
 from etcmodel.text.readers.html_grid import Grid
+
+with extras.needed("text"):
+    from lxml import etree, html
 
 __all__ = ["MAX_DEPTH", "add_page"]
 
