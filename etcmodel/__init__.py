@@ -17,7 +17,15 @@ _HEADS = (
     "EtcForSequenceClassification",
     "EtcForTokenClassification",
 )
-_GMAT = ("GmatConfig", "GmatModel")
+_GMAT = (
+    "GmatConfig",
+    "GmatForMaskedLM",
+    "GmatForMultipleChoice",
+    "GmatForQuestionAnswering",
+    "GmatForSequenceClassification",
+    "GmatForTokenClassification",
+    "GmatModel",
+)
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",

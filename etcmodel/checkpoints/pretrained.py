@@ -22,6 +22,7 @@ from etcmodel.checkpoints import (
 )
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads, encoders, heads
+from etcmodel.models.gmat import heads as _gmat_heads  # noqa: F401  # Registers them.
 
 __all__ = [
     "CONFIG_FILE",

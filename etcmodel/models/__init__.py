@@ -17,7 +17,15 @@ _HEADS = (
     "best_phrases",
     "best_spans",
 )
-_GMAT = ("GmatConfig", "GmatModel")
+_GMAT = (
+    "GmatConfig",
+    "GmatForMaskedLM",
+    "GmatForMultipleChoice",
+    "GmatForQuestionAnswering",
+    "GmatForSequenceClassification",
+    "GmatForTokenClassification",
+    "GmatModel",
+)
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",

@@ -36,14 +36,21 @@ class TrainingConfig(Options):
     learning_rate_schedule: str = option(
         "poly_decay",
         "How the learning rate falls after the warm-up: to 0 at the last step, or as "
-        "1 / sqrt(step).",
+        "1 / sqrt(step). poly_decay falls from where it would be had there been no warm-up, with "
+        "bert_adam from the peak.",
         choices=("poly_decay", "inverse_sqrt"),
         role="training",
     )
     poly_power: float = option(
         1.0, "Exponent of poly_decay. 1: linear.", role="training", lower_bound=0
     )
-    optimizer: str = option("adamw", "Optimizer.", choices=("adamw", "lamb"), role="training")
+    optimizer: str = option(
+        "adamw",
+        "Optimizer. bert_adam: BERT's first one in PyTorch, as GMAT was trained: no correction of "
+        "the moments' bias, and gradients are clipped by variable.",
+        choices=("adamw", "lamb", "bert_adam"),
+        role="training",
+    )
     weight_decay_rate: float = option(
         0.01,
         "Share of a weight, times the learning rate, taken off it each step.",

@@ -20,8 +20,8 @@ class HeadTask(Task):
     with the lowest loss is the best.
 
     Args:
-        make_model: function without arguments that returns a new `heads.HeadModel`.
-        train: (features, labels). Features are a dict of name to int array [num_examples, ...];
+        make_model: function without arguments that returns a new `heads.EncoderWithHead`.
+        train: (features, labels). Features are a dict of name to array [num_examples, ...];
             labels are an int array, or a dict of them for several outputs.
         evaluation: likewise, or None for no evaluation.
         name: str. Name of the data, for error messages and the run's notes.
@@ -41,7 +41,7 @@ class HeadTask(Task):
 
     @property
     def num_train_examples(self):
-        return len(self._train["token_ids"])
+        return len(next(iter(self._train.values())))
 
     def build_model(self):
         model = self._make_model()

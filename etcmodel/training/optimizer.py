@@ -1,4 +1,4 @@
-"""AdamW and LAMB of Model Garden."""
+"""AdamW and LAMB of Model Garden, and Bert-Adam."""
 
 import tensorflow as tf
 
@@ -7,9 +7,12 @@ from etcmodel import extras
 with extras.needed("train"):
     from official.modeling import optimization, performance
 
+from etcmodel.training.bert_adam import BertAdam
+
 __all__ = ["CLIP_NORM", "build_optimizer", "clip_gradients"]
 
-CLIP_NORM = 1.0  # The greatest global L2 norm of the gradients.
+CLIP_NORM = 1.0  # The greatest L2 norm of the gradients, of all together or of each.
+_CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.
 _NO_DECAY = ["layer_norm", "LayerNorm", "bias"]
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
@@ -20,12 +23,13 @@ _HYPERPARAMETERS = {
 
 
 def build_optimizer(config, learning_rate):
-    """AdamW or LAMB with betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
+    """AdamW, LAMB or Bert-Adam: betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
 
     Weights whose names contain `layer_norm`, `LayerNorm` or `bias` have no weight decay (and in
-    LAMB no layer-wise adaptation). Both optimizers correct the bias of the moments, as in their
-    papers. BERT's TF1 optimizers, on which those of the release are based, do not. AdamW adds
-    epsilon to the square root of the uncorrected second moment ("epsilon hat").
+    LAMB no layer-wise adaptation). AdamW and LAMB correct the bias of the moments, as in their
+    papers. BERT's TF1 optimizers, on which those of the release are based, do not, and neither does
+    Bert-Adam. AdamW adds epsilon to the square root of the uncorrected second moment ("epsilon
+    hat").
 
     Args:
         config: TrainingConfig. With `mixed_float16` the optimizer scales the loss.
@@ -35,27 +39,41 @@ def build_optimizer(config, learning_rate):
         must be summed over devices before that: see `clip_gradients`.
     """
     hyperparameters = {**_HYPERPARAMETERS, "weight_decay_rate": config.weight_decay_rate}
-    if config.optimizer == "adamw":
+    if config.optimizer == "bert_adam":
+        optimizer = BertAdam(learning_rate, **hyperparameters)
+    else:
+        optimizer = _of_model_garden(config.optimizer, hyperparameters, learning_rate)
+    return performance.configure_optimizer(
+        optimizer, use_float16=config.mixed_precision == "mixed_float16"
+    )
+
+
+def _of_model_garden(name, hyperparameters, learning_rate):
+    if name == "adamw":
         hyperparameters["gradient_clip_norm"] = 0.0
     params = {
-        "optimizer": {"type": config.optimizer, config.optimizer: hyperparameters},
+        "optimizer": {"type": name, name: hyperparameters},
         # The factory requires a schedule by name; ours is passed below.
         "learning_rate": {"type": "constant", "constant": {"learning_rate": 0.0}},
     }
     factory = optimization.OptimizerFactory(optimization.OptimizationConfig(params))
-    return performance.configure_optimizer(
-        factory.build_optimizer(learning_rate),
-        use_float16=config.mixed_precision == "mixed_float16",
-    )
+    return factory.build_optimizer(learning_rate)
 
 
-def clip_gradients(gradients):
-    """Clips gradients to a global L2 norm of `CLIP_NORM`.
+def clip_gradients(gradients, *, per_variable=False):
+    """Clips gradients to an L2 norm of `CLIP_NORM`.
 
     Args:
         gradients: list of float tensors.
+        per_variable: bool. Whether that is the norm of each, as Bert-Adam has it, and not of all.
     Returns:
-        (list of clipped tensors, scalar norm before clipping). If the norm is not finite, all
-        gradients are NaN, so that a loss-scaling optimizer skips the step.
+        (list of clipped tensors, scalar norm of all before clipping). If the norm is not finite,
+        all gradients are NaN, so that a loss-scaling optimizer skips the step.
     """
-    return tf.clip_by_global_norm(gradients, CLIP_NORM)
+    if not per_variable:
+        return tf.clip_by_global_norm(gradients, CLIP_NORM)
+    norms = [tf.norm(gradient) for gradient in gradients]
+    norm = tf.norm(tf.stack(norms))
+    factors = [tf.minimum(1.0, CLIP_NORM / (x + _CLIP_EPSILON)) for x in norms]
+    factors = [tf.where(tf.math.is_finite(norm), x, float("nan")) for x in factors]
+    return [gradient * x for gradient, x in zip(gradients, factors, strict=True)], norm

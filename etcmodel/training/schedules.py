@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tf_keras
 
-__all__ = ["DECAYS", "InverseSqrtDecay", "LinearWarmup", "build_learning_rate"]
+__all__ = ["DECAYS", "InverseSqrtDecay", "Later", "LinearWarmup", "build_learning_rate"]
 
 
 class InverseSqrtDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
@@ -37,7 +37,7 @@ class LinearWarmup(tf_keras.optimizers.schedules.LearningRateSchedule):
 
     Args:
         peak: float. The learning rate at the end of the warm-up.
-        warmup_steps: int, at least 1.
+        warmup_steps: int or float, above 0.
         after: schedule for the steps from `start_step + warmup_steps`.
         start_step: int. Up to this step the learning rate is 0.
     """
@@ -60,10 +60,39 @@ class LinearWarmup(tf_keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
+class Later(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule that starts at a later step.
+
+    Args:
+        schedule: LearningRateSchedule.
+        start_step: int or float. The step that is its step 0.
+    """
+
+    def __init__(self, schedule, start_step):
+        super().__init__()
+        self.schedule, self.start_step = schedule, start_step
+
+    def __call__(self, step):
+        return self.schedule(tf.cast(step, tf.float32) - self.start_step)
+
+    def get_config(self):
+        return {
+            "schedule": tf_keras.optimizers.schedules.serialize(self.schedule),
+            "start_step": self.start_step,
+        }
+
+
 def _poly_decay(config, num_train_steps, warmup_steps):
-    return tf_keras.optimizers.schedules.PolynomialDecay(
-        config.learning_rate, num_train_steps, end_learning_rate=0.0, power=config.poly_power
+    start_step = 0
+    if config.optimizer == "bert_adam" and warmup_steps:  # It falls from the peak.
+        start_step = config.start_warmup_step + warmup_steps
+    decay = tf_keras.optimizers.schedules.PolynomialDecay(
+        config.learning_rate,
+        max(num_train_steps - start_step, 1),
+        end_learning_rate=0.0,
+        power=config.poly_power,
     )
+    return Later(decay, start_step) if start_step else decay
 
 
 def _inverse_sqrt(config, num_train_steps, warmup_steps):
@@ -86,9 +115,12 @@ def build_learning_rate(config, num_train_steps):
         config: TrainingConfig.
         num_train_steps: int. Number of steps of the whole run.
     Returns:
-        LearningRateSchedule, a function of the step, counted from 0.
+        LearningRateSchedule, a function of the step, counted from 0. With Bert-Adam and linear
+        decay it is that of `pytorch-pretrained-bert` since 0.6.
     """
-    warmup_steps = int(num_train_steps * config.warmup_proportion)
+    warmup_steps = num_train_steps * config.warmup_proportion
+    if config.optimizer != "bert_adam":  # Which counts in shares of the run.
+        warmup_steps = int(warmup_steps)
     after = DECAYS[config.learning_rate_schedule](config, num_train_steps, warmup_steps)
     if not warmup_steps:
         return after

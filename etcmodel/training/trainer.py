@@ -212,7 +212,9 @@ class Trainer(orbit.StandardTrainer):
         gradients = replica.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
         if self._scales_loss:
             gradients = self._optimizer.get_unscaled_gradients(gradients)
-        gradients, norm = optimizer_lib.clip_gradients(gradients)
+        gradients, norm = optimizer_lib.clip_gradients(
+            gradients, per_variable=self._config.optimizer == "bert_adam"
+        )
         self._optimizer.apply_gradients(
             zip(gradients, variables, strict=True), experimental_aggregate_gradients=False
         )

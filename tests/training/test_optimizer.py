@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.training import bert_adam
 from etcmodel.training import config as config_lib
 from etcmodel.training import optimizer as optimizer_lib
 
@@ -42,7 +43,21 @@ def slow_lamb(weight, gradients, *, decays):
     return weight
 
 
-@pytest.mark.parametrize(("name", "slow"), [("adamw", slow_adamw), ("lamb", slow_lamb)])
+def slow_bert_adam(weight, gradients, *, decays):
+    """Adam with the moments as they are; the weight's decay is added to the step."""
+    m = v = np.zeros_like(weight)
+    for gradient in gradients:
+        m = BETA_1 * m + (1 - BETA_1) * gradient
+        v = BETA_2 * v + (1 - BETA_2) * gradient**2
+        decay = 0.01 * weight if decays else 0.0
+        weight = weight - 0.1 * (m / (np.sqrt(v) + EPSILON) + decay)
+    return weight
+
+
+@pytest.mark.parametrize(
+    ("name", "slow"),
+    [("adamw", slow_adamw), ("lamb", slow_lamb), ("bert_adam", slow_bert_adam)],
+)
 def test_optimizer_equals_its_slow_twin_and_spares_biases_and_layer_norms(name, slow):
     random = np.random.default_rng(1)
     weights = random.normal(size=[len(NAMES), 6])
@@ -59,8 +74,9 @@ def test_optimizer_equals_its_slow_twin_and_spares_biases_and_layer_norms(name, 
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
 
 
-def test_mixed_float16_scales_the_loss():
-    config = dataclasses.replace(CONFIG, mixed_precision="mixed_float16")
+@pytest.mark.parametrize("name", ["adamw", "bert_adam"])
+def test_mixed_float16_scales_the_loss(name):
+    config = dataclasses.replace(CONFIG, mixed_precision="mixed_float16", optimizer=name)
     optimizer = optimizer_lib.build_optimizer(config, 0.1)
     assert isinstance(optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
 
@@ -76,6 +92,39 @@ def test_small_gradients_are_left_alone():
     np.testing.assert_allclose(clipped[0], [0.3, 0.4], rtol=1e-6)
 
 
-def test_gradients_that_are_not_finite_all_become_nan():
-    clipped, _ = optimizer_lib.clip_gradients([tf.constant([np.inf]), tf.constant([1.0])])
-    assert np.isnan(np.concatenate(clipped)).all()
+def test_gradients_are_clipped_each_by_its_own_norm():
+    gradients = [tf.constant([3.0, 4.0]), tf.constant([[0.3], [0.4]]), tf.constant([0.0])]
+    clipped, norm = optimizer_lib.clip_gradients(gradients, per_variable=True)
+    np.testing.assert_allclose(norm, np.sqrt(25.25), rtol=1e-6)
+    for found, wanted in zip(clipped, ([0.6, 0.8], [[0.3], [0.4]], [0.0]), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("per_variable", [False, True])
+@pytest.mark.parametrize("bad", [np.inf, np.nan, 1e30])
+def test_gradients_that_are_not_finite_all_become_nan(per_variable, bad):
+    gradients = [tf.constant([bad]), tf.constant([1.0])]
+    clipped, norm = optimizer_lib.clip_gradients(gradients, per_variable=per_variable)
+    assert np.isnan(np.concatenate(clipped)).all() and not np.isfinite(norm)
+
+
+def test_bert_adam_moves_rows_of_a_table_as_a_dense_gradient_does():
+    """Rows that were not looked up, too: their moments fall."""
+    config = dataclasses.replace(CONFIG, optimizer="bert_adam")
+    tables = []
+    for as_rows in (True, False):
+        table = tf.Variable(np.arange(8.0, dtype=np.float32).reshape(4, 2), name="table")
+        optimizer = optimizer_lib.build_optimizer(config, 0.1)
+        for rows in ([1, 1, 3], [0, 3, 3]):
+            gradient = tf.IndexedSlices(tf.ones([3, 2]), tf.constant(rows), tf.constant([4, 2]))
+            gradient = gradient if as_rows else tf.convert_to_tensor(gradient)
+            optimizer.apply_gradients([(gradient, table)])
+        tables.append(table.numpy())
+    np.testing.assert_allclose(*tables, rtol=1e-6)
+
+
+def test_bert_adam_is_made_again_of_its_config():
+    optimizer = bert_adam.BertAdam(0.1, weight_decay_rate=0.5, exclude_from_weight_decay=["bias"])
+    config = optimizer.get_config()
+    again = bert_adam.BertAdam.from_config(config)
+    assert again.get_config() == config and config["weight_decay_rate"] == 0.5

@@ -89,8 +89,12 @@ def assert_same_result(output_dir, expected_dir):
         np.testing.assert_allclose(list(line.values()), list(expected_line.values()), rtol=1e-4)
 
 
-def test_killed_and_resumed_run_equals_the_uninterrupted_one_bit_by_bit(records, tmp_path):
+@pytest.mark.parametrize("optimizer", ["adamw", "bert_adam"])
+def test_killed_and_resumed_run_equals_the_uninterrupted_one_bit_by_bit(
+    records, tmp_path, optimizer
+):
     flags = ("--dropout=0.3", "--save_checkpoints_steps=4", "--steps_per_summary=2")
+    flags += (f"--optimizer={optimizer}",)
     through, stopped = tmp_path / "through", tmp_path / "stopped"
     uninterrupted = start(records, through, *flags)
     held = ("--held_batch=10", f"--held_until={tmp_path}/never")
@@ -120,6 +124,17 @@ def test_two_mirrored_devices_equal_one(records, one_device, tmp_path):
     process = start(records, output_dir, *flags, "--save_checkpoints_steps=24")
     finish(process, output_dir)
     assert_same_result(output_dir, one_device)
+
+
+def test_two_mirrored_devices_equal_one_with_bert_adam(records, tmp_path):
+    """Whose clipping is of the mean gradient over the devices."""
+    flags = ("--optimizer=bert_adam", "--save_checkpoints_steps=24", "--weight_decay_rate=0.1")
+    two_devices = ("--distribution_strategy=mirrored", "--num_logical_cpus=2")
+    runs = {tmp_path / "one": (), tmp_path / "two": two_devices}
+    for output_dir, further in runs.items():
+        finish(start(records, output_dir, *flags, *further), output_dir)
+    one, two = runs
+    assert_same_result(two, one)
 
 
 def start_workers(records, output_dir, *flags):

@@ -28,6 +28,24 @@ def test_polynomial_decay_has_a_power():
     np.testing.assert_allclose(rates, [0.81, 0.25], atol=1e-6)
 
 
+def test_bert_adam_falls_from_the_peak():
+    options = {"optimizer": "bert_adam", "warmup_proportion": 0.125}
+    rates = learning_rates([0, 5, 12, 13, 40, 100, 101], **options)
+    falling = [(1 - step / 100) / 0.875 for step in (13, 40, 100)]
+    np.testing.assert_allclose(rates, [0.0, 0.4, 0.96, *falling, 0.0], atol=1e-6)
+
+
+def test_bert_adam_has_a_power_a_late_start_and_may_do_without_warmup():
+    options = {"optimizer": "bert_adam", "poly_power": 2.0, "warmup_proportion": 0.25}
+    rates = learning_rates([15, 20, 45, 60, 75, 100], start_warmup_step=20, **options)
+    falling = [((100 - step) / 55) ** 2 for step in (60, 75, 100)]
+    np.testing.assert_allclose(rates, [0.0, 0.0, 1.0, *falling], atol=1e-6)
+    rates = learning_rates([0, 50], optimizer="bert_adam", warmup_proportion=0.0)
+    np.testing.assert_allclose(rates, [1.0, 0.5])
+    rates = learning_rates([0, 50, 100], optimizer="bert_adam", warmup_proportion=1.0)
+    np.testing.assert_allclose(rates, [0.0, 0.5, 1.0])
+
+
 def test_warmup_starts_late():
     rates = learning_rates([0, 20, 25, 30, 40], start_warmup_step=20)
     np.testing.assert_allclose(rates, [0.0, 0.0, 0.5, 0.7, 0.6], atol=1e-6)

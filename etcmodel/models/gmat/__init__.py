@@ -5,7 +5,15 @@ The names here are imported at first use.
 
 from etcmodel import lazy_imports
 
+_HEADS = (
+    "GmatForMaskedLM",
+    "GmatForMultipleChoice",
+    "GmatForQuestionAnswering",
+    "GmatForSequenceClassification",
+    "GmatForTokenClassification",
+)
 _HOMES = {
+    **dict.fromkeys(_HEADS, "etcmodel.models.gmat.heads"),
     "GmatConfig": "etcmodel.models.gmat.config",
     "GmatModel": "etcmodel.models.gmat.modeling",
 }

@@ -11,7 +11,9 @@ from etcmodel.ops import argument_checks
 __all__ = [
     "BinaryAccuracy",
     "BinaryCrossentropy",
+    "ErrorPercent",
     "MeanCrossentropy",
+    "Perplexity",
     "PositionCrossentropy",
     "SparseAccuracy",
     "SparseCrossentropy",
@@ -103,6 +105,15 @@ class PositionCrossentropy(MeanCrossentropy):
         return super().call(tf.where(positions < length, positions, self.ignored), y_pred)
 
 
+def _token_weights(labels, sample_weight):
+    """Weights of tokens: those of their examples [batch], or 1, and 0 without a label."""
+    weights = tf.cast(labels >= 0, tf.float32)
+    if sample_weight is None:
+        return weights
+    ones = tf.ones_like(tf.shape(labels)[1:])
+    return weights * tf.reshape(tf.cast(sample_weight, tf.float32), tf.concat([[-1], ones], 0))
+
+
 class _Accuracy(tf_keras.metrics.Mean):
     """Share of the labeled tokens that are predicted correctly."""
 
@@ -112,12 +123,8 @@ class _Accuracy(tf_keras.metrics.Mean):
     def update_state(self, y_true, y_pred, sample_weight=None):
         found, shape = self.found(tf.cast(y_pred, tf.float32))
         labels = tf.reshape(tf.cast(y_true, tf.int32), shape)
-        weights = tf.cast(labels >= 0, tf.float32)
-        if sample_weight is not None:  # One weight per example.
-            ones = tf.ones_like(tf.shape(labels)[1:])
-            sample_weight = tf.cast(sample_weight, tf.float32)
-            weights *= tf.reshape(sample_weight, tf.concat([[-1], ones], 0))
-        return super().update_state(tf.cast(tf.equal(found, labels), tf.float32), weights)
+        is_right = tf.cast(tf.equal(found, labels), tf.float32)
+        return super().update_state(is_right, _token_weights(labels, sample_weight))
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -126,6 +133,37 @@ class SparseAccuracy(_Accuracy):
 
     def found(self, logits):
         return tf.argmax(logits, -1, tf.int32), tf.shape(logits)[:-1]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class ErrorPercent(SparseAccuracy):
+    """Percentage of the labeled tokens, labels as `SparseAccuracy`'s, predicted wrongly."""
+
+    def __init__(self, name="error_percent", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def result(self):
+        return 100.0 * (1.0 - super().result())
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class Perplexity(tf_keras.metrics.Mean):
+    """exp of the mean cross entropy over all tokens with a label; negative ones do not count.
+
+    Labels are int [batch, ...], logits [batch, ..., num_labels].
+    """
+
+    def __init__(self, name="perplexity", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        logits = tf.cast(y_pred, tf.float32)
+        labels = tf.reshape(tf.cast(y_true, tf.int32), tf.shape(logits)[:-1])
+        entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
+        return super().update_state(entropies, _token_weights(labels, sample_weight))
+
+    def result(self):
+        return tf.exp(super().result())
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")

@@ -4,58 +4,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import etcmodel
 from etcmodel.models import longformer
 from etcmodel.models.heads import losses
 from etcmodel.models.longformer import heads as longformer_heads
+from tests.models import text_heads
 from tests.models.longformer import small
-
-SEPARATOR = 2
 
 
 def ids(length=7, batch=2):
-    """Ids with separators at 2, 3 and the end of the first text, at 1, 4 and the end of others."""
-    made = small.ids(length, batch)
-    made[0, [2, 3, -1]] = SEPARATOR
-    made[1:, [1, 4, -1]] = SEPARATOR
-    return made
+    return text_heads.with_separators(small.ids(length, batch))
 
 
-TOKEN_LABELS = np.where(ids() == SEPARATOR, -100, ids() % 2)
-CASES = {
-    "masked_lm": (longformer.LongformerForMaskedLM, {}, ids(), ids()),
-    "classes": (
-        longformer.LongformerForSequenceClassification,
-        {"num_labels": 3},
-        ids(),
-        np.array([2, 0]),
-    ),
-    "several_classes": (
-        longformer.LongformerForSequenceClassification,
-        {"num_labels": 3, "problem_type": "multi_label_classification"},
-        ids(),
-        np.array([[1, 0, 1], [0, 0, 0]]),
-    ),
-    "regression": (
-        longformer.LongformerForSequenceClassification,
-        {"num_labels": 1, "problem_type": "regression"},
-        ids(),
-        np.array([0.5, -1.0]),
-    ),
-    "tokens": (longformer.LongformerForTokenClassification, {}, ids(), TOKEN_LABELS),
-    "answers": (
-        longformer.LongformerForQuestionAnswering,
-        {},
-        ids(),
-        {"start": np.array([3, 99]), "end": np.array([5, 4])},
-    ),
-    "choices": (
-        longformer.LongformerForMultipleChoice,
-        {},
-        np.stack([ids(), ids()[::-1]]),
-        np.array([1, 0]),
-    ),
-}
+CASES = text_heads.cases(longformer, "Longformer", ids())
 every_head = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
@@ -69,19 +29,8 @@ def model_of(case):
 @every_head
 def test_it_learns_and_comes_back_from_a_folder(case, tmp_path):
     model, (*_, features, labels) = model_of(case), case
-    model.compile()
-    model.optimizer.learning_rate = 0.02
-    data = tf.data.Dataset.from_tensors(({"input_ids": features}, labels)).repeat(8)
-    history = model.fit(data, epochs=2, steps_per_epoch=4, verbose=0).history["loss"]
-    assert history[1] < history[0]
-    etcmodel.save_pretrained(model, tmp_path)
-    again = etcmodel.from_pretrained(tmp_path)
-    assert type(again) is type(model)
-    assert again.settings() == model.settings()
-    for one, other in zip(
-        *(tf.nest.flatten(x({"input_ids": features})) for x in (model, again)), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
+    text_heads.check_learns(model, features, labels)
+    text_heads.check_comes_back(model, features, tmp_path)
 
 
 @pytest.mark.parametrize(

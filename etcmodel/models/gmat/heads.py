@@ -1,0 +1,80 @@
+"""GMAT with heads (Gupta and Berant 2020, arXiv:2006.03274, section 4)."""
+
+import tensorflow as tf
+
+from etcmodel.models.gmat.modeling import GmatModel
+from etcmodel.models.heads import base, losses, of_text
+
+__all__ = [
+    "GmatForMaskedLM",
+    "GmatForMultipleChoice",
+    "GmatForQuestionAnswering",
+    "GmatForSequenceClassification",
+    "GmatForTokenClassification",
+    "GmatHead",
+]
+
+
+class GmatHead(of_text.TextHead):
+    """The base of these: the heads read the tokens, which have seen the memory.
+
+    Args:
+        encoder: `GmatModel`, or `GmatConfig`, of which the model makes one.
+        **kwargs: of `TextHead`.
+    Call args: see `TextHead`; the arguments are those of `GmatModel`.
+    """
+
+    encoder_class = GmatModel
+
+    def encode(self, batch, training):
+        hidden, memory = super().encode(batch, training)
+        if memory is None:
+            return hidden, None
+        # So that variables of the last memory, which heads do not read, have gradients of 0.
+        return tf.identity_n([hidden, memory])
+
+
+@base.register_head
+class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
+    """`MaskedLM` of a GMAT, measured by the perplexity and the share of errors, as in the paper."""
+
+    head_type = "gmat_masked_lm"
+
+    def default_metrics(self):
+        return [losses.Perplexity(), losses.ErrorPercent()]
+
+
+@base.register_head
+class GmatForSequenceClassification(GmatHead, of_text.SequenceClassification):
+    """`SequenceClassification` of a GMAT."""
+
+    head_type = "gmat_sequence_classification"
+
+
+@base.register_head
+class GmatForTokenClassification(GmatHead, of_text.TokenClassification):
+    """`TokenClassification` of a GMAT."""
+
+    head_type = "gmat_token_classification"
+
+
+@base.register_head
+class GmatForQuestionAnswering(GmatHead, of_text.QuestionAnswering):
+    """`QuestionAnswering` of a GMAT."""
+
+    head_type = "gmat_question_answering"
+
+
+@base.register_head
+class GmatForMultipleChoice(GmatHead, of_text.MultipleChoice):
+    """`MultipleChoice` of a GMAT, from the first token of each text through a pooler as BERT's."""
+
+    head_type = "gmat_multiple_choice"
+
+    def make_head(self):
+        super().make_head()
+        self.pooler = self.tanh_layer("pooler")
+
+    def head(self, hidden, other, training):
+        pooled = self.pooler(tf.cast(hidden[:, 0], tf.float32))
+        return super().head(hidden, pooled, training)

@@ -1,0 +1,256 @@
+"""Heads of encoders of one text, which all encoders of this kind share."""
+
+import abc
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import dense, initializers, masked_lm
+from etcmodel.layers import heads as head_layers
+from etcmodel.models import features as features_lib
+from etcmodel.models.heads import base, losses
+
+__all__ = [
+    "MaskedLM",
+    "MultipleChoice",
+    "QuestionAnswering",
+    "SequenceClassification",
+    "TextHead",
+    "TokenClassification",
+]
+
+
+class TextHead(base.EncoderWithHead):
+    """The base of these: a batch of the encoder's arguments to float32 logits.
+
+    A system's head has its `encoder_class`, and computes in `head`.
+
+    Args:
+        encoder: an `encoder_class`, or its config, of which the model makes one.
+        **kwargs: of `EncoderWithHead`.
+    Call args:
+        features: dict of the encoder's arguments, or `input_ids` alone. Labels, whose names begin
+            with "labels/", are left out.
+        training: bool.
+    Raises:
+        ValueError: if `encoder` is of another class.
+    """
+
+    token_feature = "input_ids"
+    encoder_class = None
+
+    @classmethod
+    def make_encoder(cls, config):
+        return cls.encoder_class(config)
+
+    def _as_encoder(self, encoder):
+        made = super()._as_encoder(encoder)
+        if not isinstance(made, self.encoder_class):
+            raise ValueError(
+                f"{type(self).__name__} needs a {self.encoder_class.__name__}. Received: "
+                f"{type(made).__name__}"
+            )
+        return made
+
+    def arguments(self, batch):
+        """The arguments of the encoder, from those that are given: dict."""
+        return batch
+
+    def encode(self, batch, training):
+        """The encoder's two outputs: hidden states [batch, length, hidden_size] first."""
+        return self.encoder(**self.arguments(batch), training=training)
+
+    @abc.abstractmethod
+    def head(self, hidden, other, training):
+        """Logits, or a dict of them, of the encoder's outputs."""
+
+    def call(self, features, training=None):
+        return self.head(*self.encode(_batch_of(features), training), training)
+
+    def feature_shape(self, name):
+        return [None]
+
+    def default_metrics(self):
+        return [losses.SparseAccuracy()]
+
+    def tanh_layer(self, name):
+        """A new dense layer with tanh, as BERT's pooler, built for hidden states."""
+        config = self.encoder.config
+        return self.built_on_hidden(
+            dense.Dense(
+                config.hidden_size,
+                activation="tanh",
+                kernel_initializer=initializers.default_initializer(config.initializer_range),
+                name=name,
+                dtype="float32",
+            )
+        )
+
+
+def _batch_of(features):
+    """dict of what is given and is no label."""
+    given = features if hasattr(features, "items") else {"input_ids": features}
+    return {name: x for name, x in given.items() if not features_lib.is_label(name)}
+
+
+class MaskedLM(TextHead):
+    """Tells masked tokens, tied to the token embeddings.
+
+    Labels are int [batch, length]; -100 does not count.
+
+    Returns:
+        float32 [batch, length, vocab_size]. Logits.
+    """
+
+    def make_head(self):
+        config = self.encoder.config
+        self.language_model = masked_lm.make_masked_lm(
+            self.encoder.get_token_embedding_table(),
+            config.hidden_size,
+            activation=config.activation,
+            initializer_range=config.initializer_range,
+            layer_norm_epsilon=config.layer_norm_eps,
+        )
+
+    def head(self, hidden, other, training):
+        shape = tf.shape(hidden)[:2]
+        return self.language_model(hidden, tf.broadcast_to(tf.range(shape[1]), shape))
+
+    def default_loss(self):
+        return losses.MeanCrossentropy()
+
+
+class SequenceClassification(TextHead):
+    """Classes of texts, from their first token.
+
+    Labels are int [batch]; with `problem_type` "multi_label_classification" 0/1 [batch,
+    num_labels], with "regression" float [batch] or [batch, num_labels].
+
+    Args:
+        encoder: see `TextHead`, as the rest of the arguments.
+        num_labels: int.
+        problem_type: str. Also "single_label_classification".
+        **kwargs: of `TextHead`.
+    Returns:
+        float32 [batch, num_labels]. Logits.
+    Raises:
+        ValueError: if there is no such type of problem.
+    """
+
+    def __init__(
+        self, encoder, *, num_labels=2, problem_type="single_label_classification", **kwargs
+    ):
+        if problem_type not in _PROBLEMS:
+            raise ValueError(
+                f"`problem_type` must be one of {list(_PROBLEMS)}. Received: {problem_type!r}"
+            )
+        own = {"num_labels": num_labels, "problem_type": problem_type}
+        super().__init__(encoder, own=own, **kwargs)
+
+    def make_head(self):
+        self.classifier_dense = self.tanh_layer("classifier_dense")
+        self.logits = self.token_logits(self.num_labels, name="classifier_out")
+
+    def head(self, hidden, other, training):
+        first = self.dropout(tf.cast(hidden[:, 0], tf.float32), training=training)
+        return self.logits(self.dropout(self.classifier_dense(first), training=training))
+
+    def default_loss(self):
+        return _PROBLEMS[self.problem_type][0]()
+
+    def default_metrics(self):
+        return [make() for make in _PROBLEMS[self.problem_type][1:]]
+
+
+# Their losses and metrics.
+_PROBLEMS = {
+    "single_label_classification": (losses.SparseCrossentropy, losses.SparseAccuracy),
+    "multi_label_classification": (losses.BinaryCrossentropy, losses.BinaryAccuracy),
+    "regression": (tf_keras.losses.MeanSquaredError,),
+}
+
+
+class TokenClassification(TextHead):
+    """Classes of tokens.
+
+    Labels are int [batch, length]; -100 does not count.
+
+    Args:
+        encoder: see `TextHead`, as the rest of the arguments.
+        num_labels: int.
+        **kwargs: of `TextHead`.
+    Returns:
+        float32 [batch, length, num_labels]. Logits.
+    """
+
+    def __init__(self, encoder, *, num_labels=2, **kwargs):
+        super().__init__(encoder, own={"num_labels": num_labels}, **kwargs)
+
+    def make_head(self):
+        self.logits = self.token_logits(self.num_labels, name="classifier")
+
+    def head(self, hidden, other, training):
+        return self.logits(self.dropout(hidden, training=training))
+
+    def default_loss(self):
+        return losses.MeanCrossentropy()
+
+
+class QuestionAnswering(TextHead):
+    """Where the answer starts and ends.
+
+    Labels are int [batch] `start` and `end`; positions beyond the text do not count.
+
+    Returns:
+        dict of `start` and `end`: float32 [batch, length]. Logits, of padding, too.
+    """
+
+    def make_head(self):
+        self.span = self.built_on_hidden(
+            head_layers.SpanLogits(
+                ("start", "end"),
+                self.encoder.config.initializer_range,
+                name="qa_outputs",
+                dtype="float32",
+            )
+        )
+
+    def head(self, hidden, other, training):
+        return self.span(hidden)
+
+    def default_loss(self):
+        return {end: losses.PositionCrossentropy() for end in ("start", "end")}
+
+    def default_metrics(self):
+        return {end: [losses.SparseAccuracy()] for end in ("start", "end")}
+
+
+class MultipleChoice(TextHead):
+    """Which of several texts is right, from the encoder's second output, a vector of each.
+
+    Features are [batch, choices, length], labels int [batch].
+
+    Returns:
+        float32 [batch, choices]. Logits.
+    """
+
+    def make_head(self):
+        self.logits = self.token_logits(1, name="classifier")
+
+    def feature_shape(self, name):
+        return [None, None]
+
+    def call(self, features, training=None):
+        batch = _batch_of(features)
+        batch = {name: tf.convert_to_tensor(x) for name, x in batch.items() if x is not None}
+        shape = tf.shape(next(iter(batch.values())))
+        flat = {
+            name: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)) for name, x in batch.items()
+        }
+        return tf.reshape(super().call(flat, training=training), shape[:2])
+
+    def head(self, hidden, other, training):
+        return self.logits(self.dropout(other, training=training))
+
+    def default_loss(self):
+        return losses.SparseCrossentropy()

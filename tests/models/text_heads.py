@@ -1,0 +1,71 @@
+"""Heads of encoders of one text, which systems share: a case for each, and what all must do."""
+
+import numpy as np
+import tensorflow as tf
+
+import etcmodel
+
+SEPARATOR = 2
+
+
+def with_separators(ids):
+    """Ids with separators at 2, 3 and the end of the first text, at 1, 4 and the end of others."""
+    ids = ids.copy()
+    ids[0, [2, 3, -1]] = SEPARATOR
+    ids[1:, [1, 4, -1]] = SEPARATOR
+    return ids
+
+
+def cases(package, prefix, ids):
+    """Cases by name: (class, settings, ids, labels).
+
+    Args:
+        package: of the system's classes.
+        prefix: str. What their names begin with.
+        ids: int [2, 7], as of `with_separators`.
+    """
+    of = {
+        name: getattr(package, f"{prefix}For{name}")
+        for name in (
+            "MaskedLM",
+            "SequenceClassification",
+            "TokenClassification",
+            "QuestionAnswering",
+            "MultipleChoice",
+        )
+    }
+    classes = of["SequenceClassification"]
+    several = {"num_labels": 3, "problem_type": "multi_label_classification"}
+    regression = {"num_labels": 1, "problem_type": "regression"}
+    tags = np.where(ids == SEPARATOR, -100, ids % 2)
+    ends = {"start": np.array([3, 99]), "end": np.array([5, 4])}
+    return {
+        "masked_lm": (of["MaskedLM"], {}, ids, ids),
+        "classes": (classes, {"num_labels": 3}, ids, np.array([2, 0])),
+        "several_classes": (classes, several, ids, np.array([[1, 0, 1], [0, 0, 0]])),
+        "regression": (classes, regression, ids, np.array([0.5, -1.0])),
+        "tokens": (of["TokenClassification"], {}, ids, tags),
+        "answers": (of["QuestionAnswering"], {}, ids, ends),
+        "choices": (of["MultipleChoice"], {}, np.stack([ids, ids[::-1]]), np.array([1, 0])),
+    }
+
+
+def check_learns(model, features, labels):
+    """Fits a compiled model to a batch."""
+    model.compile()
+    model.optimizer.learning_rate = 0.02
+    data = tf.data.Dataset.from_tensors(({"input_ids": features}, labels)).repeat(8)
+    history = model.fit(data, epochs=2, steps_per_epoch=4, verbose=0).history["loss"]
+    assert history[1] < history[0]
+
+
+def check_comes_back(model, features, folder):
+    """Writes a model to a folder, and compares with what is read."""
+    etcmodel.save_pretrained(model, folder)
+    again = etcmodel.from_pretrained(folder)
+    assert type(again) is type(model)
+    assert again.settings() == model.settings()
+    for one, other in zip(
+        *(tf.nest.flatten(x({"input_ids": features})) for x in (model, again)), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
