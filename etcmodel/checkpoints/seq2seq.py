@@ -11,6 +11,7 @@ from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import processors, sources, writing
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import encoders, led, longt5, pegasus_x
+from etcmodel.models.seq2seq import generating, generation_config
 
 __all__ = ["is_model", "is_of", "load", "load_weights", "save"]
 
@@ -72,9 +73,25 @@ def load(directory, path, as_class=None, overrides=None):
     with tf.name_scope(model.name):
         model.build(None)
     logging.info("%s", load_weights(model, source, is_head_new=model_class is not named_class))
+    if isinstance(model, generating.Generating):
+        model.generation_config = _generation_config(directory, config, overrides or {})
     if processors.is_of_bytes(config):
         model.processor = processors.read_processor(directory, config)
     return model
+
+
+def _generation_config(directory, config, overrides):
+    """The folder's; what is overridden in the model's config, such as tokens, is so there, too."""
+    found = generation_config.read(directory, config)
+    if found is None:
+        return None
+    changes = {name: x for name, x in overrides.items() if name in found.entries}
+    found = generation_config.GenerationConfig({**found.entries, **changes})
+    if others := found.unsupported():
+        logging.warning(
+            "%s: `generate` does not know %s; it will ask to do without.", directory, others
+        )
+    return found
 
 
 def _classes_of(entries):
@@ -193,9 +210,13 @@ def save(model, directory, processor=None):
         entries = {**model.config.to_dict(), "architectures": [model.architecture]}
         text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
         atomic_files.write_text(os.path.join(folder, encoders.CONFIG_FILE), [text])
+        if (defaults := getattr(model, "generation_config", None)) is not None:
+            path = os.path.join(folder, generation_config.FILE_NAME)
+            atomic_files.write_text(path, [defaults.to_json_string()])
         weights_path = os.path.join(folder, _WEIGHTS_FILE)
         writing.write_safetensors(values, weights_path, made_by="pt")
         names = sorted(tf.io.gfile.listdir(folder), key=lambda name: name == _WEIGHTS_FILE)
         moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
-        olds = [os.path.join(directory, name) for name in reversed(names)]
+        olds = [*reversed(names), generation_config.FILE_NAME]
+        olds = [os.path.join(directory, name) for name in dict.fromkeys(olds)]
         atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)

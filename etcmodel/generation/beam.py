@@ -46,7 +46,8 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
             num_beams, vocab_size] and the next cache.
         cache: an object with a method `of_rows(rows)`, and a nest of tensors.
         batch: int or int32 scalar.
-        settings: `GenerationSettings`.
+        settings: `GenerationSettings`, or an object with its attributes, of which `num_beams`,
+            `max_length`, `min_length` and `length_penalty` may be scalar tensors.
         start: int. The first token.
         eos: int. The end token.
         pad: int. What follows an end token.
@@ -112,7 +113,7 @@ def _finished(state, candidates, scores, ends, settings):
     is_new = ends & (tf.range(2 * beams) < beams) & state.is_open[:, tf.newaxis]
     if settings.early_stopping is True:
         is_new &= ~tf.reduce_all(state.is_finished, axis=1, keepdims=True)
-    scores /= tf.cast(state.length, tf.float32) ** settings.length_penalty
+    scores /= tf.cast(state.length, tf.float32) ** tf.cast(settings.length_penalty, tf.float32)
     scores = tf.where(is_new, scores, _LEAST)
     scores, best = tf.nn.top_k(tf.concat([state.finished_scores, scores], 1), beams)
     sequences = tf.concat([state.finished, candidates], axis=1)
@@ -125,9 +126,10 @@ def _may_improve(running_scores, finished, length, settings):
     _, scores, is_finished = finished
     if settings.early_stopping is True:
         return ~tf.reduce_all(is_finished, axis=1)
-    tokens = tf.cast(length, tf.float32)
-    if settings.early_stopping == "never" and settings.length_penalty > 0:
-        tokens = float(settings.max_length - 1)
-    best = running_scores[:, 0] / tokens**settings.length_penalty
+    tokens, penalty = tf.cast(length, tf.float32), tf.cast(settings.length_penalty, tf.float32)
+    if settings.early_stopping == "never":
+        most = tf.cast(settings.max_length - 1, tf.float32)
+        tokens = tf.where(penalty > 0, most, tokens)
+    best = running_scores[:, 0] / tokens**penalty
     worst = tf.reduce_min(tf.where(is_finished, scores, _LEAST), axis=1)
     return best > worst

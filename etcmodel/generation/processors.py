@@ -12,7 +12,7 @@ def processed(scores, sequences, length, settings, eos_token_id):
         scores: float32 [rows, vocab_size]. Of the next token.
         sequences: int32 [rows, max_length]. Of which the first `length` tokens are there.
         length: int32 scalar.
-        settings: `GenerationSettings`.
+        settings: `GenerationSettings`, whose lengths may be scalar tensors.
         eos_token_id: int.
     Returns:
         float32 [rows, vocab_size].
@@ -20,7 +20,7 @@ def processed(scores, sequences, length, settings, eos_token_id):
     tokens = tf.range(tf.shape(scores)[1])
     if settings.no_repeat_ngram_size:
         scores = _without_repeated(scores, sequences, length, settings.no_repeat_ngram_size)
-    if settings.min_length:
+    if tf.is_tensor(settings.min_length) or settings.min_length:
         is_early = (length < settings.min_length) & tf.equal(tokens, eos_token_id)
         scores = tf.where(is_early, -float("inf"), scores)
     forced = (

@@ -15,7 +15,8 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
             vocab_size] and the next cache.
         cache: nest of tensors.
         num_rows: int or int32 scalar.
-        settings: `GenerationSettings`.
+        settings: `GenerationSettings`, or an object with its attributes, of which `max_length`,
+            `min_length` and `seed` may be scalar tensors.
         start: int. The first token.
         eos: int. The end token.
         pad: int. What follows an end token.

@@ -7,7 +7,7 @@ __all__ = ["GenerationSettings"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GenerationSettings:
-    """What a search is told, with the names of Hugging Face's `generate`.
+    """What a search is told, with the names and defaults of Hugging Face's `generate`.
 
     Attributes:
         max_length: int. Most tokens of a sequence, the start token included.
@@ -26,11 +26,13 @@ class GenerationSettings:
         top_k: int. Draw from the k most probable tokens; 0 for all.
         top_p: float. Draw from the fewest tokens that have this probability together; 1 for all.
         seed: int. Equal seeds draw equal tokens.
+        decoder_start_token_id: int or None. The first token; None for that of the model's config.
+        eos_token_id, pad_token_id: int or None. The end token, and what follows it; likewise.
     Raises:
         ValueError: naming the setting, if one is out of range, or some do not fit each other.
     """
 
-    max_length: int = 20
+    max_length: int = 21
     min_length: int = 0
     num_beams: int = 1
     num_return_sequences: int = 1
@@ -41,9 +43,12 @@ class GenerationSettings:
     forced_eos_token_id: int | None = None
     do_sample: bool = False
     temperature: float = 1.0
-    top_k: int = 0
+    top_k: int = 50
     top_p: float = 1.0
     seed: int = 0
+    decoder_start_token_id: int | None = None
+    eos_token_id: int | None = None
+    pad_token_id: int | None = None
 
     def __post_init__(self):
         least = {

@@ -9,6 +9,7 @@ TOPIC = longformer_cases.TOPIC
 TOKENIZER = ("merges.txt", "tokens.json", "vocab.json")
 DILATED = ("causal_padding", "sym_globals_as_columns", "sym_short")
 _MODEL_FILES = ("config.json", "model.safetensors")
+_GENERATION = "generation_config.json"  # Of models that generate.
 
 
 def write(target):
@@ -19,6 +20,8 @@ def write(target):
     kept = [case for case in cases.load_cases(TOPIC) if case["name"] in sample]
     names = {case["file"] for case in kept}
     names |= {f"{case['kind']}/{name}" for case in kept for name in _MODEL_FILES}
+    kinds = {case["kind"] for case in kept}
+    names |= {f"{kind}/{_GENERATION}" for kind in kinds if kind.endswith(("_lm", "_generate"))}
     names |= {f"dilated/{name}.npz" for name in DILATED}
     names |= {f"lift/{kind}/{name}" for kind in ("bart", "roberta") for name in _MODEL_FILES}
     names |= {f"tokenizer/{name}" for name in TOKENIZER}

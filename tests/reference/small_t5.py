@@ -7,6 +7,7 @@ from tests.reference import cases, t5_cases
 
 TOPIC = t5_cases.TOPIC
 _MODEL_FILES = ("config.json", "model.safetensors")
+_GENERATION = "generation_config.json"  # Of models that generate.
 
 
 def write(target):
@@ -14,7 +15,8 @@ def write(target):
     kept = [case for case in cases.load_cases(TOPIC) if case["name"] in t5_cases.SAMPLE]
     folder = target / TOPIC
     shutil.rmtree(folder, ignore_errors=True)
-    names = {f"{case['kind']}/{name}" for case in kept for name in _MODEL_FILES}
+    files = (*_MODEL_FILES, _GENERATION)
+    names = {f"{case['kind']}/{name}" for case in kept for name in files}
     for name in sorted(names | {case["file"] for case in kept}):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(cases.resolve(TOPIC, name), folder / name)

@@ -5,7 +5,6 @@ import abc
 import tensorflow as tf
 import tf_keras
 
-from etcmodel.generation import GenerationSettings
 from etcmodel.layers import base, sublayers
 from etcmodel.layers import heads as head_layers
 from etcmodel.models import conveniences
@@ -63,7 +62,7 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LedForConditionalGeneration(LedHead):
+class LedForConditionalGeneration(generating.Generating, LedHead):
     """A text of up to thousands of tokens to another text.
 
     Args:
@@ -81,6 +80,7 @@ class LedForConditionalGeneration(LedHead):
     """
 
     architecture = "LEDForConditionalGeneration"
+    encoder_arguments = ("global_attention_mask", "position_ids")
 
     def __init__(self, config, name="led_for_conditional_generation", **kwargs):
         super().__init__(config, name=name, **kwargs)
@@ -108,42 +108,24 @@ class LedForConditionalGeneration(LedHead):
         logits = outputs_lib.tied_logits(hidden, self.led.shared.embedding_table)
         return logits + tf.cast(self.logits_bias[0], tf.float32)
 
-    def generate(
-        self,
-        input_ids,
-        attention_mask=None,
-        global_attention_mask=None,
-        position_ids=None,
-        **options,
-    ):
-        """Sequences for inputs: see `seq2seq.generating.generate`.
+    def generate(self, input_ids, attention_mask=None, global_attention_mask=None, **options):
+        """Sequences for inputs: see `seq2seq.generating.Generating.generate`.
 
         Args:
-            input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
-                labels and decoder inputs are left out: so its global tokens are the same.
+            input_ids, **options: see there. A batch's global tokens are those that the model is
+                called with.
             attention_mask, global_attention_mask, position_ids: see `LedModel`.
-            **options: of `seq2seq.generating.generate`.
         Returns:
             See there.
-        Raises:
-            ValueError: as there, or if `max_length` is more than there are positions.
         """
-        if hasattr(input_ids, "items"):
-            return self.generate(**{**generating.encoder_inputs(input_ids), **options})
-        limit = self.config.max_decoder_position_embeddings
-        length = options.get("max_length", GenerationSettings.max_length)
-        if length > limit + 1:  # The last token is never an input.
-            raise ValueError(
-                f"`max_length` must be at most {limit + 1}, as the decoder has {limit} positions "
-                f"(`max_decoder_position_embeddings`). Received: {length}"
-            )
-        of_encoder = {
-            "global_attention_mask": global_attention_mask,
-            "position_ids": position_ids,
-        }
-        return generating.generate(
-            self, input_ids, attention_mask, of_encoder=of_encoder, **options
-        )
+        if global_attention_mask is not None:
+            options["global_attention_mask"] = global_attention_mask
+        return super().generate(input_ids, attention_mask, **options)
+
+    @property
+    def max_generated_length(self):
+        """int. The most tokens of a sequence: the last one is never an input."""
+        return self.config.max_decoder_position_embeddings + 1
 
     def head_weights(self):
         return {"final_logits_bias": Weight(self.logits_bias)}

@@ -7,6 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import base, dense, initializers, sublayers
+from etcmodel.models import conveniences
 from etcmodel.models.longt5 import names, parts
 from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.longt5.decoder import T5Decoder
@@ -19,7 +20,7 @@ __all__ = ["LongT5Model"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class LongT5Model(inputs.OptionalInput, base.Layer):
+class LongT5Model(generating.Generating, inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """A text of any length to another text.
 
     Args:
@@ -127,10 +128,6 @@ class LongT5Model(inputs.OptionalInput, base.Layer):
         if self.lm_head is not None:
             return tf.cast(self.lm_head(hidden), tf.float32)
         return outputs_lib.tied_logits(hidden, self.shared.embedding_table)
-
-    def generate(self, input_ids, attention_mask=None, **options):
-        """Sequences for inputs: see `seq2seq.generating.generate`."""
-        return generating.generate(self, input_ids, attention_mask, **options)
 
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, d_model]."""

@@ -12,7 +12,7 @@ __all__ = ["PegasusXForConditionalGeneration"]
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
-class PegasusXForConditionalGeneration(PegasusXModel):
+class PegasusXForConditionalGeneration(generating.Generating, PegasusXModel):
     """A text of any length to another text.
 
     Args:
@@ -34,6 +34,7 @@ class PegasusXForConditionalGeneration(PegasusXModel):
     """
 
     architecture = "PegasusXForConditionalGeneration"
+    encoder_arguments = ("position_ids",)
 
     def __init__(self, config, name="pegasus_x_for_conditional_generation", **kwargs):
         super().__init__(config, name=name, **kwargs)
@@ -73,23 +74,6 @@ class PegasusXForConditionalGeneration(PegasusXModel):
     def logits(self, hidden):
         """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
         return outputs_lib.tied_logits(hidden, self.get_token_embedding_table())
-
-    def generate(self, input_ids, attention_mask=None, **options):
-        """Sequences for inputs: see `seq2seq.generating.generate`.
-
-        Args:
-            input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
-                labels and decoder inputs are left out.
-            attention_mask: 0/1 int [batch, length], or None.
-            **options: of `seq2seq.generating.generate`; `forced_eos_token_id` is the config's where
-                it is not given.
-        Returns:
-            See there.
-        """
-        if hasattr(input_ids, "items"):
-            return self.generate(**{**generating.encoder_inputs(input_ids), **options})
-        options = {"forced_eos_token_id": self.config.forced_eos_token_id, **options}
-        return generating.generate(self, input_ids, attention_mask, **options)
 
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""

@@ -5,56 +5,74 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel.generation import GenerationSettings, beam_search, sample
+from etcmodel.models.seq2seq import generation_config as generation_config_lib
 
-__all__ = ["encoder_inputs", "generate"]
+__all__ = ["Generating", "decode", "search"]
 
 _NOT_OF_ENCODER = ("labels", "decoder_input_ids", "decoder_attention_mask")
 
 
-def encoder_inputs(batch):
-    """What of a batch is the encoder's: all but labels and the decoder's inputs.
+class Generating:
+    """A model that generates: with `config`, `encoder`, `decoder` (a `Decoder`) and `logits`.
 
-    Args:
-        batch: dict of tensors by name.
-    Returns:
-        dict.
+    Attributes:
+        generation_config: `GenerationConfig`, what `generate` does unless a call says otherwise, of
+            the folder that the model is from and saved with it; or None.
+        encoder_arguments: tuple of str. Arguments of the encoder besides ids and mask.
+        max_generated_length: int or None. The most tokens of a sequence, where there is a limit.
     """
-    return {name: value for name, value in batch.items() if name not in _NOT_OF_ENCODER}
 
+    generation_config = None
+    encoder_arguments = ()
+    max_generated_length = None
 
-def generate(
-    model, input_ids, attention_mask=None, *, of_encoder=None, with_scores=False, **settings
-):
-    """Sequences for inputs, by one compiled loop.
+    def generate(self, input_ids, attention_mask=None, *, with_scores=False, **options):
+        """Sequences for inputs, by one compiled loop.
 
-    Args:
-        model: with `config`, `encoder`, `decoder` (methods `begin` and `step`) and `logits`.
-        input_ids: int [batch, length].
-        attention_mask: 0/1 int [batch, length], or None. 0 for padding.
-        of_encoder: dict of further arguments of the encoder, or None.
-        with_scores: bool. Of greedy search and sampling: whether to return `step_scores`.
-        **settings: of `GenerationSettings`.
-    Returns:
-        dict: `sequences`, int32 [batch * num_return_sequences, the longest of them], the start
-        token first, padded after the end token; of beams `sequences_scores`, float32 [batch *
-        num_return_sequences]; with scores `step_scores`: see `generation.sample`.
-    Raises:
-        ValueError: as `GenerationSettings`, or if the config has no start token.
-    """
-    settings = GenerationSettings(**settings)
-    if model.config.decoder_start_token_id is None:
-        raise ValueError(
-            "The config has no `decoder_start_token_id`: load the model with "
-            "`decoder_start_token_id=0`, say."
-        )
-    input_ids = tf.convert_to_tensor(input_ids)
-    if attention_mask is not None:
-        attention_mask = tf.convert_to_tensor(attention_mask)
-    # Their fields, since functions of a graph know equal ones again.
-    fields = tuple(dataclasses.asdict(settings).items())
-    given = {name: x for name, x in (of_encoder or {}).items() if x is not None}
-    given = {name: _as_tensor(x) for name, x in given.items()}
-    return _compiled(model, input_ids, attention_mask, given, fields, with_scores)
+        Args:
+            input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
+                labels and decoder inputs are left out.
+            attention_mask: 0/1 int [batch, length], or None. 0 for padding.
+            with_scores: bool. Of greedy search and sampling: whether to return `step_scores`.
+            **options: of `GenerationSettings`, and `max_new_tokens` and `min_new_tokens`, which do
+                not count the start token; what is not given is as `generation_config` says, and
+                None the default of Hugging Face's. And the `encoder_arguments`.
+        Returns:
+            dict: `sequences`, int32 [batch * num_return_sequences, the longest of them], the start
+            token first, padded after the end token; of beams `sequences_scores`, float32 [batch *
+            num_return_sequences]; with scores `step_scores`: see `generation.sample`. In code that
+            XLA compiles, sequences have `max_length` places.
+        Raises:
+            ValueError: naming the setting, if it is unknown or cannot be; if there is no start
+                token.
+        """
+        if hasattr(input_ids, "items"):
+            batch = {name: x for name, x in input_ids.items() if name not in _NOT_OF_ENCODER}
+            return self.generate(**{**batch, "with_scores": with_scores, **options})
+        of_encoder = {name: options.pop(name, None) for name in self.encoder_arguments}
+        of_encoder = {name: _as_tensor(x) for name, x in of_encoder.items() if x is not None}
+        settings = self.generation_settings(**options)
+        input_ids = tf.convert_to_tensor(input_ids)
+        if attention_mask is not None:
+            attention_mask = tf.convert_to_tensor(attention_mask)
+        # Their fields, since functions of a graph know equal ones again.
+        fields = tuple(dataclasses.asdict(settings).items())
+        return _compiled(self, input_ids, attention_mask, of_encoder, fields, with_scores)
+
+    def generation_settings(self, **given):
+        """The `GenerationSettings` of a call: see `generation_config.settings_of`.
+
+        Raises:
+            ValueError: as there, or if `max_length` is more than the model has positions for.
+        """
+        defaults, limit = self.generation_config, self.max_generated_length
+        settings = generation_config_lib.settings_of(given, self.config, defaults)
+        if limit is not None and settings.max_length > limit:
+            raise ValueError(
+                f"`max_length` must be at most {limit}, as the decoder has {limit - 1} positions "
+                f"(`max_decoder_position_embeddings`). Received: {settings.max_length}"
+            )
+        return settings
 
 
 def _as_tensor(x):
@@ -63,14 +81,40 @@ def _as_tensor(x):
 
 @tf.function(autograph=False, reduce_retracing=True)
 def _compiled(model, input_ids, attention_mask, of_encoder, fields, with_scores):
-    settings, config = GenerationSettings(**dict(fields)), model.config
+    settings = GenerationSettings(**dict(fields))
+    return search(model, input_ids, attention_mask, of_encoder, settings, with_scores)
+
+
+def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=False):
+    """The loop of `Generating.generate`, in a graph.
+
+    Args:
+        model: `Generating`.
+        input_ids, attention_mask, with_scores: see there.
+        of_encoder: dict of further arguments of the encoder.
+        settings: `GenerationSettings` with all tokens.
+    Returns:
+        See there.
+    """
     encoded = model.encoder(input_ids, attention_mask, training=False, **of_encoder)
     encoded = encoded["last_hidden_state"]
+    return decode(model, encoded, attention_mask, settings, with_scores)
+
+
+def decode(model, encoded, attention_mask, settings, with_scores=False):
+    """The search alone, of an encoder's output.
+
+    Args:
+        model, attention_mask, with_scores: see `search`.
+        encoded: float [batch, length, hidden_size].
+        settings: as in `search`; or an object with its attributes, some of which may be tensors,
+            for `beam_search` if `num_beams` is one, and else for `sample`: see there.
+    Returns:
+        See `search`.
+    """
     batch = tf.shape(encoded)[0]
-    if settings.do_sample and settings.num_return_sequences > 1:
-        num_rows = batch * settings.num_return_sequences
-    else:
-        num_rows = batch * settings.num_beams
+    has_beams = tf.is_tensor(settings.num_beams) or settings.num_beams > 1
+    num_rows = batch * (settings.num_beams if has_beams else settings.num_return_sequences)
     memory, cache = model.decoder.begin(encoded, attention_mask, num_rows, settings.max_length)
 
     def step(ids, cache):
@@ -78,20 +122,26 @@ def _compiled(model, input_ids, attention_mask, of_encoder, fields, with_scores)
         return model.logits(hidden), cache
 
     tokens = {
-        "start": config.decoder_start_token_id,
-        "eos": config.eos_token_id,
-        "pad": config.pad_token_id,
+        "start": settings.decoder_start_token_id,
+        "eos": settings.eos_token_id,
+        "pad": settings.pad_token_id,
     }
-    if settings.num_beams > 1:
+    if has_beams:
         outputs = beam_search(step, cache, batch, settings, **tokens)
     else:
         outputs = sample(step, cache, num_rows, settings, **tokens, with_scores=with_scores)
-    return {**outputs, "sequences": _trimmed(outputs["sequences"], config.eos_token_id)}
+    return {**outputs, "sequences": _trimmed(outputs["sequences"], settings.eos_token_id)}
 
 
 def _trimmed(sequences, eos):
     """Without the places after the longest sequence."""
+    if tf.__internal__.get_enclosing_xla_context() is not None:
+        return sequences  # Shapes must be known.
     ends = tf.equal(sequences[:, 1:], eos)
     places = tf.argmax(tf.cast(ends, tf.int32), axis=1, output_type=tf.int32) + 2
     lengths = tf.where(tf.reduce_any(ends, axis=1), places, tf.shape(sequences)[1])
     return sequences[:, : tf.reduce_max(lengths)]
+
+
+def _as_tensor(x):
+    return x if isinstance(x, tf.RaggedTensor) else tf.convert_to_tensor(x)

@@ -117,7 +117,7 @@ def test_generation_ends_where_positions_do():
     assert MODEL.generate(ids, max_length=21, **settings)["sequences"].shape == [1, 21]
     with pytest.raises(ValueError, match="`max_length` must be at most 21, .* Received: 22"):
         MODEL.generate(ids, max_length=22)
-    with pytest.raises(ValueError, match="`max_length` must be at most 9, .* Received: 20"):
+    with pytest.raises(ValueError, match="`max_length` must be at most 9, .* Received: 21"):
         models.model(max_decoder_position_embeddings=8).generate(ids)
 
 

@@ -1,0 +1,212 @@
+"""What `generate` does unless a call says otherwise: `generation_config.json` of Hugging Face's."""
+
+import dataclasses
+import json
+import os
+import types
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from etcmodel import bounded_json
+from etcmodel.generation import GenerationSettings
+from etcmodel.models import json_config
+
+__all__ = ["FILE_NAME", "GenerationConfig", "read", "settings_of"]
+
+FILE_NAME = "generation_config.json"
+_SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSettings)}
+_NEW_TOKENS = ("max_new_tokens", "min_new_tokens")  # Lengths without the start token.
+_TOKENS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
+# Settings of Hugging Face's that there are not here, unless they are as good as not there: None,
+# false, zero or empty; these also if they are 1.
+_NEUTRAL_AT_1 = (
+    "encoder_repetition_penalty",
+    "guidance_scale",
+    "num_beam_groups",
+    "repetition_penalty",
+    "typical_p",
+)
+_OTHERS = (
+    *_NEUTRAL_AT_1,
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "constraints",
+    "diversity_penalty",
+    "dola_layers",
+    "encoder_no_repeat_ngram_size",
+    "epsilon_cutoff",
+    "eta_cutoff",
+    "exponential_decay_length_penalty",
+    "force_words_ids",
+    "forced_decoder_ids",
+    "max_time",
+    "min_p",
+    "penalty_alpha",
+    "renormalize_logits",
+    "sequence_bias",
+    "stop_strings",
+    "suppress_tokens",
+    "token_healing",
+    "top_h",
+    "watermarking_config",
+)
+# Entries that change no sequence: of what is returned, of speed, of other kinds of models.
+_WITHOUT_EFFECT = frozenset(
+    [
+        "assistant_confidence_threshold",
+        "assistant_early_exit",
+        "assistant_lookbehind",
+        "bos_token_id",
+        "cache_config",
+        "cache_implementation",
+        "compile_config",
+        "disable_compile",
+        "generation_kwargs",
+        "is_assistant",
+        "low_memory",
+        "max_matching_ngram_size",
+        "num_assistant_tokens",
+        "num_assistant_tokens_schedule",
+        "output_attentions",
+        "output_hidden_states",
+        "output_logits",
+        "output_scores",
+        "prefill_chunk_size",
+        "prompt_lookup_num_tokens",
+        "remove_invalid_values",
+        "return_dict_in_generate",
+        "return_legacy_cache",
+        "target_lookbehind",
+        "transformers_version",
+        "use_cache",
+    ]
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class GenerationConfig:
+    """The entries of a `generation_config.json`.
+
+    Attributes:
+        entries: dict by name. Those of `GenerationSettings`, `max_new_tokens` and `min_new_tokens`,
+            which do not count the start token; others are kept for Hugging Face's library.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type.
+    """
+
+    entries: Mapping
+
+    def __post_init__(self):
+        _read_settings(self.entries)
+
+    def unsupported(self):
+        """The entries that change sequences and that `generate` does not know: dict."""
+        return {
+            name: value
+            for name, value in self.entries.items()
+            if not _is_known_or_neutral(name, value)
+        }
+
+    def to_json_string(self):
+        """JSON text, sorted and indented, with a newline at the end."""
+        return json.dumps(dict(self.entries), indent=2, sort_keys=True) + "\n"
+
+
+def read(directory, config):
+    """The generation config of a folder of Hugging Face's.
+
+    Args:
+        directory: str.
+        config: the model's config. Older folders have the entries in `config.json`, which then
+            counts; its tokens are the model's, too.
+    Returns:
+        `GenerationConfig`, or None if the folder says nothing.
+    Raises:
+        ValueError: naming the file and the entry, if one is of a wrong type.
+    """
+    path = os.path.join(directory, FILE_NAME)
+    if tf.io.gfile.exists(path):
+        entries = bounded_json.read_object(path)
+    else:
+        path = os.path.join(directory, "config.json")
+        of_model = bounded_json.read_object(path)
+        names = (*_SETTINGS, *_NEW_TOKENS, *_OTHERS)
+        entries = {x: of_model[x] for x in names if x in of_model and not hasattr(config, x)}
+        if not entries:
+            return None
+        entries |= {
+            x: getattr(config, x) for x in (*_SETTINGS, "bos_token_id") if hasattr(config, x)
+        }
+    try:
+        return GenerationConfig(entries)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def settings_of(given, config, defaults=None):
+    """The settings of a call of `generate`.
+
+    Args:
+        given: dict of what the call says, which wins; None stands for the default of Hugging Face.
+        config: the model's config, which has tokens.
+        defaults: `GenerationConfig` or None.
+    Returns:
+        `GenerationSettings`, with all tokens.
+    Raises:
+        ValueError: naming the setting, if it is unknown or cannot be; or if there is no start
+            token.
+    """
+    entries = {} if defaults is None else defaults.entries
+    for name in given:
+        if not (name in _SETTINGS or name in _NEW_TOKENS or name in _OTHERS or name in entries):
+            raise ValueError(f"`generate` has no setting `{name}`.")
+    for name, value in {**entries, **given}.items():
+        if not _is_known_or_neutral(name, value):
+            place = "The call" if name in given else f"`{FILE_NAME}`"
+            raise ValueError(
+                f"{place} has `{name}`, {value!r}, which `generate` does not know. Give it "
+                f"`{name}=None` to do without."
+            )
+    own = {}
+    if defaults is None:
+        own = {name: getattr(config, name) for name in _SETTINGS if hasattr(config, name)}
+    settings = {**own, **_read_settings(entries), **_read_settings(given, keeps_none=True)}
+    tokens = {name: getattr(config, name) for name in _TOKENS}
+    settings = {**tokens, **{name: x for name, x in settings.items() if x is not None}}
+    if settings["decoder_start_token_id"] is None:
+        raise ValueError(
+            "The config has no `decoder_start_token_id`: load the model with "
+            "`decoder_start_token_id=0`, say."
+        )
+    return GenerationSettings(**settings)
+
+
+def _is_known_or_neutral(name, value):
+    if name in _SETTINGS or name in _NEW_TOKENS or name in _WITHOUT_EFFECT or name.startswith("_"):
+        return True
+    return not value or (name in _NEUTRAL_AT_1 and value == 1)
+
+
+def _read_settings(entries, keeps_none=False):
+    """What entries say of `GenerationSettings`, by name; without those that are None, or with them.
+
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type.
+    """
+    found = {name: x for name, x in entries.items() if name in _SETTINGS}
+    if isinstance(ends := found.get("eos_token_id"), (list, tuple)):
+        if len(ends) != 1:
+            raise ValueError(f"`eos_token_id` must be one token. Received: {ends!r}")
+        (found["eos_token_id"],) = ends
+    for name, value in found.items():
+        if value is not None:
+            json_config.check_type(_SETTINGS[name], value)
+    for name in _NEW_TOKENS:
+        if (number := entries.get(name)) is not None:
+            json_config.check_type(types.SimpleNamespace(name=name, type=int), number)
+            if name == "max_new_tokens":
+                found["max_length"] = 1 + number
+            else:  # Both rules hold.
+                found["min_length"] = max(1 + number, found.get("min_length") or 0)
+    return {name: x for name, x in found.items() if keeps_none or x is not None}

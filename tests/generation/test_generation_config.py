@@ -1,0 +1,180 @@
+"""What `generate` does by default: `generation_config.json`, and what a call says."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import etcmodel
+from etcmodel.generation import GenerationSettings
+from etcmodel.models.seq2seq.generation_config import GenerationConfig
+from tests.models.led import models as leds
+from tests.models.longt5 import models
+from tests.models.pegasus_x import models as pegasus_xs
+from tests.reference import cases
+
+BEAMS = {"num_beams": 3, "length_penalty": 2.0, "max_length": 7, "no_repeat_ngram_size": 2}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    models.model(num_layers=1).save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def give(folder, **entries):
+    (folder / "generation_config.json").write_text(json.dumps(entries))
+    return etcmodel.load_pretrained(folder)
+
+
+def settings_of(model, **given):
+    return model.generation_settings(**given)
+
+
+def test_the_entries_of_the_file_are_those_of_a_call(folder):
+    ids = models.ids(2, 9)
+    plain = etcmodel.load_pretrained(folder)
+    wanted, greedy = plain.generate(ids, **BEAMS), plain.generate(ids, max_length=7)
+    model = give(folder, **BEAMS)
+    found = model.generate(ids)
+    assert set(found) == {"sequences", "sequences_scores"}
+    for name, value in found.items():
+        np.testing.assert_array_equal(value, wanted[name])
+    found = model.generate(ids, num_beams=1, no_repeat_ngram_size=0)
+    np.testing.assert_array_equal(found["sequences"], greedy["sequences"])
+
+
+def test_what_a_call_says_wins_and_none_is_hugging_faces_default(folder):
+    model = give(folder, **BEAMS, early_stopping=True, forced_eos_token_id=1)
+    settings = settings_of(model, num_beams=2, max_length=None, forced_eos_token_id=None)
+    assert settings.num_beams == 2 and settings.max_length == 21
+    assert settings.early_stopping is True and settings.length_penalty == 2.0
+    assert settings.forced_eos_token_id is None
+    assert GenerationSettings().top_k == 50 and GenerationSettings().max_length == 21
+
+
+def test_lengths_without_the_start_token(folder):
+    model = give(folder, max_new_tokens=6, min_new_tokens=3, max_length=4)
+    assert (settings_of(model).max_length, settings_of(model).min_length) == (7, 4)
+    assert settings_of(model, max_length=5).max_length == 5
+    assert settings_of(model, max_new_tokens=2).max_length == 3
+    found = model.generate(models.ids(1, 9), min_new_tokens=6, max_new_tokens=6)["sequences"]
+    assert found.shape == [1, 7]
+
+
+def test_tokens_of_the_file_are_those_of_generation_alone(folder):
+    model = give(folder, decoder_start_token_id=5, eos_token_id=[7], pad_token_id=3)
+    sequences = model.generate(models.ids(3, 9), max_length=20)["sequences"].numpy()
+    assert (sequences[:, 0] == 5).all() and model.config.eos_token_id == 1
+    for row in sequences:
+        if 7 in row:
+            assert (row[list(row).index(7) + 1 :] == 3).all()
+    started = model.generate(models.ids(3, 9), decoder_start_token_id=4)["sequences"]
+    assert (started[:, 0].numpy() == 4).all()
+    with pytest.raises(ValueError, match="`eos_token_id` must be one token. Received: \\[1, 7\\]"):
+        model.generate(models.ids(1, 9), eos_token_id=[1, 7])
+
+
+def test_an_older_folder_has_the_entries_in_its_config(folder, tmp_path):
+    path = folder / "config.json"
+    entries = {**json.loads(path.read_text()), "num_beams": 3, "max_length": 7, "n_positions": 9}
+    path.write_text(json.dumps(entries))
+    model = etcmodel.load_pretrained(folder)
+    assert (settings_of(model).num_beams, settings_of(model).max_length) == (3, 7)
+    model.save_pretrained(tmp_path / "again")
+    written = json.loads((tmp_path / "again" / "generation_config.json").read_text())
+    # Hugging Face's library takes all from this file where it is, the tokens, too.
+    tokens = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
+    assert written == {"num_beams": 3, "max_length": 7, **tokens}
+    assert settings_of(etcmodel.load_pretrained(tmp_path / "again")) == settings_of(model)
+    # A file beside it counts alone.
+    assert settings_of(give(folder, num_beams=2)).max_length == 21
+
+
+def test_a_folder_that_says_nothing_gets_no_file(folder, tmp_path):
+    model = etcmodel.load_pretrained(folder)
+    assert model.generation_config is None
+    give(folder, num_beams=2).save_pretrained(tmp_path)
+    assert (tmp_path / "generation_config.json").exists()
+    model.save_pretrained(tmp_path)  # In its place.
+    assert not (tmp_path / "generation_config.json").exists()
+
+
+def test_what_generate_does_not_know_is_told_and_refused_until_it_is_left_out(folder, caplog):
+    neutral = {"typical_p": 1.0, "num_beam_groups": 1, "diversity_penalty": 0.0, "use_cache": True}
+    model = give(folder, repetition_penalty=1.3, made_up=[4], max_length=5, **neutral)
+    assert model.generation_config.unsupported() == {"repetition_penalty": 1.3, "made_up": [4]}
+    assert "'repetition_penalty': 1.3" in caplog.text
+    ids = models.ids(1, 9)
+    with pytest.raises(ValueError, match="json` has `repetition_penalty`, 1.3, which `generate`"):
+        model.generate(ids)
+    with pytest.raises(ValueError, match="json` has `made_up`"):
+        model.generate(ids, repetition_penalty=1.0)
+    found = model.generate(ids, repetition_penalty=None, made_up=None)["sequences"]
+    model.generation_config = None
+    np.testing.assert_array_equal(found, model.generate(ids, max_length=5)["sequences"])
+    with pytest.raises(ValueError, match="The call has `typical_p`, 0.9"):
+        model.generate(ids, typical_p=0.9)
+    with pytest.raises(ValueError, match="`generate` has no setting `num_beems`"):
+        model.generate(ids, num_beems=4)
+
+
+def test_an_entry_of_a_wrong_type_is_an_error_that_names_the_file(folder):
+    with pytest.raises(ValueError, match=r"generation_config.json: `num_beams` must be of type"):
+        give(folder, num_beams="4")
+    with pytest.raises(ValueError, match=r"`max_new_tokens` must be of type int"):
+        give(folder, max_new_tokens=4.5)
+
+
+def test_samples_by_the_file(folder):
+    model = give(folder, do_sample=True, temperature=0.5, top_k=3, top_p=0.9, max_length=6)
+    ids = models.ids(2, 9)
+    found = model.generate(ids, seed=4)["sequences"]
+    model.generation_config = None
+    options = {"do_sample": True, "temperature": 0.5, "top_k": 3, "top_p": 0.9}
+    wanted = model.generate(ids, seed=4, max_length=6, **options)["sequences"]
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_forced_tokens_of_pegasus_x(tmp_path):
+    pegasus_xs.model().save_pretrained(tmp_path)
+    assert settings_of(etcmodel.load_pretrained(tmp_path)).forced_eos_token_id == 1
+    model = give(tmp_path, num_beams=2)  # It decides, even where it says nothing.
+    assert settings_of(model).forced_eos_token_id is None
+    give(tmp_path, forced_eos_token_id=1)
+    model = etcmodel.load_pretrained(tmp_path, forced_eos_token_id=None)
+    assert settings_of(model).forced_eos_token_id is None
+    model.generation_config = GenerationConfig({"forced_eos_token_id": 6})
+    assert settings_of(model).forced_eos_token_id == 6
+
+
+def test_lengths_of_the_file_are_checked_against_the_positions_of_an_led(tmp_path):
+    leds.model().save_pretrained(tmp_path)
+    model = give(tmp_path, max_length=200)
+    with pytest.raises(ValueError, match="`max_length` must be at most 21, .* Received: 200"):
+        model.generate(leds.ids(1, 9))
+    assert model.generate(leds.ids(1, 9), max_length=4)["sequences"].shape[1] <= 4
+
+
+@pytest.mark.parametrize(
+    "topic, kind",
+    [("t5", "longt5/b_generate"), ("t5", "pegasus_x/c_lm"), ("longformer", "led/b_lm")],
+)
+def test_the_file_of_a_folder_of_hugging_face_goes_back(topic, kind, tmp_path):
+    folder = cases.topic_folder(topic) / kind
+    etcmodel.load_pretrained(folder).save_pretrained(tmp_path)
+    one, other = (
+        json.loads((x / "generation_config.json").read_text()) for x in (folder, tmp_path)
+    )
+    assert one == other
+
+
+def test_batches_are_dicts_for_all_of_them():
+    ids = models.ids(2, 9)
+    model, mask = models.model(num_layers=1), np.ones_like(ids)
+    batch = {"input_ids": ids, "attention_mask": mask, "labels": models.ids(2, 3)}
+    found = model.generate(batch, max_length=5)["sequences"]
+    np.testing.assert_array_equal(
+        found, model.generate(tf.constant(ids), mask, max_length=5)["sequences"]
+    )
