@@ -18,6 +18,7 @@ _HEADS = (
     "best_spans",
 )
 _GMAT = ("GmatConfig", "GmatModel")
+_CHAR_LM = ("CharLmConfig", "CharLmModel")
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",
@@ -41,6 +42,7 @@ _HOMES = {
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
+    **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
     **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),
 }
 
