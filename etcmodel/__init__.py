@@ -26,6 +26,7 @@ _GMAT = (
     "GmatForTokenClassification",
     "GmatModel",
 )
+_CHAR_LM = ("CharLmConfig", "CharLmModel")
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",
@@ -54,6 +55,7 @@ _HOMES = {
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     "LongformerProcessor": "etcmodel.text.longformer_processor",
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
+    **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
     **dict.fromkeys(_HEADS, "etcmodel.models.heads"),
     **dict.fromkeys(_LOADERS, "etcmodel.checkpoints"),
 }

@@ -26,6 +26,7 @@ _GMAT = (
     "GmatForTokenClassification",
     "GmatModel",
 )
+_CHAR_LM = ("CharLmConfig", "CharLmModel")
 _LED = (
     "LedConfig",
     "LedForConditionalGeneration",
@@ -49,6 +50,7 @@ _HOMES = {
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LED, "etcmodel.models.led"),
     **dict.fromkeys(_LONGFORMER, "etcmodel.models.longformer"),
+    **dict.fromkeys(_CHAR_LM, "etcmodel.models.longformer_char_lm"),
     **dict.fromkeys(("embed", "pool"), "etcmodel.models.pooling"),
 }
 

@@ -1,8 +1,7 @@
 """The registry of encoders, by the `model_type` of their configs.
 
 Tasks, programs and checkpoints work with an `Encoder` and its `EncoderConfig`, whose classes follow
-from the `model_type` in a config's JSON. A kind of encoder is registered by one statement at the
-end of this module, or by one call of `register` elsewhere.
+from the `model_type` in a config's JSON. A kind is registered below, or elsewhere by `register`.
 """
 
 import dataclasses
@@ -15,6 +14,7 @@ from etcmodel.models import json_config
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
 from etcmodel.models.gmat.modeling import GmatConfig, GmatModel
 from etcmodel.models.longformer.modeling import LongformerConfig, LongformerModel
+from etcmodel.models.longformer_char_lm.modeling import CharLmConfig, CharLmModel
 from etcmodel.models.modeling import EtcModel
 
 __all__ = [
@@ -177,8 +177,7 @@ def encoder_type(model_type, source="config"):
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
     """
-    found = _TYPES.get(model_type or _DEFAULT)
-    if found is None:
+    if (found := _TYPES.get(model_type or _DEFAULT)) is None:
         known = ", ".join(map(repr, sorted(_TYPES)))
         raise ValueError(
             f"{source}: There is no encoder of `model_type` {model_type!r}; the known types are "
@@ -296,5 +295,6 @@ register(
         ),
     )
 )
-for _config, _encoder in ((LongformerConfig, LongformerModel), (GmatConfig, GmatModel)):
+_PLAIN = {LongformerConfig: LongformerModel, GmatConfig: GmatModel, CharLmConfig: CharLmModel}
+for _config, _encoder in _PLAIN.items():
     register(EncoderType(config_class=_config, encoder_class=_encoder, scope=_config.model_type))

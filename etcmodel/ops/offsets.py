@@ -6,7 +6,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
-__all__ = ["CausalLogBuckets", "ClippedOffsets", "LogBuckets", "OffsetFunction"]
+__all__ = ["CausalLogBuckets", "ClippedOffsets", "LogBuckets", "OffsetFunction", "WindowOffsets"]
 
 
 class OffsetFunction(Protocol):
@@ -35,6 +35,30 @@ class ClippedOffsets(OffsetFunction):
     def labels(self, offsets):
         clipped = tf.minimum(tf.abs(offsets), self.max_distance)
         return tf.where(offsets < 0, clipped + self.max_distance, clipped)
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowOffsets(OffsetFunction):
+    """A label for each key of a window, from left to right; `left` is that of the query itself.
+
+    Pairs of other offsets, which a window does not have, get the label of one nearby.
+
+    Attributes:
+        left: int, at least 0. Keys before the query's own.
+        right: int, at least 0. Keys after it.
+        dilation: int, at least 1. Distance between neighboring keys.
+    """
+
+    left: int
+    right: int
+    dilation: int = 1
+
+    @property
+    def max_distance(self):
+        return max(self.left, self.right, 1) * self.dilation
+
+    def labels(self, offsets):
+        return tf.clip_by_value(offsets // self.dilation, -self.left, self.right) + self.left
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,14 +27,16 @@ class Reach(Protocol):
         shift: int. Empty places in front of the rows.
         dilation: int. See `tiles.RowOrder.stride`.
         wanted_rows: int or None. The preferred number of queries in a tile; None: any number.
-        farthest: int. The greatest distance, in positions, between a query and a key it sees.
+        farthest_before, farthest_after: int. The greatest distance, in positions, from a query to a
+            key that it sees before and after itself.
         outside: float. Added to the logits of pairs that do not exist.
     """
 
     shift: int = 0
     dilation: int = 1
     wanted_rows: int | None = None
-    farthest: int = sys.maxsize
+    farthest_before: int = sys.maxsize
+    farthest_after: int = sys.maxsize
     outside: float = OUTSIDE_LOGIT
 
     def sees(self, queries, keys):
@@ -102,8 +104,12 @@ class Window(Reach):
         return is_near & (offsets % self.dilation == 0) if self.dilation > 1 else is_near
 
     @property
-    def farthest(self):
-        return max(self.left, self.right) * self.dilation
+    def farthest_before(self):
+        return self.left * self.dilation
+
+    @property
+    def farthest_after(self):
+        return self.right * self.dilation
 
     @property
     def wanted_rows(self):
@@ -147,7 +153,11 @@ class Chunk(Reach):
         return (queries + self.shift) // self.size == (keys + self.shift) // self.size
 
     @property
-    def farthest(self):
+    def farthest_before(self):
+        return self.size - 1
+
+    @property
+    def farthest_after(self):
         return self.size - 1
 
     @property

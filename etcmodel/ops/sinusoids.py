@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-__all__ = ["sinusoids"]
+__all__ = ["distance_sinusoids", "sinusoids"]
 
 
 def sinusoids(positions, size, dtype=tf.float32):
@@ -19,8 +19,25 @@ def sinusoids(positions, size, dtype=tf.float32):
     Returns:
         [..., size].
     """
-    half = size // 2
-    exponents = tf.range(half, dtype=tf.float64) / (half - 1)
+    return _sines_and_cosines(positions, size // 2, size // 2 - 1, dtype)
+
+
+def distance_sinusoids(distances, size, dtype=tf.float32):
+    """As `sinusoids`, of Transformer-XL's wavelengths (Dai et al. 2019): all below 20000 pi.
+
+    Args:
+        distances: int [...]. Negative for keys after the query.
+        size: int, even.
+        dtype: of the result.
+    Returns:
+        [..., size].
+    """
+    return _sines_and_cosines(distances, size // 2, size // 2, dtype)
+
+
+def _sines_and_cosines(positions, half, steps, dtype):
+    """Of frequencies that fall from 1 to 1e-4 in so many steps."""
+    exponents = tf.range(half, dtype=tf.float64) / steps
     frequencies = tf.pow(tf.constant(1e4, tf.float64), -exponents)
     angles = tf.cast(positions, tf.float64)[..., tf.newaxis] * frequencies
     return tf.cast(tf.concat([tf.sin(angles), tf.cos(angles)], -1), dtype)

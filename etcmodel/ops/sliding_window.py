@@ -17,7 +17,15 @@ __all__ = ["attend", "attention_probs"]
 
 @tf.autograph.experimental.do_not_convert
 def attend(
-    queries, keys, values, windows, *, token_mask=None, global_tokens=None, dropout_rate=0.0
+    queries,
+    keys,
+    values,
+    windows,
+    *,
+    token_mask=None,
+    global_tokens=None,
+    positions=None,
+    dropout_rate=0.0,
 ):
     """Each query over the keys of its window and the global tokens.
 
@@ -29,21 +37,25 @@ def attend(
         token_mask: bool [batch, length] or None. False for what nobody sees and what sees nobody.
         global_tokens: `global_tokens.GlobalTokens` or None. They are seen by all, and not in the
             window once more.
+        positions: `sinusoid_positions.SinusoidPositions` or None, for logits that depend on the
+            distance of the pairs in windows. Global tokens have no distance.
         dropout_rate: float. Dropout of attention probabilities.
     Returns:
         float [batch, length, num_heads, value_size_per_head]; 0 for what is masked.
     """
     outputs, groups = [], _groups(windows)
+    if positions is not None:
+        queries = positions.queries(queries)
     for window, heads in groups:
         q, k, v = (_of_heads(x, heads, len(windows)) for x in (queries, keys, values))
-        key_sets = _key_sets(k, v, window, token_mask, global_tokens)
+        key_sets = _key_sets(k, v, window, token_mask, global_tokens, positions, heads)
         outputs.append(blockwise.attend(q, key_sets, dropout_rate=dropout_rate))
     output = _joined(outputs, groups, axis=2)
     return output if token_mask is None else _where(token_mask[:, :, tf.newaxis], output)
 
 
 @tf.autograph.experimental.do_not_convert
-def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=None):
+def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=None, positions=None):
     """The probabilities by which `attend` weighs the values, to look at: of all pairs in between.
 
     Args:
@@ -54,22 +66,26 @@ def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=No
         masked.
     """
     outputs, groups = [], _groups(windows)
+    if positions is not None:
+        queries = positions.queries(queries)
     for window, heads in groups:
         q, k = (_of_heads(x, heads, len(windows)) for x in (queries, keys))
-        key_sets = _key_sets(k, k, window, token_mask, global_tokens)
+        key_sets = _key_sets(k, k, window, token_mask, global_tokens, positions, heads)
         local, *others = blockwise.attention_probs(q, key_sets)
         outputs.append(tf.concat([*others, _band(local, window)], -1))
     probs = _joined(outputs, groups, axis=1)
     return probs if token_mask is None else _where(token_mask[:, tf.newaxis], probs)
 
 
-def _key_sets(keys, values, window, token_mask, global_tokens):
+def _key_sets(keys, values, window, token_mask, global_tokens, positions, heads):
     seen = token_mask
     if global_tokens is not None:
         is_local = ~global_tokens.mask
         seen = is_local if token_mask is None else token_mask & is_local
     masks = () if seen is None else (KeyMask(seen),)
-    key_sets = [KeySet(keys, values, _clipped(window, get_shape_list(keys)[1]), masks)]
+    window = _clipped(window, get_shape_list(keys)[1])
+    labels = None if positions is None else positions.labels(window, heads)
+    key_sets = [KeySet(keys, values, window, masks, labels)]
     if global_tokens is not None:
         of_globals = (global_tokens.gather(x) for x in (keys, values))
         key_sets.append(KeySet(*of_globals, masks=(KeyMask(global_tokens.is_used),)))

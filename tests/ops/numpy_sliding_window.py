@@ -1,8 +1,10 @@
 """Longformer's attention, query by query: who sees whom, written as the paper says it."""
 
+import math
+
 import numpy as np
 
-__all__ = ["attend", "dense_mask"]
+__all__ = ["attend", "dense_mask", "distance_logits", "waves"]
 
 
 def dense_mask(length, windows, token_mask, global_mask):
@@ -24,10 +26,28 @@ def dense_mask(length, windows, token_mask, global_mask):
     return sees & token_mask[:, np.newaxis, np.newaxis] & token_mask[:, np.newaxis, :, np.newaxis]
 
 
-def attend(queries, keys, values, sees):
+def waves(distance, size):
+    """Transformer-XL's sinusoids of one distance: all sines, then all cosines."""
+    angles = [distance / 10000 ** (2 * i / size) for i in range(size // 2)]
+    return np.array([*map(math.sin, angles), *map(math.cos, angles)])
+
+
+def distance_logits(queries, projection, content_bias, position_bias, keys):
+    """(q + u) . k + (q + v) . r(distance) of all pairs: [batch, num_heads, length, length]."""
+    batch, length, num_heads, _ = queries.shape
+    logits = np.zeros([batch, num_heads, length, length])
+    for example, head, i, j in np.ndindex(logits.shape):
+        query, key = queries[example, i, head], keys[example, j, head]
+        place = waves(i - j, len(projection)) @ projection[:, head]
+        with_key = (query + content_bias[head]) @ key
+        logits[example, head, i, j] = with_key + (query + position_bias[head]) @ place
+    return logits
+
+
+def attend(queries, keys, values, sees, logits=None):
     """(outputs [batch, length, num_heads, size], probabilities [batch, num_heads, length, length]).
 
-    Rows that see nothing are 0.
+    Rows that see nothing are 0. `logits`, before they are scaled, may be others than products.
     """
     batch, length, num_heads, size = queries.shape
     outputs = np.zeros([batch, length, num_heads, values.shape[-1]])
@@ -36,8 +56,11 @@ def attend(queries, keys, values, sees):
         example, head, query = index
         seen = np.flatnonzero(sees[index])
         if len(seen):
-            logits = keys[example, seen, head] @ queries[example, query, head] / np.sqrt(size)
-            weights = np.exp(logits - logits.max())
+            row = keys[example, seen, head] @ queries[example, query, head]
+            if logits is not None:
+                row = logits[index][seen]
+            row = row / np.sqrt(size)
+            weights = np.exp(row - row.max())
             probs[index][seen] = weights / weights.sum()
             outputs[example, query, head] = probs[index] @ values[example, :, head]
     return outputs, probs

@@ -117,11 +117,15 @@ class SlidingWindowAttention(base.Layer):
             self.windows,
             token_mask=token_mask,
             global_tokens=global_tokens,
+            positions=self.positions(),
             dropout_rate=rate,
         )
         if global_tokens is not None:
             attended = self._with_global_rows(attended, inputs, token_mask, global_tokens, rate)
         return self.output_projection(tensor_utils.flatten_dims(attended, first_dim=-2))
+
+    def positions(self):
+        """What logits in windows depend on beside queries and keys: see `sliding_window.attend`."""
 
     def _check(self, global_tokens):
         if self.is_causal and global_tokens is not None:
@@ -166,6 +170,7 @@ class SlidingWindowAttention(base.Layer):
             self.windows,
             token_mask=token_mask,
             global_tokens=global_tokens,
+            positions=self.positions(),
         )
         if global_tokens is None:
             return local, None

@@ -141,20 +141,7 @@ class LongformerConfig(json_config.JsonConfig):
                 f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"
             )
         self.radii  # noqa: B018  Refuses windows that cannot be.
-        for dilation in self.dilations:
-            self._check_dilation(dilation)
-
-    def _check_dilation(self, dilation):
-        by_head = (
-            dilation if isinstance(dilation, tuple) else (dilation,) * self.num_attention_heads
-        )
-        is_right = all(type(x) is int and x >= 1 for x in by_head)
-        if not is_right or len(by_head) != self.num_attention_heads:
-            raise ValueError(
-                "`attention_dilation` must be at least 1: one number, or one for each of "
-                f"{self.num_hidden_layers} layers, or there one for each of "
-                f"{self.num_attention_heads} heads. Received: {self.attention_dilation}"
-            )
+        self.dilations  # noqa: B018  Refuses those that cannot be.
 
     @property
     def radii(self):
@@ -164,8 +151,9 @@ class LongformerConfig(json_config.JsonConfig):
     @property
     def dilations(self):
         """tuple by layer of int or of tuple of int by head."""
-        name = "attention_dilation"
-        return windows.by_layer(name, self.attention_dilation, self.num_hidden_layers)
+        return windows.dilations(
+            self.attention_dilation, self.num_hidden_layers, self.num_attention_heads
+        )
 
     @property
     def activation(self):

@@ -23,7 +23,11 @@ class SlidingWindowLayers(stack.TransformerStack):
         **attention: arguments of `SlidingWindowAttention`.
     Returns:
         float [batch, length, hidden_size].
+    Attributes:
+        attention_class: `SlidingWindowAttention`, or what a subclass has in its place.
     """
+
+    attention_class = SlidingWindowAttention
 
     def __init__(
         self, stream, radii, num_attention_heads, *, dilations=None, is_causal=False, **kwargs
@@ -41,7 +45,7 @@ class SlidingWindowLayers(stack.TransformerStack):
         return (self.stream,)
 
     def make_attention(self, index):
-        return SlidingWindowAttention(
+        return self.attention_class(
             self.stream.hidden_size,
             self.num_attention_heads,
             self.radii[index],

@@ -30,19 +30,23 @@ class OffsetLabels(TableLabels):
     def prepare(self, view):
         if view.own_column is None:
             return IdLabels(self.tables, _OffsetValues(self.function))
-        farthest = min(self.function.max_distance, view.reach.farthest)
-        distance = max(1, ceil_div(farthest, view.stride))
-        band = Band(distance - 1, distance - 1, view.tiles.rows, view.window, view.own_column)
-        labels = self.function.labels(tf.range(-distance, distance + 1) * view.stride)
+        before = self._columns(view.reach.farthest_before, view.stride)
+        after = self._columns(view.reach.farthest_after, view.stride)
+        band = Band(before - 1, after - 1, view.tiles.rows, view.window, view.own_column)
+        labels = self.function.labels(tf.range(-before, after + 1) * view.stride)
 
         def rows(table):
             rows = tf.gather(table, labels)
             left, right = rows[:1], rows[-1:]
-            near = tf.concat([rows[1:distance] - left, rows[distance:-1] - right], 0)
-            missing = at_least(0, band.width - (2 * distance - 1))
+            near = tf.concat([rows[1:before] - left, rows[before:-1] - right], 0)
+            missing = at_least(0, band.width - (before + after - 1))
             return tf.concat([pad_axis(near, 0, after=missing), left, right], 0)
 
         return _BandLabels(self.tables.rows(rows), band)
+
+    def _columns(self, farthest, stride):
+        """Columns from a query to where all visible keys on a side have the same label."""
+        return max(1, ceil_div(min(self.function.max_distance, farthest), stride))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +85,8 @@ class _BandLabels(TableLabels):
 
     def add(self, logits, label_logits, bias, pairs):
         near, sides = label_logits
-        static = {"distance": self.band.left + 1, "own_column": self.band.own_column}
+        band = self.band
+        static = {"left": band.left, "right": band.right, "own_column": band.own_column}
         return _add_sheared(logits, *near, *sides, bias, **static)
 
     def collect(self, gradient, pairs):
@@ -91,9 +96,9 @@ class _BandLabels(TableLabels):
 
 
 @compiled_elementwise
-def _add_sheared(logits, near, near_biases, sides, side_biases, bias, *, distance, own_column):
+def _add_sheared(logits, near, near_biases, sides, side_biases, bias, *, left, right, own_column):
     *_, rows, window = get_shape_list(logits)
-    band = Band(distance - 1, distance - 1, rows, window, own_column)
+    band = Band(left, right, rows, window, own_column)
     near = LabelLogits(near, near_biases).total()
     if near.shape[3] == 1:  # The same for all rows.
         near = tf.repeat(near, rows, axis=3)

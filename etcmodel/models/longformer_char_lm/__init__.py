@@ -1,0 +1,16 @@
+"""Longformer's character language model (Beltagy et al. 2020, arXiv:2004.05150, section 4).
+
+The names here are imported at first use.
+"""
+
+from etcmodel import lazy_imports
+
+_HOMES = {
+    "CharLmConfig": "etcmodel.models.longformer_char_lm.config",
+    "CharLmModel": "etcmodel.models.longformer_char_lm.modeling",
+    "PRESETS": "etcmodel.models.longformer_char_lm.presets",
+    "phase_config": "etcmodel.models.longformer_char_lm.presets",
+}
+
+__all__ = [*_HOMES]  # noqa: PLE0604
+__getattr__ = lazy_imports.attributes(__name__, _HOMES)

@@ -1,0 +1,107 @@
+"""The configuration of a `CharLmModel`."""
+
+import dataclasses
+import typing
+
+from etcmodel.models import hugging_face, json_config
+from etcmodel.models.longformer import windows
+
+__all__ = ["CharLmConfig"]
+
+_LEAST = {
+    "vocab_size": 1,
+    "hidden_size": 2,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 1,
+    "intermediate_size": 1,
+    "initializer_range": 0,
+    "layer_norm_eps": 0,
+    "grad_checkpointing_period": 0,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CharLmConfig(json_config.JsonConfig):
+    """Sizes and options of a `CharLmModel`; the defaults are the paper's small model.
+
+    Attributes:
+        vocab_size: int. Characters; 256 for bytes.
+        hidden_size: int, even.
+        num_hidden_layers: int.
+        num_attention_heads: int.
+        intermediate_size: int. Feed-forward units.
+        attention_window: int, or sequence of them, one a layer. A character sees so many before
+            itself, and itself.
+        attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences
+            of them by head. Distance between visible characters; 1 for no gaps.
+        hidden_act: str. Feed-forward activation; "gelu" is the exact one.
+        hidden_dropout_prob: float. Of embeddings, and of what attention and feed-forward layers
+            give.
+        attention_probs_dropout_prob: float.
+        initializer_range: float. Standard deviation of the initial weights.
+        layer_norm_eps: float. What layer normalization adds to the variance.
+        grad_checkpointing_period: int. See `TransformerStack`.
+
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type or out of range.
+    """
+
+    model_type: typing.ClassVar[str] = "longformer_char_lm"
+
+    vocab_size: int = 256
+    hidden_size: int = 512
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 8
+    intermediate_size: int = 2048
+    attention_window: int | tuple = windows.rising(32, 512, 12)
+    attention_dilation: int | tuple = windows.on_last_heads((1,) * 6 + (2, 2, 3, 3, 4, 4), 8)
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.2
+    attention_probs_dropout_prob: float = 0.2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-5
+    grad_checkpointing_period: int = 0
+
+    def __post_init__(self):
+        for name in ("attention_window", "attention_dilation"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, windows.as_tuples(value))
+        self.check()
+
+    def check(self):
+        super().check()
+        self.check_at_least(_LEAST)
+        self.check_rates("hidden_dropout_prob", "attention_probs_dropout_prob")
+        self.check_multiple("hidden_size", "num_attention_heads")
+        if self.hidden_size % 2:
+            raise ValueError(
+                f"`hidden_size` must be even: half of it are sines. Received: {self.hidden_size}"
+            )
+        for window in self.windows:
+            if type(window) is not int or window < 1:
+                raise ValueError(
+                    "`attention_window` must be at least 1: one number, or one for each of "
+                    f"{self.num_hidden_layers} layers. Received: {self.attention_window}"
+                )
+        self.dilations  # noqa: B018  Refuses those that cannot be.
+        self.activation  # noqa: B018  Refuses unknown names.
+
+    @property
+    def windows(self):
+        """tuple of int: characters visible before each, by layer."""
+        return windows.by_layer("attention_window", self.attention_window, self.num_hidden_layers)
+
+    @property
+    def dilations(self):
+        """tuple by layer of int or of tuple of int by head."""
+        return windows.dilations(
+            self.attention_dilation, self.num_hidden_layers, self.num_attention_heads
+        )
+
+    @property
+    def activation(self):
+        """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
+        if self.hidden_act not in hugging_face.ACTIVATIONS:
+            known = ", ".join(hugging_face.ACTIVATIONS)
+            raise ValueError(f"`hidden_act` must be one of {known}. Received: {self.hidden_act!r}")
+        return hugging_face.ACTIVATIONS[self.hidden_act]

@@ -1,0 +1,132 @@
+"""Longformer's character language model (Beltagy et al. 2020, section 4 and appendix B)."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import tensor_utils
+from etcmodel.layers import (
+    EmbeddingLookup,
+    RecomputingDropout,
+    base,
+    normalization,
+    stack,
+    sublayers,
+)
+from etcmodel.layers.attention.relative_window import RelativeWindowAttention
+from etcmodel.models import conveniences
+from etcmodel.models.longformer import layers
+from etcmodel.models.longformer_char_lm.config import CharLmConfig
+from etcmodel.ops import argument_checks
+
+__all__ = ["CharLmConfig", "CharLmLayers", "CharLmModel"]
+
+
+class CharLmLayers(layers.SlidingWindowLayers):
+    """The transformer layers: normalization comes before each part, windows are of what was before.
+
+    Args:
+        config: `CharLmConfig`.
+        **kwargs: of the Keras layer.
+    """
+
+    attention_class = RelativeWindowAttention
+
+    def __init__(self, config, **kwargs):
+        super().__init__(
+            stack.Stream("characters", config.hidden_size, config.intermediate_size),
+            config.windows,
+            config.num_attention_heads,
+            dilations=config.dilations,
+            is_causal=True,
+            hidden_act=tensor_utils.get_activation(config.activation),
+            hidden_dropout_prob=config.hidden_dropout_prob,
+            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
+            initializer_range=config.initializer_range,
+            use_pre_activation_order=True,
+            grad_checkpointing_period=config.grad_checkpointing_period,
+            layer_norm_epsilon=config.layer_norm_eps,
+            **kwargs,
+        )
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class CharLmModel(conveniences.Pretrained, base.Layer):
+    """Predicts each next character from those in the windows before it.
+
+    Positions are relative (Dai et al. 2019), so that texts may have any length: the first character
+    of a text is one with nothing before it. The embeddings give the logits, too.
+
+    Args:
+        config: `CharLmConfig` or its dict.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length]. Bytes, or other characters below `vocab_size`.
+        training: bool.
+    Returns:
+        float32 [batch, length, vocab_size]. The logits of what follows each character.
+    Raises:
+        ValueError: if `input_ids` has another rank, or an id is out of range. For ids that only a
+            running graph knows, it raises `tf.errors.InvalidArgumentError`.
+    """
+
+    def __init__(self, config, name="longformer_char_lm", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The argument is ids.
+        self.config = config = CharLmConfig.of(config)
+        self.embeddings = EmbeddingLookup(
+            config.vocab_size,
+            config.hidden_size,
+            initializer_range=config.initializer_range,
+            name="embeddings",
+            dtype=self.dtype_policy,
+        )
+        self.embedding_dropout = RecomputingDropout(
+            config.hidden_dropout_prob, name="embedding_dropout", dtype=self.dtype_policy
+        )
+        self.layers = CharLmLayers(config, name="layers", dtype=self.dtype_policy)
+        self.output_norm = normalization.LayerNormalization(
+            axis=-1, epsilon=config.layer_norm_eps, name="output_norm", dtype=self.dtype_policy
+        )
+        self.output_bias = None
+
+    def build(self, input_shape):
+        """Builds all variables; the sizes follow from the config alone."""
+        hidden = [None, None, self.config.hidden_size]
+        sublayers.build_sublayer(self.embeddings, tf.TensorShape([None, None]))
+        sublayers.build_sublayer(self.layers, tf.TensorShape(hidden))
+        sublayers.build_sublayer(self.output_norm, tf.TensorShape(hidden))
+        self.output_bias = self.add_weight(
+            name="output_bias",
+            shape=(self.config.vocab_size,),
+            initializer="zeros",
+            experimental_autocast=False,
+        )
+        super().build(input_shape)
+
+    def call(self, input_ids, training=None):
+        input_ids = tf.cast(input_ids, tf.int32)
+        if input_ids.shape.rank != 2:
+            argument_checks.fail(
+                "`input_ids` must have the shape [batch, length]. Received shape: "
+                f"{input_ids.shape}"
+            )
+        size = self.config.vocab_size
+        input_ids = argument_checks.in_range("input_ids", input_ids, 0, size, "`vocab_size`")
+        embedded = self.embedding_dropout(self.embeddings(input_ids), training=training)
+        return self.logits(self.layers(embedded, training=training))
+
+    def logits(self, hidden):
+        """Of the last layer's output: float32 [batch, length, vocab_size]."""
+        hidden = self.output_norm(hidden)
+        table = tf.cast(self.embeddings.embedding_table, hidden.dtype)
+        products = tf.einsum("blh,vh->blv", hidden, table)
+        return tf.cast(products, tf.float32) + self.output_bias
+
+    def get_token_embedding_table(self):
+        """The table of embeddings: variable [vocab_size, hidden_size]."""
+        if not self.built:
+            sublayers.build_sublayer(self, None)
+        return self.embeddings.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
