@@ -12,11 +12,8 @@ import re
 import string
 from typing import NamedTuple
 
-from etcmodel import extras
-
-with extras.needed("plots"):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 __all__ = ["render_report", "render_terminal"]
 
