@@ -11,6 +11,8 @@ from packaging import requirements
 from etcmodel import extras
 from tests import without_extras
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).parents[1]
 
 OWN_TEXT = """
