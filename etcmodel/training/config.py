@@ -35,9 +35,9 @@ class TrainingConfig(Options):
     )
     learning_rate_schedule: str = option(
         "poly_decay",
-        "How the learning rate falls after the warm-up: to 0 at the last step, or as "
-        "1 / sqrt(step).",
-        choices=("poly_decay", "inverse_sqrt"),
+        "How the learning rate falls after the warm-up: to 0 at the last step, as "
+        "1 / sqrt(step), or not at all.",
+        choices=("poly_decay", "inverse_sqrt", "constant"),
         role="training",
     )
     poly_power: float = option(
@@ -47,6 +47,12 @@ class TrainingConfig(Options):
     weight_decay_rate: float = option(
         0.01,
         "Share of a weight, times the learning rate, taken off it each step.",
+        role="training",
+        lower_bound=0,
+    )
+    gradient_clip_norm: float = option(
+        1.0,
+        "Greatest global L2 norm of the gradients, to which larger ones are scaled down.",
         role="training",
         lower_bound=0,
     )

@@ -3,9 +3,8 @@
 import tensorflow as tf
 from official.modeling import optimization, performance
 
-__all__ = ["CLIP_NORM", "build_optimizer", "clip_gradients"]
+__all__ = ["build_optimizer", "clip_gradients"]
 
-CLIP_NORM = 1.0  # The greatest global L2 norm of the gradients.
 _NO_DECAY = ["layer_norm", "LayerNorm", "bias"]
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
@@ -45,13 +44,14 @@ def build_optimizer(config, learning_rate):
     )
 
 
-def clip_gradients(gradients):
-    """Clips gradients to a global L2 norm of `CLIP_NORM`.
+def clip_gradients(gradients, most):
+    """Clips gradients to a global L2 norm.
 
     Args:
         gradients: list of float tensors.
+        most: float. The greatest norm.
     Returns:
         (list of clipped tensors, scalar norm before clipping). If the norm is not finite, all
         gradients are NaN, so that a loss-scaling optimizer skips the step.
     """
-    return tf.clip_by_global_norm(gradients, CLIP_NORM)
+    return tf.clip_by_global_norm(gradients, most)

@@ -209,7 +209,7 @@ class Trainer(orbit.StandardTrainer):
         gradients = replica.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
         if self._scales_loss:
             gradients = self._optimizer.get_unscaled_gradients(gradients)
-        gradients, norm = optimizer_lib.clip_gradients(gradients)
+        gradients, norm = optimizer_lib.clip_gradients(gradients, self._config.gradient_clip_norm)
         self._optimizer.apply_gradients(
             zip(gradients, variables, strict=True), experimental_aggregate_gradients=False
         )

@@ -66,16 +66,18 @@ def test_mixed_float16_scales_the_loss():
 
 
 def test_gradients_are_clipped_to_a_common_norm():
-    clipped, norm = optimizer_lib.clip_gradients([tf.constant([3.0]), tf.constant([0.0, 4.0])])
+    clipped, norm = optimizer_lib.clip_gradients([tf.constant([3.0]), tf.constant([0.0, 4.0])], 1.0)
     assert float(norm) == 5.0
     np.testing.assert_allclose(np.concatenate(clipped), [0.6, 0.0, 0.8], rtol=1e-6)
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([3.0, 4.0])], 0.25)
+    np.testing.assert_allclose(clipped[0], [0.15, 0.2], rtol=1e-6)
 
 
 def test_small_gradients_are_left_alone():
-    clipped, _ = optimizer_lib.clip_gradients([tf.constant([0.3, 0.4])])
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([0.3, 0.4])], 1.0)
     np.testing.assert_allclose(clipped[0], [0.3, 0.4], rtol=1e-6)
 
 
 def test_gradients_that_are_not_finite_all_become_nan():
-    clipped, _ = optimizer_lib.clip_gradients([tf.constant([np.inf]), tf.constant([1.0])])
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([np.inf]), tf.constant([1.0])], 1.0)
     assert np.isnan(np.concatenate(clipped)).all()
