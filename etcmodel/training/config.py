@@ -35,10 +35,10 @@ class TrainingConfig(Options):
     )
     learning_rate_schedule: str = option(
         "poly_decay",
-        "How the learning rate falls after the warm-up: to 0 at the last step, or as "
-        "1 / sqrt(step). poly_decay falls from where it would be had there been no warm-up, with "
-        "bert_adam from the peak.",
-        choices=("poly_decay", "inverse_sqrt"),
+        "How the learning rate falls after the warm-up: to 0 at the last step, as "
+        "1 / sqrt(step), or not at all. poly_decay falls from where it would be had there been no "
+        "warm-up, with bert_adam from the peak.",
+        choices=("poly_decay", "inverse_sqrt", "constant"),
         role="training",
     )
     poly_power: float = option(
@@ -54,6 +54,13 @@ class TrainingConfig(Options):
     weight_decay_rate: float = option(
         0.01,
         "Share of a weight, times the learning rate, taken off it each step.",
+        role="training",
+        lower_bound=0,
+    )
+    gradient_clip_norm: float = option(
+        1.0,
+        "Greatest L2 norm of the gradients, to which larger ones are scaled down: of all together, "
+        "with bert_adam of each variable's.",
         role="training",
         lower_bound=0,
     )

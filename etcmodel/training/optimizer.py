@@ -9,9 +9,8 @@ with extras.needed("train"):
 
 from etcmodel.training.bert_adam import BertAdam
 
-__all__ = ["CLIP_NORM", "build_optimizer", "clip_gradients"]
+__all__ = ["build_optimizer", "clip_gradients"]
 
-CLIP_NORM = 1.0  # The greatest L2 norm of the gradients, of all together or of each.
 _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.
 _NO_DECAY = ["layer_norm", "LayerNorm", "bias"]
 _HYPERPARAMETERS = {
@@ -60,20 +59,21 @@ def _of_model_garden(name, hyperparameters, learning_rate):
     return factory.build_optimizer(learning_rate)
 
 
-def clip_gradients(gradients, *, per_variable=False):
-    """Clips gradients to an L2 norm of `CLIP_NORM`.
+def clip_gradients(gradients, most, *, per_variable=False):
+    """Clips gradients to an L2 norm.
 
     Args:
         gradients: list of float tensors.
+        most: float. The greatest norm.
         per_variable: bool. Whether that is the norm of each, as Bert-Adam has it, and not of all.
     Returns:
         (list of clipped tensors, scalar norm of all before clipping). If the norm is not finite,
         all gradients are NaN, so that a loss-scaling optimizer skips the step.
     """
     if not per_variable:
-        return tf.clip_by_global_norm(gradients, CLIP_NORM)
+        return tf.clip_by_global_norm(gradients, most)
     norms = [tf.norm(gradient) for gradient in gradients]
     norm = tf.norm(tf.stack(norms))
-    factors = [tf.minimum(1.0, CLIP_NORM / (x + _CLIP_EPSILON)) for x in norms]
+    factors = [tf.minimum(1.0, most / (x + _CLIP_EPSILON)) for x in norms]
     factors = [tf.where(tf.math.is_finite(norm), x, float("nan")) for x in factors]
     return [gradient * x for gradient, x in zip(gradients, factors, strict=True)], norm

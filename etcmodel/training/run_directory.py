@@ -271,11 +271,13 @@ def _flat(tree, prefix=""):
     """Flattens nested dicts, with values as in JSON: {"a": {"b": (1, 2)}} -> {"a.b": [1, 2]}."""
     flat = {}
     for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = list(value) if isinstance(value, tuple) else value
+        is_tree, name = isinstance(value, dict), prefix + key
+        flat |= _flat(value, f"{name}.") if is_tree else {name: _as_in_json(value)}
     return flat
+
+
+def _as_in_json(value):
+    return list(map(_as_in_json, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _check_same(output_dir, old, new, defaults):

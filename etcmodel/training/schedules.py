@@ -3,7 +3,22 @@
 import tensorflow as tf
 import tf_keras
 
-__all__ = ["DECAYS", "InverseSqrtDecay", "Later", "LinearWarmup", "build_learning_rate"]
+__all__ = ["DECAYS", "Constant", "InverseSqrtDecay", "Later", "LinearWarmup", "build_learning_rate"]
+
+
+class Constant(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """Is `value` at every step."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def __call__(self, step):
+        del step
+        return tf.constant(self.value, tf.float32)
+
+    def get_config(self):
+        return {"value": self.value}
 
 
 class InverseSqrtDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
@@ -103,9 +118,13 @@ def _inverse_sqrt(config, num_train_steps, warmup_steps):
     )
 
 
+def _constant(config, num_train_steps, warmup_steps):
+    return Constant(config.learning_rate)
+
+
 # The decays by their names in `TrainingConfig.learning_rate_schedule`: functions of (config, steps
 # of the run, steps of the warm-up) to a LearningRateSchedule.
-DECAYS = {"poly_decay": _poly_decay, "inverse_sqrt": _inverse_sqrt}
+DECAYS = {"poly_decay": _poly_decay, "inverse_sqrt": _inverse_sqrt, "constant": _constant}
 
 
 def build_learning_rate(config, num_train_steps):

@@ -213,7 +213,9 @@ class Trainer(orbit.StandardTrainer):
         if self._scales_loss:
             gradients = self._optimizer.get_unscaled_gradients(gradients)
         gradients, norm = optimizer_lib.clip_gradients(
-            gradients, per_variable=self._config.optimizer == "bert_adam"
+            gradients,
+            self._config.gradient_clip_norm,
+            per_variable=self._config.optimizer == "bert_adam",
         )
         self._optimizer.apply_gradients(
             zip(gradients, variables, strict=True), experimental_aggregate_gradients=False

@@ -82,19 +82,21 @@ def test_mixed_float16_scales_the_loss(name):
 
 
 def test_gradients_are_clipped_to_a_common_norm():
-    clipped, norm = optimizer_lib.clip_gradients([tf.constant([3.0]), tf.constant([0.0, 4.0])])
+    clipped, norm = optimizer_lib.clip_gradients([tf.constant([3.0]), tf.constant([0.0, 4.0])], 1.0)
     assert float(norm) == 5.0
     np.testing.assert_allclose(np.concatenate(clipped), [0.6, 0.0, 0.8], rtol=1e-6)
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([3.0, 4.0])], 0.25)
+    np.testing.assert_allclose(clipped[0], [0.15, 0.2], rtol=1e-6)
 
 
 def test_small_gradients_are_left_alone():
-    clipped, _ = optimizer_lib.clip_gradients([tf.constant([0.3, 0.4])])
+    clipped, _ = optimizer_lib.clip_gradients([tf.constant([0.3, 0.4])], 1.0)
     np.testing.assert_allclose(clipped[0], [0.3, 0.4], rtol=1e-6)
 
 
 def test_gradients_are_clipped_each_by_its_own_norm():
     gradients = [tf.constant([3.0, 4.0]), tf.constant([[0.3], [0.4]]), tf.constant([0.0])]
-    clipped, norm = optimizer_lib.clip_gradients(gradients, per_variable=True)
+    clipped, norm = optimizer_lib.clip_gradients(gradients, 1.0, per_variable=True)
     np.testing.assert_allclose(norm, np.sqrt(25.25), rtol=1e-6)
     for found, wanted in zip(clipped, ([0.6, 0.8], [[0.3], [0.4]], [0.0]), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -104,7 +106,7 @@ def test_gradients_are_clipped_each_by_its_own_norm():
 @pytest.mark.parametrize("bad", [np.inf, np.nan, 1e30])
 def test_gradients_that_are_not_finite_all_become_nan(per_variable, bad):
     gradients = [tf.constant([bad]), tf.constant([1.0])]
-    clipped, norm = optimizer_lib.clip_gradients(gradients, per_variable=per_variable)
+    clipped, norm = optimizer_lib.clip_gradients(gradients, 1.0, per_variable=per_variable)
     assert np.isnan(np.concatenate(clipped)).all() and not np.isfinite(norm)
 
 

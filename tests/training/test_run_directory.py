@@ -6,7 +6,7 @@ from etcmodel.training import run_directory
 
 
 def test_the_same_run_may_come_back(tmp_path):
-    config = {"training": {"learning_rate": 1e-5, "sizes": (1, 2)}}
+    config = {"training": {"learning_rate": 1e-5, "sizes": (1, (2, 3))}}
     run_directory.claim_directory(str(tmp_path / "run"), config)
     run_directory.claim_directory(str(tmp_path / "run"), config)
 

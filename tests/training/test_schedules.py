@@ -65,6 +65,13 @@ def test_inverse_sqrt_counts_from_the_start_of_the_warmup():
     np.testing.assert_allclose(learning_rates([20, 25, 30, 60], **options), [0, 0.5, 1, 0.5])
 
 
+def test_constant_stays_at_the_peak_after_the_warmup():
+    rates = learning_rates([0, 5, 10, 55, 99], learning_rate_schedule="constant")
+    np.testing.assert_allclose(rates, [0.0, 0.5, 1.0, 1.0, 1.0], rtol=1e-6)
+    rates = learning_rates([0, 99], learning_rate_schedule="constant", warmup_proportion=0.0)
+    np.testing.assert_allclose(rates, [1.0, 1.0])
+
+
 def test_inverse_sqrt_without_warmup():
     options = {"learning_rate_schedule": "inverse_sqrt", "warmup_proportion": 0.0}
     np.testing.assert_allclose(learning_rates([0, 1, 4], **options), [1, 1, 0.5])

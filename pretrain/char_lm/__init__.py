@@ -1,0 +1,1 @@
+"""Character language models, trained in phases (Beltagy et al. 2020, section 4)."""

@@ -1,0 +1,97 @@
+"""Phases of staged training: each is a run of its own that begins with the weights of the last.
+
+Source: Beltagy et al. 2020, section 4.2.1 and table 12: from phase to phase windows and sequences
+double, and the learning rate is halved. The optimizer begins anew, with its own warm-up.
+"""
+
+import dataclasses
+import os
+
+from etcmodel import training
+from etcmodel.models.longformer_char_lm import presets
+
+from .run_options import CharLmOptions
+
+__all__ = ["Phase", "last_trained", "phases"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A phase.
+
+    Attributes:
+        number: int, from 1.
+        config: `CharLmOptions`.
+        training_config: `TrainingConfig`, whose `output_dir` is the phase's.
+        before: str or None. Directory of the phase before.
+    """
+
+    number: int
+    config: CharLmOptions
+    training_config: training.TrainingConfig
+    before: str | None
+
+    @property
+    def num_steps(self):
+        """int."""
+        return self.config.steps_per_phase[0]
+
+    def __str__(self):
+        windows = sorted(set(self.config.encoder_config.windows))
+        return (
+            f"phase {self.number}: {self.num_steps} steps, sequences of {self.config.seq_length} "
+            f"characters, windows of {windows[0]} to {windows[-1]}, learning rate "
+            f"{self.training_config.learning_rate:.3g}"
+        )
+
+
+def phases(config, training_config):
+    """All `Phase`s of a run: list.
+
+    Args:
+        config: `CharLmOptions` of the whole run.
+        training_config: `TrainingConfig` of the whole run; its learning rate is that of the first
+            phase.
+    """
+    return [_phase(config, training_config, index) for index in range(len(config.steps_per_phase))]
+
+
+def _phase(config, training_config, index):
+    length = config.seq_length * 2**index
+    if config.max_seq_length is not None:
+        length = min(length, config.max_seq_length)
+    of_phase = dataclasses.replace(
+        config,
+        encoder_config=presets.phase_config(config.encoder_config, index),
+        seq_length=length,
+        steps_per_phase=config.steps_per_phase[index : index + 1],
+    )
+    of_training = dataclasses.replace(
+        training_config,
+        output_dir=_directory(training_config.output_dir, index + 1),
+        learning_rate=training_config.learning_rate / 2**index,
+    )
+    before = _directory(training_config.output_dir, index) if index else None
+    return Phase(index + 1, of_phase, of_training, before)
+
+
+def last_trained(output_dir):
+    """The directory of the last phase that has a checkpoint.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    found, number = None, 1
+    while training.read_run_config(folder := _directory(output_dir, number)) is not None:
+        try:
+            training.best_checkpoint(folder)
+        except ValueError:  # It has just begun.
+            break
+        found, number = folder, number + 1
+    if found is None:
+        raise ValueError(f"--output_dir={output_dir}: there is no phase with a checkpoint.")
+    return found
+
+
+def _directory(output_dir, number):
+    return os.path.join(output_dir, f"phase_{number}")

@@ -1,0 +1,133 @@
+"""What a run is told beside the training options, as flags."""
+
+import dataclasses
+import typing
+
+from etcmodel.models.longformer_char_lm import presets
+from etcmodel.options import ModelOptions, Options, ProgramFlags, option
+from etcmodel.training.config import TrainingConfig
+
+if typing.TYPE_CHECKING:
+    from etcmodel.models.longformer_char_lm.config import CharLmConfig
+
+__all__ = ["DEFAULTS", "SPLITS", "CharLmOptions", "ProgramOptions", "option_flags"]
+
+SPLITS = ("dev", "test")
+# Table 12 of the paper.
+DEFAULTS = {
+    "learning_rate": 2.5e-4,
+    "learning_rate_schedule": "constant",
+    "gradient_clip_norm": 0.25,
+    "train_batch_size": 32,
+    "num_train_epochs": 1.0,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CharLmOptions(Options):
+    """Everything about a phase beside the training options; each field's help says what it means.
+
+    As flags, they are those of the first phase.
+
+    Attributes:
+        encoder_config: `CharLmConfig`.
+        removed_options: see `finetuning.FinetuningConfig`.
+    """
+
+    removed_options: typing.ClassVar[dict] = {}
+
+    encoder_config: "CharLmConfig"
+    text_file: str | None = option(
+        None,
+        "File whose bytes are the characters, such as enwik8 or text8: the training text, then "
+        "the dev and the test text. None: that of the run, in evaluations.",
+        is_file=True,
+    )
+    dev_bytes: int | None = option(
+        None, "Bytes of the dev text. None: 5 % of the file.", role="training", lower_bound=2
+    )
+    test_bytes: int | None = option(
+        None,
+        "Bytes of the test text, at the end of the file. None: 5 % of it.",
+        role="training",
+        lower_bound=2,
+    )
+    steps_per_phase: tuple[int, ...] = option(
+        (430_000, 50_000, 50_000, 35_000, 5_000),
+        "Steps of each phase; there are as many phases as numbers. Windows and sequences double "
+        "from phase to phase, and the learning rate is halved.",
+        role="training",
+    )
+    seq_length: int = option(
+        2048,
+        "Characters of a training sequence, in the first phase.",
+        role="training",
+        lower_bound=1,
+    )
+    max_seq_length: int | None = option(
+        None,
+        "Most characters of a training sequence, up to which lengths double. None: any number.",
+        lower_bound=1,
+    )
+    eval_split: str = option("dev", "The text that is evaluated.", choices=SPLITS)
+    eval_length: int | None = option(
+        None,
+        "Characters of a sequence in evaluations, 32256 in the paper. None: as in training.",
+        lower_bound=1,
+    )
+    eval_step: int | None = option(
+        None,
+        "Characters from one sequence to the next in evaluations, and how many of the last "
+        "ones count of each: 512 in the paper. None: half of a sequence.",
+        lower_bound=1,
+    )
+    max_eval_bytes: int | None = option(
+        None, "Most bytes of the text that are evaluated. None: all.", lower_bound=2
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.steps_per_phase or min(self.steps_per_phase) < 1:
+            raise ValueError(
+                "`steps_per_phase` must have a number for each phase, at least 1. Received: "
+                f"{self.steps_per_phase}"
+            )
+
+    @property
+    def eval_sizes(self):
+        """(characters of a sequence, characters that count) in evaluations.
+
+        Raises:
+            ValueError: if more are to count than there are.
+        """
+        length = self.eval_length or self.seq_length
+        step = self.eval_step or max(1, length // 2)
+        if step > length:
+            raise ValueError(
+                f"--eval_step={step} must not be above the length of the sequences, {length}."
+            )
+        return length, step
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProgramOptions(ModelOptions):
+    """What the program does, and with which model."""
+
+    run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))
+    preset: str | None = option(
+        None,
+        "A model of the paper, in place of --model_config_file.",
+        choices=tuple(sorted(presets.PRESETS)),
+    )
+
+
+_SECTIONS = {
+    "program": ProgramOptions,
+    "training": TrainingConfig,
+    "task": CharLmOptions,
+}
+
+
+def option_flags(flag_values):
+    """The `ProgramFlags` of the training's options, the models' and the program's own."""
+    return ProgramFlags(_SECTIONS, flag_values, defaults=DEFAULTS)
