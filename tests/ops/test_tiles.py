@@ -105,6 +105,20 @@ def test_a_tile_gathers_all_keys_that_its_rows_see(num_rows, reach, tiling):
         assert sorted(seen.get(row, [])) == expected.tolist()
 
 
+def test_an_unknown_number_of_other_keys_leaves_the_steps_known():
+    tiling = Tiling(logits=10_000)
+    window = Window(256, 256)
+
+    @tf.function(autograph=False)
+    def sizes(number):
+        tiles = make_tiles(4096, 12, [window, ALL], [4096, number], tiling)
+        assert isinstance(tiles.tiles_per_step, int) and isinstance(tiles.num_steps, int)
+        return tiles.step_rows
+
+    alone = make_tiles(4096, 12, [window], [4096], tiling)
+    assert sizes(tf.constant(64)) <= alone.step_rows
+
+
 @st.composite
 def shears(draw):
     """Length of a block, radius, number of keys and first column, as layouts have them."""

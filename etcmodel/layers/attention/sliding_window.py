@@ -1,12 +1,20 @@
 """Longformer's attention: sliding windows, and global tokens with projections of their own."""
 
+import functools
+
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import base, checks, dense, initializers, sublayers
 from etcmodel.layers.attention.relative import ProjectAttentionHeads, check_multiple
-from etcmodel.ops import argument_checks, blockwise, sliding_window
+from etcmodel.ops import (
+    argument_checks,
+    blockwise,
+    folded_projections,
+    interception,
+    sliding_window,
+)
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.masks import KeyMask
 from etcmodel.ops.reach import Window
@@ -111,17 +119,16 @@ class SlidingWindowAttention(base.Layer):
     def call(self, inputs, token_mask=None, global_tokens=None, training=None):
         (inputs,) = sublayers.cast_all(self, inputs)
         self._check(global_tokens)
-        rate = self.att_dropout_prob if training else 0.0
         attended = sliding_window.attend(
             *(project(inputs) for project in (self.query, self.key, self.value)),
             self.windows,
             token_mask=token_mask,
             global_tokens=global_tokens,
             positions=self.positions(),
-            dropout_rate=rate,
+            dropout_rate=self.att_dropout_prob if training else 0.0,
         )
         if global_tokens is not None:
-            attended = self._with_global_rows(attended, inputs, token_mask, global_tokens, rate)
+            attended = self._with_global_rows(attended, inputs, token_mask, global_tokens, training)
         return self.output_projection(tensor_utils.flatten_dims(attended, first_dim=-2))
 
     def positions(self):
@@ -133,21 +140,42 @@ class SlidingWindowAttention(base.Layer):
                 f"Layer {self.name!r} is causal and can have no global tokens: all would see them."
             )
 
-    def _with_global_rows(self, attended, inputs, token_mask, global_tokens, rate):
-        def run():
-            queries, key_set = self._global_parts(inputs, token_mask, global_tokens)
-            rows = blockwise.attend(queries, [key_set], dropout_rate=rate)
-            return global_tokens.put(attended, rows)
+    def _with_global_rows(self, attended, inputs, token_mask, global_tokens, training):
+        def with_rows(attend):
+            return lambda: global_tokens.put(attended, attend(inputs, token_mask, global_tokens))
 
-        if isinstance(global_tokens.number, int):
-            return run()
+        number = global_tokens.number
+        projected = with_rows(functools.partial(self._attend_projected, training=training))
+        # In training, dropout and the gradient of the keys' biases need projections.
+        if training or interception.is_intercepting():
+            run = projected
+        else:
+            length = tensor_utils.get_shape_list(inputs)[1]
+            most = folded_projections.most_queries(length, self.num_heads, self.hidden_size)
+            run = functools.partial(
+                _choose, number <= most, with_rows(self._attend_folded), projected
+            )
         # Without global tokens, their projections would be the most expensive part.
-        return tf.cond(global_tokens.number > 0, run, lambda: attended)
+        return run() if isinstance(number, int) else tf.cond(number > 0, run, lambda: attended)
+
+    def _attend_projected(self, inputs, token_mask, global_tokens, training):
+        queries, key_set = self._global_parts(inputs, token_mask, global_tokens)
+        rate = self.att_dropout_prob if training else 0.0
+        return blockwise.attend(queries, [key_set], dropout_rate=rate)
+
+    def _attend_folded(self, inputs, token_mask, global_tokens):
+        key, value = self.key_global.linear, self.value_global.linear
+        return folded_projections.attend(
+            self.query_global(global_tokens.gather(inputs)),
+            inputs,
+            *sublayers.cast_all(self, key.kernel, value.kernel, value.bias),
+            masks=_key_masks(token_mask),
+        )
 
     def _global_parts(self, inputs, token_mask, global_tokens):
         """Queries [batch, slots, num_heads, size_per_head], and the `KeySet` that they see."""
-        masks = () if token_mask is None else (KeyMask(token_mask),)
-        key_set = KeySet(self.key_global(inputs), self.value_global(inputs), masks=masks)
+        keys, values = self.key_global(inputs), self.value_global(inputs)
+        key_set = KeySet(keys, values, masks=_key_masks(token_mask))
         return self.query_global(global_tokens.gather(inputs)), key_set
 
     def attention_probs(self, inputs, token_mask=None, global_tokens=None):
@@ -191,3 +219,14 @@ class SlidingWindowAttention(base.Layer):
             "att_dropout_prob": self.att_dropout_prob,
             "initializer": initializers.serialize_initializer(self.initializer),
         }
+
+
+def _key_masks(token_mask):
+    return () if token_mask is None else (KeyMask(token_mask),)
+
+
+def _choose(condition, if_true, if_false):
+    """As `tf.cond`, without a graph of both where the condition is known."""
+    if isinstance(condition, bool):
+        return if_true() if condition else if_false()
+    return tf.cond(condition, if_true, if_false)

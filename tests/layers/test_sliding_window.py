@@ -1,0 +1,44 @@
+"""Longformer's attention layer: both ways of computing the rows of global tokens."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
+from etcmodel.ops import folded_projections, global_tokens
+
+LENGTH, HEADS, HIDDEN = 24, 2, 16
+
+
+@pytest.fixture(name="layer", scope="module")
+def _layer():
+    layer = SlidingWindowAttention(HIDDEN, HEADS, radius=2)
+    layer.build([None, None, HIDDEN])
+    rng = np.random.default_rng(0)
+    for weight in layer.weights:
+        weight.assign(rng.normal(size=weight.shape, scale=0.3))
+    return layer
+
+
+@pytest.mark.parametrize("most", [None, 8], ids=["any number", "at most 8"])
+@pytest.mark.parametrize("number", [0, 1, 4, 5, 8])
+def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number, most):
+    assert folded_projections.most_queries(LENGTH, HEADS, HIDDEN) == 4
+    rng = np.random.default_rng(number)
+    inputs = tf.constant(rng.normal(size=[2, LENGTH, HIDDEN]), tf.float32)
+    token_mask = tf.constant(np.arange(LENGTH) < [[LENGTH], [LENGTH - 5]])
+    is_global = tf.constant(np.arange(LENGTH) < [[number], [number // 2]])
+
+    def call(inputs, is_global, training):
+        tokens = global_tokens.find(is_global, most)
+        return layer(inputs, token_mask=token_mask, global_tokens=tokens, training=training)
+
+    def call_in_graph(shape):
+        specs = [tf.TensorSpec(shape[:n], t) for n, t in ((3, tf.float32), (2, tf.bool))]
+        run = tf.function(lambda *x: call(*x, training=False), input_signature=specs)
+        return run(inputs, is_global)
+
+    expected = call(inputs, is_global, training=True)
+    np.testing.assert_allclose(call(inputs, is_global, training=False), expected, atol=2e-5)
+    for shape in ([2, LENGTH, HIDDEN], [None, None, HIDDEN]):
+        np.testing.assert_allclose(call_in_graph(shape), expected, atol=2e-5)
