@@ -103,7 +103,9 @@ def test_a_fresh_head_on_a_folder_and_a_head_left_out(tmp_path):
 
 
 def test_a_head_on_a_lifted_bert(tmp_path):
-    folder = berts.write_folder(tmp_path / "bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"))
+    folder = berts.write_folder(
+        tmp_path / "bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")
+    )
     lifted = checkpoints.lift_to_gmat(folder, num_memory_tokens=2)
     model = etcmodel.GmatForMaskedLM(lifted)
     assert model(IDS % berts.VOCAB).shape == [2, 7, berts.VOCAB]
