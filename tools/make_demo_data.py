@@ -15,20 +15,25 @@ import string
 from etcmodel import atomic_files, options
 from etcmodel.options import option
 
-from .demos import hotpotqa, nq, openkp, wikihop, wikihop_long
+from .demos import hotpotqa, majority_tagging, nq, openkp, wikihop, wikihop_long
 
 __all__ = ["build_vocab", "make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
-# whose format they are, and what else tells them apart.
+# whose format they are, and what else tells them apart. Those of `SETTINGS` have `vocabulary` and
+# `model_config`, too; all three take their settings.
 GENERATORS = {
     "hotpotqa": hotpotqa,
+    "majority_tagging": majority_tagging,
     "nq": nq,
     "openkp": openkp,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
 }
-JSON_LINES = ("nq", "openkp")  # Datasets whose files have an example a line.
+SETTINGS = {"majority_tagging": ("length", "pairs")}
+# Datasets whose files have an example a line.
+JSON_LINES = ("majority_tagging", "nq", "openkp")
+_TASKS = {"wikihop_long": "wikihop"}  # Of datasets that are not called as their task.
 
 # Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
 SPECIAL_PIECES = [
@@ -57,7 +62,7 @@ ETC_CONFIG = {
 
 def task_of(dataset):
     """The task of a key of `GENERATORS`, such as "wikihop" of "wikihop_long"."""
-    return dataset.partition("_")[0]
+    return _TASKS.get(dataset, dataset)
 
 
 def build_vocab(texts, *, max_size=MAX_VOCAB_SIZE):
@@ -90,7 +95,7 @@ def _to_json_lines(examples):
     return "".join(f"{json.dumps(example)}\n" for example in examples)
 
 
-def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
+def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings):
     """Writes `<dataset>_train.json`, `<dataset>_dev.json` (or `.jsonl`), vocabulary and config.
 
     Args:
@@ -99,31 +104,50 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
         num_train: int. Number of training examples.
         num_dev: int. Number of dev examples.
         seed: int. Decides all the examples.
+        **settings: what the dataset has in `SETTINGS`; None for its default.
     Returns:
         dict with the paths of "train", "dev", "vocab" (`vocab.txt`) and "config"
-        (`etc_config.json`, of a model that is small enough for a CPU).
+        (`etc_config.json`, or that of another model, which is small enough for a CPU).
     Raises:
-        ValueError: if `dataset` is unknown.
+        ValueError: if `dataset` is unknown, or has no such setting.
     """
     if dataset not in GENERATORS:
         raise ValueError(f"`dataset` must be one of {sorted(GENERATORS)}. Received: {dataset=}")
-    generator = GENERATORS[dataset]
+    generator, settings = GENERATORS[dataset], _given(dataset, settings)
     train, dev = (
-        generator.make_examples(split=split, num_examples=num_examples, seed=seed)
+        generator.make_examples(split=split, num_examples=num_examples, seed=seed, **settings)
         for split, num_examples in (("train", num_train), ("dev", num_dev))
     )
-    vocab = build_vocab(text for example in train for text in generator.texts(example))
+    config_name, vocab, config = _model_of(dataset, train, settings)
     to_text, ending = (_to_json_lines, "jsonl") if dataset in JSON_LINES else (_to_json, "json")
     contents = {
         "train": (f"{dataset}_train.{ending}", to_text(train)),
         "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
         "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
-        "config": ("etc_config.json", json.dumps({**ETC_CONFIG, "vocab_size": len(vocab)})),
+        "config": (config_name, json.dumps({**config, "vocab_size": len(vocab)})),
     }
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
     for key, (_, text) in contents.items():
         atomic_files.write_text(paths[key], [text])
     return paths
+
+
+def _given(dataset, settings):
+    """Those settings that are not None, all of which the dataset must have."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if unknown := sorted(set(given) - set(SETTINGS.get(dataset, ()))):
+        raise ValueError(f"--{unknown[0]}: --dataset={dataset} has no such setting. Leave it out.")
+    return given
+
+
+def _model_of(dataset, train, settings):
+    """(name of the config's file, pieces of the vocabulary, entries of the config)."""
+    generator = GENERATORS[dataset]
+    if dataset in SETTINGS:
+        config = generator.model_config(**settings)
+        return f"{config['model_type']}_config.json", generator.vocabulary(**settings), config
+    texts = (text for example in train for text in generator.texts(example))
+    return "etc_config.json", build_vocab(texts), ETC_CONFIG
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,6 +159,12 @@ class DemoDataOptions(options.Options):
     num_train: int = option(20_000, "Number of training examples.", lower_bound=1)
     num_dev: int = option(1_000, "Number of dev examples.", lower_bound=1)
     seed: int = option(0, "Another seed gives other examples.")
+    length: int | None = option(
+        None, "Tokens in a sequence, of majority_tagging alone. None: 64.", lower_bound=1
+    )
+    pairs: int | None = option(
+        None, "Pairs of numbers, of majority_tagging alone. None: 1.", lower_bound=1
+    )
 
     def __post_init__(self):
         super().__post_init__()

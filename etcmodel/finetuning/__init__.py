@@ -25,6 +25,7 @@ __all__ = [
     "run_program",
     "settings",
     "string_feature",
+    "text_of",
     "write_json",
     "write_text",
 ]
@@ -51,6 +52,7 @@ __getattr__ = lazy_imports.attributes(
         "run_program": "command_line",
         "settings": "records",
         "string_feature": "records",
+        "text_of": "text_values",
         "write_json": "etcmodel.atomic_files",
         "write_text": "etcmodel.atomic_files",
     },

@@ -4,6 +4,7 @@ import abc
 import functools
 
 from etcmodel import atomic_files, training
+from etcmodel.checkpoints import names as names_lib
 from etcmodel.finetuning import records, trained_run
 from etcmodel.models import initialization
 
@@ -35,7 +36,7 @@ class FinetuningTask(training.Task):
 
     @abc.abstractmethod
     def make_model(self):
-        """A new tf_keras.Model, not yet built, with a `GlobalLocalEncoder` as `etc_model`."""
+        """A new tf_keras.Model, which may be not yet built, that holds an `Encoder`."""
 
     @abc.abstractmethod
     def read_examples(self, path, check=None):
@@ -83,7 +84,7 @@ class FinetuningTask(training.Task):
         model = self.make_model()
         model.build()
         if self.config.initialization == "mimetic":
-            initialization.mimetic_initialization(model.etc_model)
+            initialization.mimetic_initialization(names_lib.encoder_of(model))
         return model
 
     def train_dataset(self, request):

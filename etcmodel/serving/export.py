@@ -11,6 +11,8 @@ __all__ = ["export_saved_model"]
 def export_saved_model(model, directory, *, features, assets, padding=None, axes=None, checks=None):
     """Writes a SavedModel with two signatures, which both return all of the model's outputs.
 
+    A single output that has no name is called `logits`.
+
     `serving_default` takes `examples`, serialized `tf.train.Example`s, string [batch]; examples
     shorter than the longest of the batch are padded. `dense_features` takes the features
     themselves, [batch, length, ...] each, of any lengths. Both raise
@@ -94,9 +96,10 @@ class _ServingModule(tf.Module):
     def _call_checked(self, dense, lengths):
         columns = {name: length[:, tf.newaxis] for name, length in lengths.items()}
         dense = self._checks.checked(dense, columns, {name: name for name in dense})
-        return self._call(
+        outputs = self._call(
             {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in dense.items()}
         )
+        return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
     def _padded(self, name, value):
         feature = self._features[name]

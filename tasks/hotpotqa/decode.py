@@ -20,6 +20,7 @@ import itertools
 
 import numpy as np
 
+from etcmodel.finetuning import text_of
 from etcmodel.options import FeatureOptions, changed
 from etcmodel.preprocessing import raw_files
 from etcmodel.text import alignment
@@ -82,7 +83,7 @@ def generate_predictions(outputs, examples, tokenizer, config):
     }
     example_id, num_found = None, 0
     for output in outputs:
-        example_id = _text(output["unique_ids"])
+        example_id = text_of(output["unique_ids"])
         if example_id in examples:
             num_found += 1
             decoder = _Decoder(output, examples[example_id], tokenizer, config)
@@ -94,11 +95,6 @@ def generate_predictions(outputs, examples, tokenizer, config):
             f"last has id {example_id!r}. Were they made from another file?"
         )
     return prediction
-
-
-def _text(value):
-    value = np.ravel(value)[0]
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
 class _Decoder:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from etcmodel.finetuning import text_of
 from etcmodel.preprocessing import raw_files
 
 from .raw_data import normalized
@@ -53,18 +54,13 @@ def predict(outputs, examples, *, release_compatible=False):
     }
     answers = {}
     for output in outputs:
-        example_id = _text(output["example_id"])
+        example_id = text_of(output["example_id"])
         if not example_id:
             continue
         if example_id not in candidates:
             raise ValueError(f"Example {example_id!r} of the records is not in the raw file.")
         answers[example_id] = predicted_answer(candidates[example_id], output["logits"])
     return answers
-
-
-def _text(value):
-    value = np.ravel(value)[0]
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
 def metrics(examples, predictions):

@@ -11,6 +11,8 @@ KINDS = (
     "encoder",
     "compression",
     "positions",
+    "majority",
+    "scoring",
     "mlm_scores",
     "bert_adam",
     "longt5",
@@ -29,10 +31,14 @@ SAMPLE = (
     "encoder_06",
     "encoder_10",
     "longt5_08",
+    "majority_00",
+    "majority_03",
     "mlm_scores_03",
     "pattern_06",
     "pegasus_x_05",
     "positions_03",
+    "scoring_06",
+    "scoring_08",
 )
 
 

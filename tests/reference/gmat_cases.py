@@ -7,6 +7,7 @@ from etcmodel.models.pegasus_x import PegasusXConfig, PegasusXModel
 from tests.reference.gmat_arrays import SAMPLE, TOPIC, arrays_of, assert_close, load
 from tests.reference.gmat_attention import check_attention, check_pattern
 from tests.reference.gmat_models import check_compression, check_encoder, check_positions
+from tests.reference.gmat_tagging import check_majority, check_scoring
 from tests.reference.gmat_training import check_bert_adam, check_mlm_scores
 
 __all__ = ["SAMPLE", "TOPIC", "check", "load"]
@@ -93,6 +94,8 @@ _CHECKS = {
     "encoder": check_encoder,
     "compression": check_compression,
     "positions": check_positions,
+    "majority": check_majority,
+    "scoring": check_scoring,
     "mlm_scores": check_mlm_scores,
     "bert_adam": check_bert_adam,
     "longt5": check_longt5,

@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from tests.reference import cases, gmat_cases
+from tests.reference import cases, gmat_cases, gmat_tagging
 
 TOPIC = gmat_cases.TOPIC
 
@@ -17,6 +17,8 @@ def write(target):
     for case in kept:
         shutil.copyfile(cases.resolve(TOPIC, case["file"]), folder / case["file"])
         case.pop("arrays")  # Their shapes, which the files tell, too.
+    statistics = gmat_tagging.STATISTICS
+    shutil.copyfile(cases.resolve(TOPIC, statistics), folder / statistics)
     text = json.dumps({"cases": kept}, ensure_ascii=False, separators=(",", ":"))
     (folder / "manifest.json").write_text(text + "\n", encoding="utf-8")
     return kept

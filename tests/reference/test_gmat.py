@@ -5,7 +5,7 @@ A sample; in `test_gmat_all.py` all cases.
 
 import pytest
 
-from tests.reference import cases, gmat_cases
+from tests.reference import cases, gmat_cases, gmat_tagging
 
 SAMPLE = gmat_cases.load(sample=gmat_cases.SAMPLE)
 
@@ -18,3 +18,8 @@ def test_case(case):
 
 def test_the_sample_is_there():
     assert len(SAMPLE) == len(gmat_cases.SAMPLE)
+
+
+@pytest.mark.parametrize(("length", "pairs"), [(64, 1), (128, 4)])
+def test_the_constant_answer_to_generated_sequences_is_right_as_often_as_it_must(length, pairs):
+    gmat_tagging.check_statistics(length, pairs)

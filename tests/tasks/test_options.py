@@ -18,6 +18,9 @@ from etcmodel.pretrain import task as pretrain_task
 from etcmodel.tasks.hotpotqa import config as hotpotqa_config
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
 from etcmodel.tasks.hotpotqa import task as hotpotqa_task
+from etcmodel.tasks.majority_tagging import features as majority_features
+from etcmodel.tasks.majority_tagging import preprocess as majority_preprocess
+from etcmodel.tasks.majority_tagging import run_config as majority_run_config
 from etcmodel.tasks.nq import config as nq_config
 from etcmodel.tasks.nq import preprocess as nq_preprocess
 from etcmodel.tasks.nq import task as nq_task
@@ -30,6 +33,7 @@ from etcmodel.tasks.wikihop import task as wikihop_task
 
 PREPROCESS = {
     "hotpotqa": hotpotqa_preprocess.PreprocessOptions,
+    "majority_tagging": majority_preprocess.PreprocessOptions,
     "nq": nq_preprocess.PreprocessOptions,
     "openkp": openkp_preprocess.PreprocessOptions,
     "wikihop": wikihop_preprocess.PreprocessOptions,
@@ -37,6 +41,7 @@ PREPROCESS = {
 }
 CONFIGS = {
     "hotpotqa": hotpotqa_task.HotpotQaConfig,
+    "majority_tagging": majority_run_config.MajorityConfig,
     "nq": nq_task.NqConfig,
     "openkp": openkp_task.OpenKpConfig,
     "wikihop": wikihop_task.WikiHopConfig,
@@ -44,6 +49,7 @@ CONFIGS = {
 }
 INPUT_CONFIGS = {
     "hotpotqa": hotpotqa_config.HotpotQAInputConfig,
+    "majority_tagging": majority_features.InputConfig,
     "nq": nq_config.NqInputConfig,
     "openkp": openkp_config.OpenKpInputConfig,
     "wikihop": wikihop_config.WikiHopInputConfig,
@@ -52,6 +58,7 @@ INPUT_CONFIGS = {
 # Long and global length by default: of preprocess and features, and of the run.
 LENGTHS = {
     "hotpotqa": ((2048, 256), (4096, 230)),
+    "majority_tagging": ((512, 2), (512, 2)),
     "nq": ((4096, 230), (4096, 230)),
     "openkp": ((4096, 512), (4096, 512)),
     "wikihop": ((4096, 430), (4096, 430)),
@@ -63,6 +70,7 @@ PREPROCESS_NAMES = {
     "output_tf_examples_stat_filename spm_model_file vocab_file do_lower_case split_punctuation "
     "global_seq_length long_seq_length release_compatible direct_num_workers strict is_training "
     "answer_encoding_method debug",
+    "majority_tagging": "pairs",
     "nq": "input_pattern output_prefix input_dir output_dir statistics_file tokenizer_type "
     "spm_model_path seq_len global_seq_len stride question_len is_training include_unknown_rate "
     "include_unknown_rate_for_unanswerable predict_la_when_no_sa include_html_tokens "
@@ -91,6 +99,7 @@ RUN_NAMES = {
     "predict_tf_examples_filepattern predict_gold_json_file predict_input_json_file "
     "spm_model_file vocab_file max_long_seq_length max_global_seq_length answer_encoding_method "
     "flat_sequence supporting_fact_threshold max_answer_length",
+    "majority_tagging": FINETUNING_NAMES + "pairs num_memory_tokens chunk_size",
     "nq": FINETUNING_NAMES + "train_precomputed_file train_num_precomputed "
     "predict_precomputed_file gold_cache_path input_file curve_plot_file spm_model_path vocab_file "
     "max_seq_length max_global_seq_length mask_long_output cls_tok_id sep_tok_id stride "

@@ -1,0 +1,74 @@
+"""Predictions, and what is right in them."""
+
+import numpy as np
+
+from etcmodel.finetuning import text_of
+from etcmodel.preprocessing.raw_files import by_id
+
+from . import labels
+
+__all__ = ["metrics", "predict", "scores"]
+
+
+def predict(outputs):
+    """Tags by example.
+
+    Args:
+        outputs: iterator of dict of NumPy arrays: `example_id`, `attention_mask` [length] and
+            `logits` [length, num_tags].
+    Returns:
+        dict of id to list of int, of as many tags as there are tokens.
+    """
+    found = {}
+    for output in outputs:
+        tags = output["logits"].argmax(-1) + 1
+        example_id = text_of(output["example_id"])
+        found[example_id] = tags[output["attention_mask"] > 0].tolist()
+    return found
+
+
+def scores(tags, predictions):
+    """How many sequences are all right, and how many tokens.
+
+    Args:
+        tags, predictions: lists of int [length], one a sequence. A prediction of another length
+            has no token right.
+    Returns:
+        (bool [number of sequences], whether all of each is right; dict of floats in [0, 1],
+        "exact_match", the share of these, and "tag_accuracy", that of all tokens).
+    Raises:
+        ValueError: if there is no token.
+    """
+    rights = [_right(*pair) for pair in zip(tags, predictions, strict=True)]
+    num_tokens = sum(map(len, rights))
+    if not num_tokens:
+        raise ValueError("There is no token to evaluate.")
+    exact = np.array([right.all() for right in rights])
+    accuracy = sum(right.sum() for right in rights) / num_tokens
+    return exact, {"exact_match": float(exact.mean()), "tag_accuracy": float(accuracy)}
+
+
+def _right(tags, predicted):
+    tags, predicted = np.asarray(tags), np.asarray(predicted)
+    return tags == predicted if tags.shape == predicted.shape else np.zeros(len(tags), bool)
+
+
+def metrics(examples, predictions):
+    """Scores of predictions, beside those of always answering the odd number of each pair.
+
+    Args:
+        examples: list of `Example`s with tags.
+        predictions: dict of id to list of int. What is not there is wrong.
+    Returns:
+        dict of floats in [0, 1]: "exact_match", "tag_accuracy", and "constant_exact_match" and
+        "constant_tag_accuracy" of the constant answer.
+    Raises:
+        ValueError: if an example has no tags, two have one id, or there is none.
+    """
+    examples = list(by_id(examples).values())
+    if unknown := [example.example_id for example in examples if example.tags is None]:
+        raise ValueError(f"example {unknown[0]!r}: field `tags` is missing, so nothing is measured")
+    tags = [example.tags for example in examples]
+    _, found = scores(tags, [predictions.get(example.example_id, ()) for example in examples])
+    _, constant = scores(tags, [labels.constant_tags(example.tokens) for example in examples])
+    return {**found, **{f"constant_{name}": value for name, value in constant.items()}}

@@ -1,0 +1,107 @@
+"""From sequences to features, in plain Python."""
+
+import dataclasses
+
+from etcmodel import preprocessing
+from etcmodel.options import FeatureOptions, Options, changed, option
+
+from . import examples
+
+__all__ = ["PADDING_TAG", "ConverterFactory", "InputConfig", "MajorityOptions", "make_features"]
+
+PADDING_TAG = -1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MajorityOptions(Options):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(
+        FeatureOptions,
+        "long_seq_length",
+        default=512,
+        help_text="Length of sequences in tokens, padding included.",
+    )
+    global_seq_length: int = changed(
+        FeatureOptions,
+        "global_seq_length",
+        default=2,
+        help_text="No effect: there are no global tokens.",
+    )
+    release_compatible: bool = changed(
+        FeatureOptions, "release_compatible", help_text="No effect: there is no release."
+    )
+    pairs: int = option(
+        1,
+        "Pairs of numbers: tokens and tags are from 1 to twice this.",
+        role="features",
+        lower_bound=1,
+    )
+
+    @property
+    def num_tags(self):
+        """int."""
+        return 2 * self.pairs
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputConfig(MajorityOptions, FeatureOptions):
+    """Settings of `make_features`."""
+
+
+def make_features(example, config, tokenizer):
+    """Features of a sequence, as a record holds them.
+
+    Args:
+        example: `Example`.
+        config: `InputConfig`.
+        tokenizer: `FullTokenizer`, whose pieces are the numbers.
+    Returns:
+        dict of feature name to list, of `long_seq_length` each: `input_ids`, `attention_mask`, 1
+        for tokens, and with tags `labels`, from 0, -1 for padding; and `example_id`.
+    Raises:
+        ValueError: naming the example, if it is too long, or a number is out of range or not in the
+            vocabulary.
+    """
+    _check_numbers(example, config, tokenizer)
+    length = len(example.tokens)
+    rest = config.long_seq_length - length
+    ids = tokenizer.convert_tokens_to_ids(list(map(str, example.tokens)))
+    features = {
+        "example_id": [example.example_id],
+        "input_ids": [*ids, *[0] * rest],
+        "attention_mask": [1] * length + [0] * rest,
+    }
+    if example.tags is not None:
+        features["labels"] = [*(tag - 1 for tag in example.tags), *[PADDING_TAG] * rest]
+    return features
+
+
+def _check_numbers(example, config, tokenizer):
+    name = f"example {example.example_id!r}"
+    if (length := len(example.tokens)) > config.long_seq_length:
+        raise ValueError(
+            f"{name} has {length} tokens, more than --long_seq_length={config.long_seq_length}: "
+            "without the rest nothing tells the majority"
+        )
+    for field, numbers in (("tokens", example.tokens), ("tags", example.tags or (1,))):
+        if max(numbers) > config.num_tags:
+            raise ValueError(
+                f"{name}: field `{field}` has {max(numbers)}, above twice --pairs={config.pairs}"
+            )
+    if unknown := sorted(x for x in set(example.tokens) if str(x) not in tokenizer.vocab):
+        raise ValueError(f"{name}: {tokenizer.source_file} has no line '{unknown[0]}'")
+
+
+class ConverterFactory(preprocessing.ConverterFactory):
+    """Makes the converter; `fields` are arguments of `InputConfig`."""
+
+    task = "majority_tagging"
+
+    def input_config(self, tokenizer):
+        return InputConfig(**self.fields)
+
+    def convert(self, raw, config, tokenizer):
+        example = examples.parse_example(raw)
+        features = make_features(example, config, tokenizer)
+        return preprocessing.Converted(features=[features], lengths={"tokens": len(example.tokens)})

@@ -1,0 +1,26 @@
+"""From raw sequences to tags, with an exported model."""
+
+import dataclasses
+
+from etcmodel import finetuning
+
+from . import examples, features
+from .task import MajorityTask
+
+__all__ = ["MajorityPredictor"]
+
+
+class MajorityPredictor(finetuning.Predictor):
+    """Tags sequences with an exported model; `predict` gives {example id: list of tags}.
+
+    Args: see `finetuning.Predictor`.
+    """
+
+    task_class = MajorityTask
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def make_features(self, example):
+        untagged = dataclasses.replace(example, tags=None)
+        return [features.make_features(untagged, self.config.features(), self.tokenizer)]

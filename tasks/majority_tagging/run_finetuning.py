@@ -1,0 +1,31 @@
+"""Trains, evaluates, exports and runs GMAT on majority tagging.
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+given); `evaluate` prints the scores of the best checkpoint, beside those of a constant answer;
+`export` writes it as a SavedModel; `predict` tags the sequences of a raw file with an exported
+model.
+"""
+
+from etcmodel import finetuning
+
+from .run_config import MajorityConfig
+
+# Of the paper's models of 768 units, for sequences of 512 tokens; smaller ones need larger rates.
+DEFAULTS = {
+    "optimizer": "bert_adam",
+    "learning_rate": 2e-6,
+    "num_train_epochs": 2.0,
+    "train_batch_size": 80,
+    "warmup_proportion": 0.01,
+}
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.MajorityTask, predict.MajorityPredictor
+
+
+if __name__ == "__main__":
+    finetuning.run_program(MajorityConfig, load_parts, defaults=DEFAULTS)

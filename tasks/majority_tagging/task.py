@@ -1,0 +1,39 @@
+"""Majority tagging as a task for `etcmodel.training`."""
+
+from etcmodel import finetuning
+
+from . import evaluate, examples, model
+from .run_config import MajorityConfig
+
+__all__ = ["MajorityConfig", "MajorityTask"]
+
+
+class MajorityTask(finetuning.FinetuningTask):
+    """Trains, evaluates and decodes; the work is done by the modules beside this one.
+
+    Args:
+        config: `MajorityConfig`.
+    """
+
+    name = "majority_tagging"
+    title = "majority tagging"
+    config_class = MajorityConfig
+    # Exact match is 0 for long, and by chance high for a constant answer.
+    best_metric = "tag_accuracy"
+    decoding_needs_vocabulary = False
+    decoding_needs_examples = False
+
+    def make_model(self):
+        return model.build_model(self.config.model_config(), self.config.num_tags)
+
+    def loss(self, outputs, features):
+        return model.loss(outputs, features)
+
+    def read_examples(self, path, check=None):
+        return examples.read_examples(path, check)
+
+    def decode(self, outputs, examples):
+        return evaluate.predict(outputs)
+
+    def metrics(self, examples, predictions):
+        return evaluate.metrics(examples, predictions)

@@ -1,0 +1,143 @@
+"""Tags, raw sequences, features and scores of majority tagging."""
+
+import collections
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.tasks.majority_tagging import evaluate, examples, features, labels
+from etcmodel.text import tokenization
+from etcmodel.tools.demos import majority_tagging as demo
+
+RAW = {"id": "a", "tokens": [2, 1, 4, 2], "tags": [2, 2, 3, 2]}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_text("\n".join(demo.vocabulary(pairs=6)))
+    return tokenization.FullTokenizer(str(path))
+
+
+def features_of(raw, tokenizer, **fields):
+    config = features.InputConfig(**{"long_seq_length": 6, "pairs": 2, **fields})
+    return features.make_features(examples.parse_example(raw), config, tokenizer)
+
+
+def slow_tag(tokens, token):
+    counts = collections.Counter(tokens)
+    odd = token if token % 2 else token - 1
+    return odd if counts[odd] >= counts[odd + 1] else odd + 1
+
+
+@given(st.lists(st.integers(1, 9), max_size=30))
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_tags_are_those_of_counting(tokens):
+    wanted = [slow_tag(tokens, token) for token in tokens]
+    assert labels.majority_tags(tokens).tolist() == wanted
+
+
+def test_a_tie_and_a_pair_with_one_member():
+    assert labels.majority_tags([2, 1, 4, 8, 7, 8]).tolist() == [1, 1, 4, 8, 8, 8]
+    assert labels.constant_tags([1, 2, 7, 8]).tolist() == [1, 1, 7, 7]
+
+
+def test_features_end_with_padding(tokenizer):
+    assert features_of(RAW, tokenizer) == {
+        "example_id": ["a"],
+        "input_ids": [2, 1, 4, 2, 0, 0],
+        "attention_mask": [1, 1, 1, 1, 0, 0],
+        "labels": [1, 1, 2, 1, -1, -1],
+    }
+    untagged = features_of({**RAW, "tags": None}, tokenizer)
+    assert "labels" not in untagged and untagged["input_ids"] == [2, 1, 4, 2, 0, 0]
+
+
+def test_numbers_of_two_digits_are_one_piece(tokenizer):
+    found = features_of({"id": "b", "tokens": [11, 12]}, tokenizer, pairs=6)
+    assert found["input_ids"][:2] == [11, 12]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": []}, "example 'a': field `tokens` must not be empty"),
+        ({"tokens": [1, "2"]}, "field `tokens` must be a list of integers"),
+        ({"tokens": [0, 1, 1, 1]}, "field `tokens` must hold numbers from 1 on"),
+        ({"tags": [1, 1]}, "field `tags` must have as many numbers as `tokens`, 4"),
+        ({"tags": [1, 1, 3, -2]}, "field `tags` must hold numbers from 1 on"),
+        ({"tokens": [1, 2, 5, 2]}, "field `tokens` has 5, above twice --pairs=2"),
+        ({"tags": [1, 2, 6, 2]}, "field `tags` has 6, above twice --pairs=2"),
+        ({"tokens": [1] * 7, "tags": [1] * 7}, "has 7 tokens, more than --long_seq_length=6"),
+        ({"id": 3}, "field `id` must be a string"),
+    ],
+)
+def test_what_is_wrong_is_named(tokenizer, changes, message):
+    with pytest.raises(ValueError, match=message):
+        features_of({**RAW, **changes}, tokenizer)
+
+
+def test_a_number_without_a_line_in_the_vocabulary_is_named(tokenizer):
+    with pytest.raises(ValueError, match="'a': .*vocab.txt has no line '13'"):
+        features_of({"id": "a", "tokens": [13]}, tokenizer, pairs=7)
+
+
+def test_scores_stand_beside_those_of_the_constant_answer():
+    rows = {"a": [1, 2, 2], "b": [1, 2], "c": [3, 1, 2, 1]}
+    made = [
+        examples.Example(name, tuple(tokens), tuple(labels.majority_tags(tokens)))
+        for name, tokens in rows.items()
+    ]
+    predictions = {"a": [2, 2, 2], "b": [1, 2], "d": [1]}
+    assert evaluate.metrics(made, predictions) == {
+        "exact_match": pytest.approx(1 / 3),
+        "tag_accuracy": pytest.approx(4 / 9),
+        "constant_exact_match": pytest.approx(2 / 3),
+        "constant_tag_accuracy": pytest.approx(6 / 9),
+    }
+    short = evaluate.metrics(made[:1], {"a": [2, 2]})
+    assert (short["exact_match"], short["tag_accuracy"]) == (0.0, 0.0)
+
+
+def test_without_tags_nothing_is_measured():
+    with pytest.raises(ValueError, match="example 'a': field `tags` is missing"):
+        evaluate.metrics([examples.Example("a", (1,))], {})
+    with pytest.raises(ValueError, match="two examples with the id 'a'"):
+        evaluate.metrics([examples.Example("a", (1,), (1,))] * 1 + [_other()], {})
+    with pytest.raises(ValueError, match="There is no token to evaluate"):
+        evaluate.metrics([], {})
+
+
+def _other():
+    return examples.Example("a", (2,), (2,))
+
+
+@pytest.mark.parametrize("example_id", [b"\xc3\xa9", [b"\xc3\xa9"], np.array(["é"])])
+def test_predictions_are_of_tokens_alone(example_id):
+    logits = np.eye(4)[[1, 0, 3, 2]]
+    mask = np.array([1, 1, 1, 0])
+    output = {"logits": logits, "attention_mask": mask, "example_id": example_id}
+    assert evaluate.predict([output]) == {"é": [2, 1, 4]}
+
+
+def test_the_demo_is_drawn_evenly_and_the_constant_answer_is_right_as_often_as_it_must():
+    made = demo.make_examples(split="train", num_examples=3000, seed=0, length=16)
+    tokens = np.array([example["tokens"] for example in made])
+    assert abs((tokens == 1).mean() - 0.5) < 0.01
+    found = evaluate.metrics([examples.parse_example(raw) for raw in made], {})
+    wanted = 0.5 + 0.5 * math.comb(16, 8) / 2**16  # All but half of the ties.
+    assert found["constant_exact_match"] == pytest.approx(wanted, abs=0.03)
+
+
+def test_the_demo_depends_on_seed_and_split():
+    def made(**changes):
+        options = {"split": "train", "num_examples": 5, "seed": 0, "length": 9, "pairs": 3}
+        return demo.make_examples(**{**options, **changes})
+
+    assert made() == made() and made()[:3] == made(num_examples=3)
+    assert made() != made(seed=1)
+    assert [x["tokens"] for x in made()] != [x["tokens"] for x in made(split="dev")]
+    assert {len(example["tokens"]) for example in made()} == {9}

@@ -1,0 +1,77 @@
+"""The model and its loss, and what a run refuses."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from etcmodel.models import modeling
+from etcmodel.tasks.majority_tagging import model
+from etcmodel.tasks.majority_tagging import task as task_lib
+from tests.models.gmat import small
+
+LABELS = np.array([[0, 3, 2, -1, -1], [1, 1, 0, 0, 2]], np.int32)
+
+
+def config(**changes):
+    entries = {"encoder_config": small.config(), "long_seq_length": 5, "pairs": 2}
+    return task_lib.MajorityConfig(**{**entries, **changes})
+
+
+def slow_loss(logits):
+    """(mean cross entropy, share of right tags) of the tokens, one at a time."""
+    entropies, rights = [], []
+    for row, tags in zip(logits.astype(np.float64), LABELS, strict=True):
+        for token, tag in zip(row, tags, strict=True):
+            if tag >= 0:
+                entropies.append(np.log(np.exp(token).sum()) - token[tag])
+                rights.append(token.argmax() == tag)
+    return np.mean(entropies), np.mean(rights)
+
+
+def test_the_loss_is_over_all_tokens_but_padding():
+    logits = np.random.default_rng(0).normal(size=[2, 5, 4]).astype(np.float32)
+    found = model.loss({"logits": logits}, {"labels": LABELS})
+    wanted = slow_loss(logits)
+    np.testing.assert_allclose([found["loss"], found["train_accuracy"]], wanted, rtol=1e-5)
+
+
+def test_a_batch_of_padding_has_no_loss():
+    logits, labels = np.ones([1, 3, 4], np.float32), np.full([1, 3], -1, np.int32)
+    found = model.loss({"logits": logits}, {"labels": labels})
+    assert float(found["loss"]) == float(found["train_accuracy"]) == 0.0
+
+
+@pytest.mark.parametrize("num_memory_tokens", [-1, 0])
+def test_the_model_has_a_logit_for_each_tag(num_memory_tokens):
+    task = task_lib.MajorityTask(config(num_memory_tokens=num_memory_tokens, chunk_size=2))
+    made = task.build_model()
+    assert made.encoder.config.num_memory_tokens == (0 if num_memory_tokens == 0 else 3)
+    assert made.encoder.config.chunk_size == 2
+    features = {"input_ids": small.ids(2, 5), "attention_mask": np.ones([2, 5], np.int32)}
+    # What else the records have is of no matter to the model.
+    logits = made({**features, "labels": LABELS})
+    assert logits.shape == [2, 5, 4]
+    np.testing.assert_array_equal(logits, made(features))
+
+
+def test_padding_changes_no_tag():
+    made = task_lib.MajorityTask(config()).build_model()
+    ids = small.ids(1, 5)
+    mask = np.array([[1, 1, 1, 0, 0]])
+    alone = made({"input_ids": ids[:, :3], "attention_mask": mask[:, :3]})
+    padded = made({"input_ids": ids, "attention_mask": mask})
+    np.testing.assert_allclose(padded[:, :3], alone, atol=1e-5)
+
+
+def test_what_does_not_fit_the_model_is_refused():
+    etc = modeling.EtcConfig(vocab_size=9)
+    with pytest.raises(ValueError, match="needs a model config of type 'gmat'. .* type 'etc'"):
+        config(encoder_config=etc)
+    with pytest.raises(ValueError, match="at most the model's number of positions, 128"):
+        config(long_seq_length=129)
+    with pytest.raises(ValueError, match="`pairs` must be at least 1"):
+        config(pairs=0)
+    mimetic = task_lib.MajorityTask(dataclasses.replace(config(), initialization="mimetic"))
+    with pytest.raises(ValueError, match="Mimetic initialization is for ETC's attention"):
+        mimetic.build_model()

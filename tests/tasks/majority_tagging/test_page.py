@@ -1,0 +1,64 @@
+"""The commands of docs/majority_tagging.md, as they stand there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from etcmodel.tasks.majority_tagging import evaluate, examples, labels, predict
+from tests import page
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the commands were run, and what they printed in `log`."""
+    folder = tmp_path_factory.mktemp("majority")
+    text = (page.DOCS / "majority_tagging.md").read_text(encoding="utf-8")
+    (block,) = (x for x in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) if "python" in x)
+    done = subprocess.run(
+        ["bash", "-ec", block.replace("python -m", f"{sys.executable} -m")],
+        cwd=folder,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (folder / "log").write_text(done.stdout)
+    return folder
+
+
+def test_with_a_memory_it_is_learned_and_without_one_it_is_not(folder):
+    lines = [line for line in (folder / "log").read_text().splitlines() if line.startswith("{")]
+    with_memory, without = map(json.loads, lines)
+    assert with_memory["exact_match"] >= 0.98 and with_memory["tag_accuracy"] >= 0.99
+    assert without["exact_match"] <= 0.10 and 0.55 <= without["tag_accuracy"] <= 0.70
+    assert with_memory["constant_exact_match"] == without["constant_exact_match"]
+    assert 0.45 <= without["constant_exact_match"] <= 0.62
+
+
+def test_the_exported_model_tags_as_the_run_did(folder):
+    made = folder / "try" / "tags"
+    gold = list(examples.read_examples(str(made / "majority_tagging_dev.jsonl")))
+    found = json.loads((made / "tags.json").read_text())
+    assert evaluate.metrics(gold, found)["exact_match"] >= 0.98
+    kept = json.loads((made / "with_memory" / "predictions.json").read_text())
+    assert found == kept
+
+
+def test_raw_sequences_are_tagged_whatever_their_length(folder):
+    predictor = predict.MajorityPredictor(str(folder / "try" / "tags" / "with_memory" / "export"))
+    rng = np.random.default_rng(0)
+    raws = [
+        {"id": str(length), "tokens": rng.integers(1, 3, length).tolist()} for length in (64, 50)
+    ]
+    found = predictor.predict(raws)
+    assert {name: len(tags) for name, tags in found.items()} == {"64": 64, "50": 50}
+    assert found["64"] == labels.majority_tags(raws[0]["tokens"]).tolist()
+    with pytest.raises(ValueError, match="has 65 tokens, more than --long_seq_length=64"):
+        predictor.predict([{"id": "long", "tokens": [1] * 65}])

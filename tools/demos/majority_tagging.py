@@ -1,0 +1,62 @@
+"""Random sequences for majority tagging (Gupta and Berant 2020, section 3.1).
+
+Tokens are independent and uniform from 1 to twice the number of pairs; each is tagged with the more
+frequent one of its pair.
+"""
+
+from etcmodel.tasks.majority_tagging import labels
+from etcmodel.tools.demos import splits
+
+__all__ = ["make_examples", "model_config", "texts", "vocabulary"]
+
+LENGTH, PAIRS = 64, 1
+
+
+def make_examples(*, split, num_examples, seed, length=LENGTH, pairs=PAIRS):
+    """Sequences of a split: see `splits.example_maker`.
+
+    Args:
+        split, num_examples, seed: as there.
+        length: int. Tokens in a sequence.
+        pairs: int.
+    Returns:
+        list of dict with `id`, `tokens` and `tags`.
+    """
+
+    def make_example(rng, split, index):
+        tokens = rng.choices(range(1, 2 * pairs + 1), k=length)
+        tags = labels.majority_tags(tokens).tolist()
+        return {"id": f"{split}-{index}", "tokens": tokens, "tags": tags}
+
+    maker = splits.example_maker(make_example)
+    return maker(split=split, num_examples=num_examples, seed=seed)
+
+
+def texts(example):
+    """The text of an example, of which its vocabulary must have all pieces: list of str."""
+    return [" ".join(map(str, example["tokens"]))]
+
+
+def vocabulary(*, length=LENGTH, pairs=PAIRS):
+    """The pieces: list of str. The id of a number is the number."""
+    del length
+    return ["[PAD]", *map(str, range(1, 2 * pairs + 1)), "[UNK]"]
+
+
+def model_config(*, length=LENGTH, pairs=PAIRS):
+    """A GMAT that learns it in a minute or two on a CPU: dict, without `vocab_size`.
+
+    A token sees an eighth of the sequence, or less; the rest is in the memory.
+    """
+    del pairs
+    return {
+        "model_type": "gmat",
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 256,
+        "chunk_size": max(1, min(length // 8, 32)),
+        "num_memory_tokens": 8,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
