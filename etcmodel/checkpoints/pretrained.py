@@ -46,8 +46,8 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
             Face (`config.json`, `model.safetensors`), of Model Garden or the original
             (`bert_config.json` and a checkpoint), which becomes an ETC: see
             `bert_config.etc_config` and `lift_bert`; or Longformer of Hugging Face, with or without
-            one of the heads of `models.longformer`; or its LED or LongT5 (`config.json`,
-            `model.safetensors`).
+            one of the heads of `models.longformer`; or its LED, LongT5 or PEGASUS-X
+            (`config.json`, `model.safetensors`), with `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), where there
             are several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head begins
