@@ -43,7 +43,7 @@ _LONGFORMER = (
     "LongformerForTokenClassification",
     "LongformerModel",
 )
-_LONGT5 = ("LongT5Config", "LongT5Model")
+_LONGT5 = ("LongT5Config", "LongT5EncoderModel", "LongT5Model")
 _PEGASUS_X = ("PegasusXConfig", "PegasusXForConditionalGeneration", "PegasusXModel")
 _HOMES = {
     "EtcConfig": "etcmodel.models.modeling",

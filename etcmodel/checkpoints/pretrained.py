@@ -35,6 +35,7 @@ __all__ = [
 CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
+_NEVER_IN_PART = ("gmat",)  # Types whose folders this library alone writes.
 _BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
 
 
@@ -47,8 +48,8 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
             Face (`config.json`, `model.safetensors`), of Model Garden or the original
             (`bert_config.json` and a checkpoint), which becomes an ETC: see
             `bert_config.etc_config` and `lift_bert`; or Longformer of Hugging Face, with or without
-            one of the heads of `models.longformer`; or its LED or LongT5 (`config.json`,
-            `model.safetensors`).
+            one of the heads of `models.longformer`; or its LED, LongT5 or PEGASUS-X
+            (`config.json`, `model.safetensors`), with `generation_config.json`.
         checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), where there
             are several.
         as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head begins
@@ -180,17 +181,27 @@ def _arguments(made_of):
 def _loaded_encoder(encoder, source):
     with tf.name_scope(encoder.name):
         encoder.build(None)
-    released.initialize(encoder, source)
+    _initialize(encoder, source)
     return encoder
+
+
+def _initialize(model, source):
+    """As `released.initialize`; of systems that are lifted elsewhere nothing may be missing."""
+    report, encoder = released.initialize(model, source), names_lib.encoder_of(model)
+    if encoder.config.model_type in _NEVER_IN_PART:
+        inside = names_lib.encoder_variables(model)
+        if lost := [name for name in report.not_in_checkpoint if name in inside]:
+            raise ValueError(f"{source.path!r} lacks weights of the model: {', '.join(lost)}")
+    return report
 
 
 def _loaded_head(head_class, encoder, source, settings, changes):
     """A model with the head of these settings, or with a fresh one if they are None."""
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
-        released.initialize(model.encoder, source)
+        _initialize(model.encoder, source)
         return model
-    report = released.initialize(model, source)
+    report = _initialize(model, source)
     encoder_names = names_lib.encoder_variables(model)
     if lost := [name for name in report.not_in_checkpoint if name not in encoder_names]:
         raise ValueError(f"{source.path!r} lacks weights of the head: {', '.join(lost)}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.text import byte_bpe, processor_files
+from etcmodel.text import processor_files
 from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
@@ -77,8 +77,8 @@ def read_processor(directory, config, relation_names=None):
             `global_token_id`), unless the segment is 0, as with BERT's.
         relation_names: sequence of str, in place of those of the folder; None for these.
     Returns:
-        `EtcProcessor`; for Longformer and LED a `LongformerProcessor`, or a `ByteLevelTokenizer` if
-        the folder has no settings of a processor; `VocabularyFiles` if the folder has neither
+        `EtcProcessor`; for Longformer and LED a `LongformerProcessor`, which, made of a vocabulary
+        alone, leaves it to the model what is global; `VocabularyFiles` if the folder has neither
         settings of a processor nor a vocabulary of which one can be made; None if it has no
         vocabulary.
     Raises:
@@ -94,7 +94,7 @@ def read_processor(directory, config, relation_names=None):
     if not files:
         return None
     if is_of_bytes(config):
-        return _byte_level(directory, files)
+        return _longformer_processor(directory, config, files)
     if config.model_type in _WITHOUT_PROCESSOR:
         return VocabularyFiles(files, f"there is none for models of type {config.model_type!r}.")
     settings |= trained_settings(config)
@@ -122,11 +122,17 @@ def trained_settings(config):
     return settings
 
 
-def _byte_level(directory, files):
+def _longformer_processor(directory, config, files):
+    if config.model_type == "led":
+        limit = config.max_encoder_position_embeddings
+    else:  # Positions count from behind the padding's.
+        limit = config.max_position_embeddings - config.pad_token_id - 1
     try:
-        return byte_bpe.ByteLevelTokenizer.from_pretrained(directory)
+        return LongformerProcessor.from_pretrained(
+            directory, max_length=limit, global_tokens="model"
+        )
     except (ValueError, OSError) as error:
-        logging.info("The files of the vocabulary are kept, but make no tokenizer: %s", error)
+        logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
         return VocabularyFiles(files, str(error))
 
 

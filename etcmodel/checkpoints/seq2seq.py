@@ -22,7 +22,7 @@ _CLASSES = {
         led.LedConfig,
         (led.LedForConditionalGeneration, led.LedForQuestionAnswering, led.LedModel),
     ),
-    "longt5": (longt5.LongT5Config, (longt5.LongT5Model,)),
+    "longt5": (longt5.LongT5Config, (longt5.LongT5Model, longt5.LongT5EncoderModel)),
     "pegasus_x": (
         pegasus_x.PegasusXConfig,
         (pegasus_x.PegasusXForConditionalGeneration, pegasus_x.PegasusXModel),

@@ -30,7 +30,7 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
     sequences = tf.fill([num_rows, max_length], pad)
     sequences = tf.concat([tf.fill([num_rows, 1], start), sequences[:, 1:]], axis=1)
     is_done = tf.zeros([num_rows], tf.bool)
-    arrays = tf.TensorArray(tf.float32, size=max_length - 1 if with_scores else 0)
+    arrays = tf.TensorArray(tf.float32, size=max_length - 1) if with_scores else ()
 
     def body(length, sequences, is_done, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)

@@ -1,10 +1,11 @@
-"""Export to SavedModel, of features or of strings, and prediction from one."""
+"""Export to SavedModel, of features, strings or generation, and prediction from one."""
 
 from etcmodel import lazy_imports
 
 # Those of strings need tensorflow-text.
 _HOMES = {
     "SavedModelRunner": "saved_model",
+    "export_generation": "generation",
     "export_saved_model": "export",
     "export_text_model": "etcmodel.serving.text.export",
 }

@@ -14,7 +14,7 @@ from etcmodel.text.processor_config import CONFIG_FILENAME
 
 __all__ = ["LongformerBatch", "LongformerProcessor"]
 
-GLOBAL_TOKENS = ("question", "first", "none")
+GLOBAL_TOKENS = ("question", "first", "none", "model")
 _FIELDS = ("text", "question", "documents")
 
 
@@ -29,7 +29,8 @@ class LongformerProcessorConfig:
             about as many tokens; nothing is cut.
         global_tokens: str. "question": all before the first separator, or the first token of a text
             without a question, as `LongformerForQuestionAnswering` and
-            `LongformerForSequenceClassification` have it; "first": the first token; or "none".
+            `LongformerForSequenceClassification` have it; "first": the first token; "none"; or
+            "model": what the model's class, or an LED's config, has where a batch does not say it.
         pad_to_multiple_of: int. The length of a batch is rounded up to it.
 
     Raises:
@@ -62,6 +63,8 @@ class LongformerProcessorConfig:
 class LongformerBatch(ProcessedBatch):
     """int32 `input_ids`, `attention_mask` and `global_attention_mask` [batch, length].
 
+    The last one is not there if the model decides (`global_tokens="model"`).
+
     Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
@@ -82,7 +85,7 @@ class LongformerProcessor:
 
     Args:
         vocab: str, a `vocab.json` with `merges.txt` beside it or a `tokenizer.json`; or a
-            `byte_bpe.ByteLevelTokenizer`.
+            `byte_bpe.ByteLevelTokenizer`, or an object that has one as its `tokenizer`.
         **settings: fields of `LongformerProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or a file is damaged.
@@ -90,6 +93,7 @@ class LongformerProcessor:
 
     def __init__(self, vocab, **settings):
         self.config = LongformerProcessorConfig(**settings)
+        vocab = getattr(vocab, "tokenizer", vocab)
         self._arranging = EtcProcessor(vocab, **self.config.arranged())
         self.tokenizer = self._arranging.tokenizer
 
@@ -146,16 +150,16 @@ class LongformerProcessor:
         features = {
             "input_ids": batch["token_ids"],
             "attention_mask": is_token.astype(np.int32),
-            "global_attention_mask": np.zeros_like(batch["token_ids"]),
         }
-        for encoding in batch.encodings:
-            number = self.num_global(encoding)
-            features["global_attention_mask"][encoding.row, :number] = 1
+        if self.config.global_tokens != "model":
+            mask = features["global_attention_mask"] = np.zeros_like(batch["token_ids"])
+            for encoding in batch.encodings:
+                mask[encoding.row, : self.num_global(encoding)] = 1
         return LongformerBatch(features, batch.encodings)
 
     def num_global(self, encoding):
-        """How many tokens of a row are global: its first ones."""
-        if self.config.global_tokens == "none":
+        """How many tokens of a row are global, as far as a batch says it: its first ones."""
+        if self.config.global_tokens in ("none", "model"):
             return 0
         is_question = self.config.global_tokens == "question" and encoding.source.num_questions
         return 1 + encoding.source.num_question_pieces if is_question else 1
@@ -175,8 +179,13 @@ class LongformerProcessor:
         Returns:
             `LongformerExplanation`: `print` it, ask it `why(3, 100)`.
         Raises:
-            ValueError: if there is no such example or window.
+            ValueError: if there is no such example or window, or the model decides what is global.
         """
+        if "global_attention_mask" not in batch:
+            raise ValueError(
+                "Which tokens are global is the model's to say (`global_tokens` is 'model'): "
+                "explain a batch of a processor that says it."
+            )
         for encoding in batch.encodings:
             if (encoding.example, encoding.window) == (example, window):
                 return LongformerExplanation(batch, encoding, config)

@@ -1,5 +1,7 @@
 """The tensors of a model's folder, read and changed."""
 
+import json
+
 import safetensors.numpy
 
 
@@ -12,3 +14,17 @@ def rewrite(folder, change):
     tensors = tensors_of(folder)
     change(tensors)
     safetensors.numpy.save_file(tensors, folder / "model.safetensors")
+
+
+def split(folder, number=3):
+    """Makes several files of a folder's weights, and an index, as Hugging Face has large ones."""
+    tensors = tensors_of(folder)
+    files = [f"model-{i + 1:05d}-of-{number:05d}.safetensors" for i in range(number)]
+    of_file = {name: files[i % number] for i, name in enumerate(sorted(tensors))}
+    for file in files:
+        own = {name: tensors[name] for name, other in of_file.items() if other == file}
+        safetensors.numpy.save_file(own, folder / file, metadata={"format": "pt"})
+    (folder / "model.safetensors").unlink()
+    index = {"metadata": {"total_size": 1}, "weight_map": of_file}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return of_file

@@ -135,7 +135,9 @@ def test_the_tokenizer_comes_and_goes_with_the_model(folder, tmp_path):
     for name in ("vocab.json", "merges.txt"):
         shutil.copyfile(cases.resolve(TOPIC, f"tokenizer/{name}"), folder / name)
     model = etcmodel.from_pretrained(folder)
+    assert model.processor.config.max_length == model.config.max_encoder_position_embeddings
     batch = model.processor(["A text.", "Another"])
+    assert set(batch) == {"input_ids", "attention_mask"}  # `global_positions` say what is global.
     model.save_pretrained(tmp_path / "again")
     again = etcmodel.from_pretrained(tmp_path / "again").processor(["A text.", "Another"])
     for name, value in batch.items():

@@ -5,6 +5,7 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
+import tensorflow as tf
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
@@ -166,20 +167,45 @@ def test_a_pickle_is_refused_with_what_converts_it(folder):
         etcmodel.from_pretrained(folder)
 
 
-def test_the_tokenizer_beside_it_makes_its_batches_and_goes_along(tmp_path):
-    model = longformers.masked_lm(vocab_size=2000)
-    folder = longformers.write(tmp_path / "theirs", model)
+def with_tokenizer(folder):
     for name in ("vocab.json", "merges.txt"):
         content = (cases.topic_folder("longformer") / "tokenizer" / name).read_bytes()
         (folder / name).write_bytes(content)
+    return folder
+
+
+def test_a_processor_is_made_of_the_tokenizer_beside_it_and_goes_along(tmp_path):
+    model = longformers.masked_lm(vocab_size=2000)
+    folder = with_tokenizer(longformers.write(tmp_path / "theirs", model))
     model = etcmodel.from_pretrained(folder)
+    assert isinstance(model.processor, etcmodel.LongformerProcessor)
     batch = model.processor(["Emma was good.", "She desired nothing better herself."])
     assert model(batch).shape == [2, batch["input_ids"].shape[1], 2000]
+    limit = model.encoder.config.max_position_embeddings - 2  # Those of ids begin at 2.
+    long = model.processor("Emma was good. " * limit)
+    assert long["input_ids"].shape == (1, limit)
+    assert model(long).shape[1] == limit
     model.save_pretrained(tmp_path / "ours")
     again = etcmodel.from_pretrained(tmp_path / "ours").processor
+    assert again.config == model.processor.config
     np.testing.assert_array_equal(
         again(["Emma"])["input_ids"], model.processor(["Emma"])["input_ids"]
     )
+
+
+def test_of_such_a_processor_each_head_has_its_own_global_tokens(tmp_path):
+    """A batch does not say it: what is global is as the head's class has it."""
+    folder = with_tokenizer(longformers.write(tmp_path, longformers.masked_lm(vocab_size=2000)))
+    fields = {"question": "Who?", "documents": ["Emma was good."]}
+    for head in (etcmodel.LongformerForQuestionAnswering, etcmodel.LongformerForMaskedLM):
+        model = head.from_pretrained(folder)
+        batch = dict(model.processor(**fields))
+        number = int(np.argmax(batch["input_ids"][0] == 2))  # All before the first separator.
+        number *= head is etcmodel.LongformerForQuestionAnswering
+        mask = (np.arange(batch["input_ids"].shape[1]) < number)[np.newaxis].astype(np.int32)
+        found, wanted = model(batch), model({**batch, "global_attention_mask": mask})
+        for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(wanted), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_a_processor_goes_along_with_its_settings(tmp_path):

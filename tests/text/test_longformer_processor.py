@@ -71,6 +71,16 @@ def test_other_choices_of_global_tokens(tokenizer, kind, number):
     assert batch["global_attention_mask"][0, :number].all()
 
 
+def test_what_is_global_may_be_left_to_the_model(processor):
+    left = LongformerProcessor(processor, global_tokens="model")
+    one, other = (x(question=QUESTION, documents=DOCUMENTS) for x in (left, processor))
+    assert set(one) == {"input_ids", "attention_mask"}
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name])
+    with pytest.raises(ValueError, match="`global_tokens` is 'model'"):
+        left.explain(one)
+
+
 def test_long_documents_are_read_in_windows_each_with_the_question(tokenizer):
     processor = LongformerProcessor(tokenizer, max_length=24, stride=5)
     question, text = bare(tokenizer, "Who?"), "Jane Austen wrote Emma. " * 6

@@ -2,6 +2,7 @@
 
 from etcmodel.models.longt5.config import LongT5Config
 from etcmodel.models.longt5.encoder import LongT5Encoder
+from etcmodel.models.longt5.encoder_model import LongT5EncoderModel
 from etcmodel.models.longt5.model import LongT5Model
 
-__all__ = ["LongT5Config", "LongT5Encoder", "LongT5Model"]
+__all__ = ["LongT5Config", "LongT5Encoder", "LongT5EncoderModel", "LongT5Model"]

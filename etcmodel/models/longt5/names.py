@@ -21,13 +21,13 @@ _PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output_projection"
 
 
 def weights(model):
-    """The variables of a `LongT5Model` by name: dict of `Weight`."""
+    """The variables of a `LongT5Model` or `LongT5EncoderModel` by name: dict of `Weight`."""
     found = {"shared.weight": Weight(model.shared.embedding_table)}
     kind = "TransientGlobalSelfAttention" if model.config.blocks_of else "LocalSelfAttention"
-    for side, layer, attention in (
-        ("encoder", model.encoder, kind),
-        ("decoder", model.decoder, "SelfAttention"),
-    ):
+    for side, attention in (("encoder", kind), ("decoder", "SelfAttention")):
+        if not hasattr(model, side):
+            continue
+        layer = getattr(model, side)
         prefix = f"{side}.block.0.layer.0.{attention}"
         found[f"{prefix}.relative_attention_bias.weight"] = Weight(layer.layers.bias_table)
         if getattr(layer.layers, "block_bias_table", None) is not None:
@@ -41,7 +41,7 @@ def weights(model):
             prefix = f"{side}.block.{index}.layer.{len(blocks) - 1}"
             found |= _feed_forward(prefix, blocks[-1], model.config.is_gated)
         found[f"{side}.final_layer_norm.weight"] = Weight(layer.final_layer_norm.gamma)
-    if model.lm_head is not None:
+    if getattr(model, "lm_head", None) is not None:
         found["lm_head.weight"] = kernel(model.lm_head)
     return found
 

@@ -1,0 +1,65 @@
+"""LongT5's encoder alone, as a model with folders of its own (Guo et al. 2022)."""
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import base, sublayers
+from etcmodel.models import conveniences
+from etcmodel.models.longt5 import names
+from etcmodel.models.longt5.config import LongT5Config
+from etcmodel.models.longt5.encoder import LongT5Encoder
+from etcmodel.models.seq2seq import inputs
+
+__all__ = ["LongT5EncoderModel"]
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+    """A text of any length to hidden states.
+
+    It reads the folders of a `LongT5Model`, too, and leaves their decoder out.
+
+    Args:
+        config: `LongT5Config` or its dict. What is of the decoder has no effect.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
+        **arguments: of `LongT5Encoder`.
+    Returns:
+        dict: see `LongT5Encoder`.
+    """
+
+    architecture = "LongT5EncoderModel"
+    naming = names.NAMING
+
+    def __init__(self, config, name="longt5_encoder", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = LongT5Config.of(config)
+        self.encoder = LongT5Encoder(self.config, dtype=self.dtype_policy)
+
+    shared = property(lambda self: self.encoder.token_embedding)
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.encoder, tf.TensorShape([None, None]))
+        super().build(input_shape)
+
+    def call(self, input_ids=None, attention_mask=None, **arguments):
+        return self.encoder(input_ids, attention_mask, **arguments)
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        return self.encoder.get_token_embedding_table()
+
+    def weights_by_name(self):
+        """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
+        return names.weights(self)
+
+    @staticmethod
+    def config_for(config, source):
+        """The config, which says all of it whatever the `Source` holds."""
+        del source
+        return config
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}

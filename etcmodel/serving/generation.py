@@ -1,0 +1,121 @@
+"""Writing a model that generates as a SavedModel: token ids in and out."""
+
+import dataclasses
+import types
+
+import tensorflow as tf
+
+from etcmodel.models.seq2seq import generating
+from etcmodel.serving import writing
+
+__all__ = ["export_generation"]
+
+_IDS = tf.TensorSpec([None, None], tf.int32)
+_NUMBER, _REAL = tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)
+_LENGTHS = {"max_length": _NUMBER, "min_length": _NUMBER}
+_SEARCH = {**_LENGTHS, "num_beams": _NUMBER, "length_penalty": _REAL}
+_SAMPLING = {**_LENGTHS, "seed": _NUMBER}
+
+
+def export_generation(model, directory, *, assets=None, **settings):
+    """Writes a SavedModel with two signatures that generate as the model's `generate` does.
+
+    Both take int32 `input_ids` and `attention_mask` [batch, length], of any lengths; those of an
+    LED whose config has no `global_positions` also `global_attention_mask` [batch, length], 0 or 1.
+    `generate` takes scalars besides: int32 `max_length`, `min_length` and `num_beams`, of any
+    values, and float32 `length_penalty`; or, where sequences are drawn (`do_sample`), int32
+    `max_length`, `min_length` and `seed`. `serving_default` takes ids and masks alone.
+
+    They return int32 `sequences` [batch * num_return_sequences, the longest of them], and but for
+    those that are drawn float32 `sequences_scores` [batch * num_return_sequences], 0 with one beam.
+    A number that cannot be raises `tf.errors.InvalidArgumentError`, which names it.
+
+    Args:
+        model: built `models.seq2seq.generating.Generating`: LED, LongT5 or PEGASUS-X.
+        directory: where to write; must not exist. It appears only when it is complete.
+        assets: dict of file name to path, or to bytes: files to keep with the model; None for none.
+        **settings: as of `generate`: all that is not an input. What is an input of `generate` has
+            these values in `serving_default`.
+    Returns:
+        `directory`.
+    Raises:
+        ValueError: if a setting cannot be, `directory` exists, or an asset is missing.
+    """
+    settings = model.generation_settings(**settings)
+    return writing.write_saved_model(
+        directory, assets or {}, lambda: _GenerationModule(model, settings)
+    )
+
+
+class _GenerationModule(tf.Module):
+    """The signatures, and the variables that they read.
+
+    The Keras model itself is not an attribute: saving would then trace each of its layers.
+    """
+
+    def __init__(self, model, settings):
+        super().__init__()
+        self._run = lambda ids, tensors: _generated(model, settings, ids, tensors)
+        self._settings = dataclasses.asdict(settings)
+        self._ids = ["input_ids", "attention_mask"]
+        if getattr(model.config, "global_positions", None) == ():
+            self._ids.append("global_attention_mask")
+        self.model_variables = list(model.variables)
+
+    def signatures(self):
+        """Signature name to concrete function."""
+        numbers = _SAMPLING if self._settings["do_sample"] else _SEARCH
+        ids = {name: tf.TensorSpec(_IDS.shape, _IDS.dtype, name) for name in self._ids}
+        specs = {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in numbers.items()}
+        # Functions that are attributes of what is saved would be traced anew.
+        generate = tf.function(
+            lambda **given: self._run(
+                {name: given[name] for name in ids}, {name: given[name] for name in specs}
+            ),
+            autograph=False,
+        ).get_concrete_function(**ids, **specs)
+        defaults = {name: (self._settings[name], x.dtype) for name, x in numbers.items()}
+        serve = tf.function(
+            lambda **given: generate(**given, **{x: tf.constant(*y) for x, y in defaults.items()}),
+            autograph=False,
+        ).get_concrete_function(**ids)
+        return {"serving_default": serve, "generate": generate}
+
+
+def _generated(model, settings, ids, tensors):
+    """The outputs of a signature; `tensors` are the settings that are inputs, by name."""
+    ids = dict(ids)
+    with tf.control_dependencies(_checks(model, settings, tensors)):
+        input_ids, mask = tf.identity(ids.pop("input_ids")), ids.pop("attention_mask")
+    encoded = model.encoder(input_ids, mask, training=False, **ids)["last_hidden_state"]
+    settings = {**dataclasses.asdict(settings), **tensors}
+    if settings["do_sample"]:
+        return generating.decode(model, encoded, mask, types.SimpleNamespace(**settings))
+
+    def beams():
+        return generating.decode(model, encoded, mask, types.SimpleNamespace(**settings))
+
+    def one():
+        # More than one beam is what more than one sequence needs.
+        greedy = types.SimpleNamespace(**{**settings, "num_beams": 1, "num_return_sequences": 1})
+        found = generating.decode(model, encoded, mask, greedy)
+        return {**found, "sequences_scores": tf.zeros(tf.shape(found["sequences"])[:1])}
+
+    return tf.cond(tensors["num_beams"] > 1, beams, one)
+
+
+def _checks(model, settings, tensors):
+    """Operations that raise `tf.errors.InvalidArgumentError` for numbers that cannot be."""
+    least = {"max_length": 2, "min_length": 0, "num_beams": settings.num_return_sequences}
+    checks = [
+        tf.debugging.assert_greater_equal(
+            tensors[name], number, f"`{name}` must be at least {number}."
+        )
+        for name, number in least.items()
+        if name in tensors
+    ]
+    limit = model.max_generated_length
+    if limit is not None:
+        message = f"`max_length` must be at most {limit}."
+        checks.append(tf.debugging.assert_less_equal(tensors["max_length"], limit, message))
+    return checks

@@ -1,0 +1,121 @@
+"""Files of Hugging Face's of several kinds of models: in parts, in half precision, of a part."""
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import etcmodel
+from etcmodel.models.longt5 import LongT5EncoderModel
+from etcmodel.models.pegasus_x import PegasusXModel
+from tests.checkpoints.tensor_files import rewrite, split, tensors_of
+from tests.models.gmat import small as gmats
+from tests.models.led import models as leds
+from tests.models.longt5 import models as longt5s
+from tests.models.pegasus_x import models as pegasus_xs
+
+
+def encoder_alone():
+    """A LongT5 without its decoder, of the weights of one with it."""
+    whole, made = longt5s.model(), LongT5EncoderModel(longt5s.config())
+    with tf.name_scope(made.name):
+        made.build(None)
+    weights = whole.weights_by_name()
+    for name, weight in made.weights_by_name().items():
+        weight.variable.assign(weights[name].variable)
+    return made
+
+
+MAKERS = {
+    "gmat": gmats.model,
+    "led": leds.model,
+    "longt5": longt5s.model,
+    "longt5 encoder": encoder_alone,
+    "pegasus_x": pegasus_xs.model,
+    "pegasus_x base": lambda: pegasus_xs.model(model_class=PegasusXModel),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def folder(request, tmp_path):
+    etcmodel.save_pretrained(MAKERS[request.param](), tmp_path / "model")
+    return tmp_path / "model"
+
+
+def assert_same_bytes(found, wanted):
+    assert set(found) == set(wanted)
+    for name, value in wanted.items():
+        assert found[name].dtype == value.dtype and found[name].shape == value.shape
+        assert found[name].tobytes() == value.tobytes(), name
+
+
+def saved_again(folder):
+    """The tensors that are written of what is read, into a folder beside it."""
+    again = folder.parent / "again"
+    etcmodel.save_pretrained(etcmodel.from_pretrained(folder), again)
+    one, other = (json.loads((x / "config.json").read_text()) for x in (folder, again))
+    # What a LongT5's says by None depends on the file; then it is said.
+    assert {name: x for name, x in one.items() if x is not None} == {
+        name: x for name, x in other.items() if one[name] is not None
+    }
+    return tensors_of(again)
+
+
+def test_several_files_are_one_model_byte_by_byte(folder):
+    wanted = tensors_of(folder)
+    files = split(folder)
+    assert len(set(files.values())) == 3
+    assert_same_bytes(saved_again(folder), wanted)
+    lost = folder / files[min(wanted)]
+    lost.unlink()
+    with pytest.raises(ValueError, match=f"No safetensors file at .*{lost.name}"):
+        etcmodel.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["float16", "bfloat16"])
+def test_half_precision_is_read_exactly_and_written_as_float32(folder, dtype):
+    half = {name: value.astype(dtype) for name, value in tensors_of(folder).items()}
+    rewrite(folder, lambda tensors: tensors.update(half))
+    split(folder, 2)
+    found = saved_again(folder)
+    assert {value.dtype for value in found.values()} == {np.dtype(np.float32)}
+    assert_same_bytes({name: value.astype(dtype) for name, value in found.items()}, half)
+
+
+def test_every_name_that_misses_is_an_error(folder):
+    names = sorted(tensors_of(folder))
+    for name in (names[0], names[len(names) // 2], names[-1]):
+        if name == "final_logits_bias":  # Which a file may lack: zeros.
+            continue
+        kept = tensors_of(folder)
+        rewrite(folder, lambda tensors, name=name: tensors.pop(name))
+        with pytest.raises(ValueError, match="lacks|has no weights"):
+            etcmodel.from_pretrained(folder)
+        rewrite(folder, lambda tensors, kept=kept: tensors.update(kept))
+
+
+def test_an_encoder_alone_is_that_of_the_whole(tmp_path):
+    whole, ids = longt5s.model(), tf.constant(longt5s.ids(2, 11))
+    etcmodel.save_pretrained(whole, tmp_path / "whole")
+    encoder = LongT5EncoderModel.from_pretrained(tmp_path / "whole")
+    wanted = whole.encoder(ids)["last_hidden_state"]
+    np.testing.assert_allclose(encoder(ids)["last_hidden_state"], wanted, atol=1e-6)
+    encoder.save_pretrained(tmp_path / "encoder")
+    entries = json.loads((tmp_path / "encoder" / "config.json").read_text())
+    assert entries["architectures"] == ["LongT5EncoderModel"]
+    names = set(tensors_of(tmp_path / "encoder"))
+    assert names == {x for x in tensors_of(tmp_path / "whole") if not x.startswith("decoder.")}
+    again = etcmodel.from_pretrained(tmp_path / "encoder", local_radius=9)
+    assert type(again) is LongT5EncoderModel and again.config.local_radius == 9
+    with pytest.raises(ValueError, match="lacks weights of 'longt5': decoder.block.0"):
+        etcmodel.LongT5Model.from_pretrained(tmp_path / "encoder")
+
+
+def test_of_an_encoder_alone_older_files_have_another_name_of_the_embeddings(tmp_path):
+    encoder_alone().save_pretrained(tmp_path)
+    wanted = tensors_of(tmp_path)
+    rewrite(tmp_path, lambda x: x.update({"encoder.embed_tokens.weight": x.pop("shared.weight")}))
+    etcmodel.from_pretrained(tmp_path).save_pretrained(tmp_path / "again")
+    assert_same_bytes(tensors_of(tmp_path / "again"), wanted)

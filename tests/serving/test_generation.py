@@ -1,0 +1,73 @@
+"""Exported generation: beams and lengths are inputs; what it gives is the model's own.
+
+Here of a LongT5, in `test_generation_all.py` of all systems.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from etcmodel import serving
+from tests.serving.generation_cases import CALLS, IDS, MAKERS, assert_same, constants
+
+ONE, _, MANY = CALLS
+ONLY_TENSORFLOW = """
+import json, sys
+import tensorflow as tf
+exported = tf.saved_model.load(sys.argv[1])
+found = []
+for name, inputs in json.loads(sys.argv[2]):
+    outputs = exported.signatures[name](**{key: tf.constant(x) for key, x in inputs.items()})
+    found.append({key: value.numpy().tolist() for key, value in outputs.items()})
+assert not any(name.split(".")[0] in ("etcmodel", "official", "tf_keras") for name in sys.modules)
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MAKERS["longt5"]()
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("export") / "1")
+    return serving.export_generation(model, path, no_repeat_ngram_size=2, **ONE)
+
+
+@pytest.fixture(scope="module")
+def signature(folder):
+    return tf.saved_model.load(folder).signatures["generate"]
+
+
+def test_beams_and_lengths_are_inputs_without_this_package(model, folder):
+    ids = {name: x.tolist() for name, x in IDS.items()}
+    inputs = [["serving_default", ids], *(["generate", {**ids, **call}] for call in (ONE, MANY))]
+    arguments = [sys.executable, "-c", ONLY_TENSORFLOW, folder, json.dumps(inputs)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    default, one, many = json.loads(done.stdout)
+    assert default == one
+    assert_same(one, model.generate(IDS, no_repeat_ngram_size=2, **ONE))
+    assert_same(many, model.generate(IDS, no_repeat_ngram_size=2, **MANY))
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"num_beams": 0}, "`num_beams` must be at least 1"),
+        ({"max_length": 1}, "`max_length` must be at least 2"),
+        ({"min_length": -1}, "`min_length` must be at least 0"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(changes, message, signature):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        signature(**constants({**IDS, **ONE, **changes}))
+
+
+def test_settings_that_cannot_be_are_refused_before_anything_is_written(model, tmp_path):
+    with pytest.raises(ValueError, match="`num_beams` must be at least 1"):
+        serving.export_generation(model, str(tmp_path / "1"), num_beams=0)
+    assert not list(tmp_path.iterdir())
