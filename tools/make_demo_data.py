@@ -15,20 +15,22 @@ import string
 from etcmodel import atomic_files, options
 from etcmodel.options import option
 
-from .demos import hotpotqa, nq, openkp, wikihop, wikihop_long
+from .demos import classification, hotpotqa, nq, openkp, wikihop, wikihop_long
 
 __all__ = ["build_vocab", "make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
-# whose format they are, and what else tells them apart.
+# whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
+# differs from `ETC_CONFIG`.
 GENERATORS = {
+    "classification": classification,
     "hotpotqa": hotpotqa,
     "nq": nq,
     "openkp": openkp,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
 }
-JSON_LINES = ("nq", "openkp")  # Datasets whose files have an example a line.
+JSON_LINES = ("classification", "nq", "openkp")  # Datasets whose files have an example a line.
 
 # Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
 SPECIAL_PIECES = [
@@ -113,12 +115,13 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed):
         for split, num_examples in (("train", num_train), ("dev", num_dev))
     )
     vocab = build_vocab(text for example in train for text in generator.texts(example))
+    config = {**ETC_CONFIG, **getattr(generator, "MODEL", {}), "vocab_size": len(vocab)}
     to_text, ending = (_to_json_lines, "jsonl") if dataset in JSON_LINES else (_to_json, "json")
     contents = {
         "train": (f"{dataset}_train.{ending}", to_text(train)),
         "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
         "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
-        "config": ("etc_config.json", json.dumps({**ETC_CONFIG, "vocab_size": len(vocab)})),
+        "config": ("etc_config.json", json.dumps(config)),
     }
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
     for key, (_, text) in contents.items():

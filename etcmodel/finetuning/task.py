@@ -5,7 +5,7 @@ import functools
 
 from etcmodel import atomic_files, training
 from etcmodel.finetuning import records, trained_run
-from etcmodel.models import initialization
+from etcmodel.models import heads, initialization
 
 __all__ = ["FinetuningTask"]
 
@@ -35,7 +35,7 @@ class FinetuningTask(training.Task):
 
     @abc.abstractmethod
     def make_model(self):
-        """A new tf_keras.Model, not yet built, with a `GlobalLocalEncoder` as `etc_model`."""
+        """A new tf_keras.Model with a `GlobalLocalEncoder` as `etc_model`, or `EncoderWithHead`."""
 
     @abc.abstractmethod
     def read_examples(self, path, check=None):
@@ -83,7 +83,8 @@ class FinetuningTask(training.Task):
         model = self.make_model()
         model.build()
         if self.config.initialization == "mimetic":
-            initialization.mimetic_initialization(model.etc_model)
+            has_head = isinstance(model, heads.EncoderWithHead)
+            initialization.mimetic_initialization(model.encoder if has_head else model.etc_model)
         return model
 
     def train_dataset(self, request):
