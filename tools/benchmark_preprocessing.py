@@ -80,6 +80,7 @@ def measure(dataset, *, num_examples, seed=0):
             output_prefix=os.path.join(folder, "records"),
             vocab_file=paths["vocab"],
         )
+        (set_options,) = set_options.sets()
         job = program.make_job(set_options, *task_program.load_parts())
         convert = job.make_converter()
         _convert_file(job, convert, paths["train"], limit=_NUM_WARM_UP)

@@ -15,14 +15,16 @@ import string
 from etcmodel import atomic_files, options
 from etcmodel.options import option
 
-from .demos import hotpotqa, majority_tagging, nq, openkp, wikihop, wikihop_long
+from .demos import classification, hotpotqa, majority_tagging, nq, openkp, wikihop, wikihop_long
 
 __all__ = ["build_vocab", "make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
-# whose format they are, and what else tells them apart. Those of `SETTINGS` have `vocabulary` and
-# `model_config`, too; all three take their settings.
+# whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
+# differs from `ETC_CONFIG`. Those of `SETTINGS` have `vocabulary` and `model_config`; all three
+# take their settings.
 GENERATORS = {
+    "classification": classification,
     "hotpotqa": hotpotqa,
     "majority_tagging": majority_tagging,
     "nq": nq,
@@ -32,7 +34,7 @@ GENERATORS = {
 }
 SETTINGS = {"majority_tagging": ("length", "pairs")}
 # Datasets whose files have an example a line.
-JSON_LINES = ("majority_tagging", "nq", "openkp")
+JSON_LINES = ("classification", "majority_tagging", "nq", "openkp")
 _TASKS = {"wikihop_long": "wikihop"}  # Of datasets that are not called as their task.
 
 # Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
@@ -147,7 +149,7 @@ def _model_of(dataset, train, settings):
         config = generator.model_config(**settings)
         return f"{config['model_type']}_config.json", generator.vocabulary(**settings), config
     texts = (text for example in train for text in generator.texts(example))
-    return "etc_config.json", build_vocab(texts), ETC_CONFIG
+    return "etc_config.json", build_vocab(texts), {**ETC_CONFIG, **getattr(generator, "MODEL", {})}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,7 @@ class RecordConfig(abc.ABC):
         given = {name: getattr(config, name) for name in own if hasattr(config, name)}
         sizes = {
             "vocab_size": config.encoder_config.vocab_size,
+            # Encoders other than ETC need not have such an entry.
             "segment_vocab_size": getattr(config.encoder_config, "segment_vocab_size", None),
         }
         return cls(**{**given, **sizes, **fields})

@@ -1,5 +1,6 @@
 """Checked access to the fields of raw examples, which are JSON objects."""
 
+import math
 import numbers
 
 __all__ = ["Fields", "is_int", "is_list_of", "require_object", "shown"]
@@ -62,6 +63,57 @@ class Fields:
         if not is_list_of(value, item_type):
             raise self.error(field, f"must be a list of {items}", value)
         return value
+
+    def number(self, field):
+        """The finite float that a field holds, maybe as a str; None if it is missing or empty.
+
+        Raises:
+            ValueError: if it holds something else.
+        """
+        value = self.raw.get(field)
+        if value is None or value == "":
+            return None
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise self.error(field, "must be a finite number", value)
+        return number
+
+    def label(self, field):
+        """The label that a field holds, as a str; None if it is missing or empty.
+
+        Raises:
+            ValueError: if it is not a str, an int, true or false.
+        """
+        value = self.raw.get(field)
+        if value is not None and not _is_label(value):
+            problem = "must be a label: a string, a whole number, true or false"
+            raise self.error(field, problem, value)
+        return None if value is None else _label(value) or None
+
+    def labels(self, field, separator):
+        """The labels that a field holds: a tuple of str, each once; None if it is missing.
+
+        Raises:
+            ValueError: if it is neither a list of labels nor a str with separators between them.
+        """
+        value = self.raw.get(field)
+        if value is None:
+            return None
+        parts = value.split(separator) if isinstance(value, str) else value
+        if not isinstance(parts, list) or not all(map(_is_label, parts)):
+            raise self.error(field, "must be a list of labels", value)
+        return tuple(dict.fromkeys(filter(None, map(_label, parts))))
+
+
+def _is_label(value):
+    return isinstance(value, str | bool) or is_int(value)
+
+
+def _label(value):
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def require_object(raw, noun="an example"):

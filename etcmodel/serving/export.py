@@ -20,7 +20,8 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
     one axis or the batches differ (nothing is broadcast), or if a value is outside its range.
 
     Args:
-        model: built tf_keras.Model, called with a dict of features and `training=False`.
+        model: built tf_keras.Model, called with a dict of features and `training=False`. A single
+            output gets the name "logits".
         directory: where to write; must not exist. It appears only when it is complete.
         features: dict of name to `tf.io.FixedLenFeature` of the model's features, int64 (the model
             gets int32) or float32, without the batch axis. The length of their first axis is left
@@ -57,7 +58,7 @@ class _ServingModule(tf.Module):
 
     def __init__(self, model, features, padding, axes, checks):
         super().__init__()
-        self._call = lambda dense: model(dense, training=False)
+        self._call = lambda dense: _named(model(dense, training=False))
         self._features, self._padding = features, padding
         self._axes, self._checks = axes, checks
         self.model_variables = list(model.variables)
@@ -105,6 +106,10 @@ class _ServingModule(tf.Module):
         feature = self._features[name]
         padding = tf.cast(self._padding.get(name, 0), feature.dtype)
         return value.to_tensor(padding, shape=[None, None, *feature.shape[1:]])
+
+
+def _named(outputs):
+    return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
 
 def _ragged(feature):

@@ -140,6 +140,15 @@ class EtcProcessor:
         finally:
             totals.log()
 
+    def batch_of(self, example, where="example"):
+        """The batch of one example, as `__call__`, but what is cut is not logged.
+
+        Args:
+            example: a text, a dict of fields, or a `Document`.
+            where: str. The example's name in errors.
+        """
+        return self._batch([(where, example)], self.config, CutTotals())
+
     def dataset(self, examples, batch_size, settings=None, targets=None):
         """A `tf.data.Dataset` of what `batches` yields: see `datasets.make_dataset`."""
         from etcmodel.text import datasets  # TensorFlow is slow to import.

@@ -106,6 +106,13 @@ class TrainingConfig(Options):
     save_checkpoints_steps: int = option(
         500, "Steps between two checkpoints (and evaluations).", role="run", lower_bound=1
     )
+    early_stopping_patience: int | None = option(
+        None,
+        "Evaluations in a row without a better metric after which the run ends. None: it goes on "
+        "to its last step.",
+        role="training",
+        lower_bound=1,
+    )
     keep_checkpoint_max: int = option(
         5, "Number of latest checkpoints that are kept.", role="run", lower_bound=1
     )

@@ -75,10 +75,27 @@ class Run:
         if self._step and self._step not in self._evaluations:
             controller.evaluate()  # The run stopped between a checkpoint and its evaluation.
         self._tell_of_tracing()
-        controller.train_and_evaluate(
-            train_steps=self.num_steps, eval_interval=self._config.save_checkpoints_steps
-        )
-        return self._evaluations[self.num_steps]
+        interval = self._config.save_checkpoints_steps
+        while self._step < self.num_steps and not self._is_stale():
+            next_step = min(self._step + interval, self.num_steps)
+            controller.train_and_evaluate(train_steps=next_step, eval_interval=interval)
+        return self._evaluations[self._step]
+
+    def _is_stale(self):
+        """Whether the latest evaluations brought no better metric, so that the run ends early."""
+        patience = self._config.early_stopping_patience
+        if patience is None:
+            return False
+        sign = 1 if self._task.higher_is_better else -1
+        values = [
+            sign * metrics[self._task.best_metric]
+            for step, metrics in sorted(self._evaluations.items())
+            if step <= self._step
+        ]
+        if not values or len(values) - 1 - values.index(max(values)) < patience:
+            return False
+        self._tell(f"no better {self._task.best_metric} in {patience} evaluations: the run ends")
+        return True
 
     def _metrics_log(self, name):
         return progress_lib.MetricsLog(os.path.join(self._config.output_dir, name))
@@ -136,7 +153,13 @@ class Run:
         )
 
     def _build_evaluator(self):
-        if self._task.eval_dataset(self._config.eval_batch_size) is None:
+        has_data = self._task.eval_dataset(self._config.eval_batch_size) is not None
+        if self._config.early_stopping_patience and not (has_data and self._task.best_metric):
+            raise ValueError(
+                "`early_stopping_patience` needs evaluation data, and a metric that chooses the "
+                "best checkpoint."
+            )
+        if not has_data:
             return None
         evaluator = evaluator_lib.Evaluator(
             task=self._task,

@@ -15,6 +15,9 @@ from etcmodel.pretrain import config as pretrain_config
 from etcmodel.pretrain import preprocess as pretrain_preprocess
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.pretrain import task as pretrain_task
+from etcmodel.tasks.classification import config as classification_config
+from etcmodel.tasks.classification import preprocess as classification_preprocess
+from etcmodel.tasks.classification import task as classification_task
 from etcmodel.tasks.hotpotqa import config as hotpotqa_config
 from etcmodel.tasks.hotpotqa import preprocess as hotpotqa_preprocess
 from etcmodel.tasks.hotpotqa import task as hotpotqa_task
@@ -32,6 +35,7 @@ from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess
 from etcmodel.tasks.wikihop import task as wikihop_task
 
 PREPROCESS = {
+    "classification": classification_preprocess.PreprocessOptions,
     "hotpotqa": hotpotqa_preprocess.PreprocessOptions,
     "majority_tagging": majority_preprocess.PreprocessOptions,
     "nq": nq_preprocess.PreprocessOptions,
@@ -40,6 +44,7 @@ PREPROCESS = {
     "pretrain": pretrain_preprocess.PreprocessOptions,
 }
 CONFIGS = {
+    "classification": classification_task.ClassificationConfig,
     "hotpotqa": hotpotqa_task.HotpotQaConfig,
     "majority_tagging": majority_run_config.MajorityConfig,
     "nq": nq_task.NqConfig,
@@ -48,6 +53,7 @@ CONFIGS = {
     "pretrain": pretrain_task.PretrainConfig,
 }
 INPUT_CONFIGS = {
+    "classification": classification_config.ClassificationInputConfig,
     "hotpotqa": hotpotqa_config.HotpotQAInputConfig,
     "majority_tagging": majority_features.InputConfig,
     "nq": nq_config.NqInputConfig,
@@ -57,6 +63,7 @@ INPUT_CONFIGS = {
 }
 # Long and global length by default: of preprocess and features, and of the run.
 LENGTHS = {
+    "classification": ((4096, 230), (4096, 230)),
     "hotpotqa": ((2048, 256), (4096, 230)),
     "majority_tagging": ((512, 2), (512, 2)),
     "nq": ((4096, 230), (4096, 230)),
@@ -66,6 +73,7 @@ LENGTHS = {
 }
 # The names that a program had before it had the canonical ones.
 PREPROCESS_NAMES = {
+    "classification": "input_pattern output_prefix labels labels_file problem_type",
     "hotpotqa": "input_json_filename output_tf_examples_file_path_prefix num_shards "
     "output_tf_examples_stat_filename spm_model_file vocab_file do_lower_case split_punctuation "
     "global_seq_length long_seq_length release_compatible direct_num_workers strict is_training "
@@ -95,6 +103,7 @@ FINETUNING_NAMES = (
     "split_punctuation initialization release_compatible "
 )
 RUN_NAMES = {
+    "classification": FINETUNING_NAMES + "pooling class_weights problem_type labels",
     "hotpotqa": FINETUNING_NAMES + "train_tf_examples_filepattern num_train_tf_examples "
     "predict_tf_examples_filepattern predict_gold_json_file predict_input_json_file "
     "spm_model_file vocab_file max_long_seq_length max_global_seq_length answer_encoding_method "

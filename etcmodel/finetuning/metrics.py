@@ -1,0 +1,70 @@
+"""Metrics that tasks share, of NumPy arrays.
+
+The expected calibration error is that of Guo et al. 2017 (arXiv:1706.04599), section 2: the mean
+distance of confidence and accuracy in bins of equal width.
+"""
+
+import numpy as np
+
+__all__ = ["expected_calibration_error", "f1_scores", "pearson", "ranks", "sigmoid", "softmax"]
+
+
+def sigmoid(logits):
+    """Probabilities of logits: float64, shaped as these."""
+    return np.exp(-np.logaddexp(0, -np.asarray(logits, np.float64)))
+
+
+def softmax(logits):
+    """Probabilities of logits that add up to 1 over the last axis: float64, shaped as these."""
+    logits = np.asarray(logits, np.float64)
+    exps = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exps / exps.sum(axis=-1, keepdims=True)
+
+
+def f1_scores(predicted, given):
+    """F1 over all decisions, and its mean over the labels that are predicted or given at all.
+
+    Args:
+        predicted, given: bool [num_examples, num_labels].
+    Returns:
+        (micro, macro): float, 0 if no label is predicted or given.
+    """
+    right = (predicted & given).sum(axis=0)
+    total = predicted.sum(axis=0) + given.sum(axis=0)
+    if not total.sum():
+        return 0.0, 0.0
+    occurs = total > 0
+    return float(2 * right.sum() / total.sum()), float(np.mean(2 * right[occurs] / total[occurs]))
+
+
+def expected_calibration_error(confidences, is_right, num_bins=15):
+    """See above; a bin holds its upper end, not its lower one.
+
+    Args:
+        confidences: float [num_examples], above 0 and at most 1.
+        is_right: bool [num_examples].
+        num_bins: int.
+    """
+    edges = np.linspace(0, 1, num_bins + 1)
+    bins = np.clip(np.searchsorted(edges, confidences, side="left") - 1, 0, num_bins - 1)
+    gaps = np.bincount(bins, confidences - is_right, num_bins)
+    return float(np.abs(gaps).sum() / len(confidences))
+
+
+def pearson(x, y):
+    """Pearson's correlation, of `ranks` Spearman's: float, 0 where a side is constant.
+
+    Args:
+        x, y: float [num_examples].
+    """
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return 0.0
+    x, y = (np.asarray(side, np.float64) - np.mean(side) for side in (x, y))
+    x, y = (side / np.abs(side).max() for side in (x, y))  # Squares of tiny values would be 0.
+    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+
+
+def ranks(values):
+    """Ranks from 1; equal values share the mean of theirs: float64 [num_examples]."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]

@@ -1,0 +1,90 @@
+"""What the features of a classification depend on."""
+
+import dataclasses
+
+from etcmodel.options import FeatureOptions, Options, changed, option
+
+__all__ = [
+    "MULTI_LABEL",
+    "PROBLEM_TYPES",
+    "REGRESSION",
+    "SINGLE_LABEL",
+    "ClassificationFeatureOptions",
+    "ClassificationInputConfig",
+]
+
+# Named as in Hugging Face's configs, and `LongformerForSequenceClassification`.
+SINGLE_LABEL = "single_label_classification"
+MULTI_LABEL = "multi_label_classification"
+REGRESSION = "regression"
+PROBLEM_TYPES = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
+_LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(FeatureOptions, "long_seq_length")
+    global_seq_length: int = changed(FeatureOptions, "global_seq_length")
+    problem_type: str = option(
+        SINGLE_LABEL,
+        "What is told of a text: one label, several labels or none, or a number.",
+        role="features",
+        choices=PROBLEM_TYPES,
+    )
+    labels: tuple = option(
+        (),
+        "Labels, in the order of the model's outputs. None: preprocess gathers and sorts them.",
+        role="features",
+    )
+    text_field: str = option("text", "Field or column of the text.", role="features")
+    second_text_field: str | None = option(
+        None, "Field or column of a second text. None: there is but one text.", role="features"
+    )
+    label_field: str = option(
+        "label", "Field or column of the label, the labels or the number.", role="features"
+    )
+    id_field: str = option(
+        "id",
+        "Field or column of the example's id; without it, the id is the file's name and the line.",
+        role="features",
+    )
+    label_separator: str = option(
+        "|", "What separates several labels in one string, as in tables.", role="features"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if len(set(self.labels)) < len(self.labels) or not all(self.labels):
+            raise ValueError(
+                f"`labels` must be different, and not empty. Received: {list(self.labels)}"
+            )
+        if self.problem_type == REGRESSION and self.labels:
+            raise ValueError(f"`labels` must be empty for a regression. Received: {self.labels}")
+        if not self.label_separator:
+            raise ValueError("`label_separator` must not be empty.")
+
+    def check_labels(self):
+        """Checks that there are labels to tell; raises ValueError if there are too few."""
+        if len(self.labels) < (least := _LEAST_LABELS[self.problem_type]):
+            raise ValueError(
+                f"--problem_type={self.problem_type} needs at least {least} labels. "
+                f"Received: {list(self.labels)}"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationInputConfig(ClassificationFeatureOptions, FeatureOptions):
+    """Settings of `examples.make_features`."""
+
+    def make_processor(self, tokenizer):
+        """The `EtcProcessor` that arranges texts for every model.
+
+        Raises:
+            ValueError: if the vocabulary lacks a token that is needed.
+        """
+        from etcmodel.text.processor import EtcProcessor
+
+        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
+        return EtcProcessor(tokenizer, pad_to="max", **lengths)

@@ -1,0 +1,44 @@
+"""Classification's part of the preprocessing: what a worker does to one raw example."""
+
+from etcmodel import preprocessing
+
+from . import examples
+from .config import ClassificationInputConfig
+
+__all__ = ["ConverterFactory"]
+
+
+class ConverterFactory(preprocessing.ConverterFactory):
+    """Makes the converter; `fields` are arguments of `ClassificationInputConfig`."""
+
+    task = "classification"
+
+    def input_config(self, tokenizer):
+        config = ClassificationInputConfig(**self.fields)
+        config.check_labels()
+        config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
+        return config
+
+    def __call__(self):
+        tokenizer = self.tokenizer()
+        config = self.input_config(tokenizer)
+        processor = config.make_processor(tokenizer)
+        return lambda row: self.convert(row, config, processor)
+
+    def convert(self, row, config, processor):
+        try:
+            example = examples.parse_row(row, config)
+            if example.label is None:
+                raise ValueError(f"field `{config.label_field}` is missing, and records need it")
+            features, encoding = examples.make_features(example, config, processor)
+        except ValueError as error:
+            raise ValueError(f"{row['place']}: {error}") from error
+        return preprocessing.Converted(
+            features=[features],
+            counts={"examples_truncated": int(bool(encoding.cut))},
+            lengths={
+                "long_tokens": len(encoding.token_ids),
+                "global_tokens": len(encoding.global_ids),
+                "tokens_left_out": encoding.cut.num_tokens,
+            },
+        )

@@ -1,0 +1,74 @@
+"""From logits to predictions, and their metrics by the labels in the records."""
+
+import numpy as np
+
+from etcmodel.finetuning import metrics as metrics_lib
+
+from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL
+
+__all__ = ["BEST_METRICS", "metrics", "prediction"]
+
+# The metric that chooses the best checkpoint, and whether higher is better.
+BEST_METRICS = {
+    SINGLE_LABEL: ("accuracy", True),
+    MULTI_LABEL: ("micro_f1", True),
+    REGRESSION: ("mse", False),
+}
+
+
+def prediction(output, labels, problem_type):
+    """What is told of one text, by its `example_id` and its `logits`, float [num_outputs].
+
+    Returns:
+        dict of `id` and, with one label, `label`; with several, `labels`, those more probable than
+        not; and the `probabilities` by label; or in a regression `value`.
+    """
+    example_id = np.ravel(output["example_id"])[0]
+    if isinstance(example_id, bytes):
+        example_id = example_id.decode("utf-8")
+    told, logits = {"id": str(example_id)}, np.ravel(output["logits"])
+    if problem_type == REGRESSION:
+        return {**told, "value": float(logits[0])}
+    if problem_type == MULTI_LABEL:
+        found = metrics_lib.sigmoid(logits)
+        told["labels"] = [label for label, p in zip(labels, found, strict=True) if p > 0.5]
+    else:
+        found = metrics_lib.softmax(logits)
+        told["label"] = labels[int(np.argmax(found))]
+    return {**told, "probabilities": dict(zip(labels, found.tolist(), strict=True))}
+
+
+def metrics(logits, labels, problem_type):
+    """What a problem is measured by.
+
+    Args:
+        logits: float [num_examples, num_outputs].
+        labels: int [num_examples]; with several labels 0/1 [num_examples, num_labels]; in a
+            regression float [num_examples].
+        problem_type: str, one of `config.PROBLEM_TYPES`.
+    Returns:
+        dict of float: `accuracy`, `macro_f1` and `expected_calibration_error`; with several labels
+        `micro_f1` and `macro_f1`; in a regression `mse`, `pearson` and `spearman`, which are 0
+        where one of the two sides is constant. See `finetuning.metrics`.
+    """
+    if problem_type == REGRESSION:
+        values = logits[:, 0].astype(np.float64)
+        return {
+            "mse": float(np.mean((values - labels) ** 2)),
+            "pearson": metrics_lib.pearson(values, labels),
+            "spearman": metrics_lib.pearson(*map(metrics_lib.ranks, (values, labels))),
+        }
+    if problem_type == MULTI_LABEL:
+        micro, macro = metrics_lib.f1_scores(metrics_lib.sigmoid(logits) > 0.5, labels > 0)
+        return {"micro_f1": micro, "macro_f1": macro}
+    found = metrics_lib.softmax(logits)
+    predicted, every = found.argmax(axis=1), np.arange(logits.shape[1])
+    _, macro = metrics_lib.f1_scores(predicted[:, None] == every, labels[:, None] == every)
+    is_right = predicted == labels
+    return {
+        "accuracy": float(is_right.mean()),
+        "macro_f1": macro,
+        "expected_calibration_error": metrics_lib.expected_calibration_error(
+            found.max(axis=1), is_right
+        ),
+    }

@@ -1,0 +1,64 @@
+"""From typed examples to features, which are the same for every model.
+
+The processor (`EtcProcessor`) arranges a text as [CLS] text [SEP], two texts as [CLS] first [SEP]
+second [SEP]. The first global token stands for the whole example; each sentence, and the first of
+two texts, has one of its own. What does not fit is cut at the end; the first of two texts never is.
+"""
+
+from etcmodel import finetuning
+
+from .config import MULTI_LABEL, REGRESSION, ClassificationInputConfig
+from .raw_data import TextExample, example_reader, parse_example, parse_row
+
+__all__ = [
+    "ClassificationInputConfig",
+    "TextExample",
+    "example_reader",
+    "make_features",
+    "parse_example",
+    "parse_row",
+]
+
+
+def make_features(example, config, processor):
+    """Converts an example.
+
+    Args:
+        example: `TextExample`. Without a label, there are no `labels`.
+        config: `ClassificationInputConfig`.
+        processor: of `config.make_processor`.
+
+    Returns:
+        (dict, `text.encoding.Encoding`, which tells what was cut). Features are `example_id`, one
+        str; those of the processor (see `models.features`); and `labels`: the index of the label,
+        one int; with several labels a 0 or 1 for each of them; in a regression one float.
+
+    Raises:
+        ValueError: naming the example, if its label is none of the labels, or the first of two
+            texts does not fit.
+    """
+    fields = {"text": example.text}
+    if example.second_text is not None:
+        fields = {"question": example.text, "documents": [example.second_text]}
+    batch = processor.batch_of(fields, f"example {example.example_id!r}")
+    features = {"example_id": [example.example_id], **finetuning.features_of_row(batch)}
+    if example.label is not None:
+        features["labels"] = _labels(example, config)
+    (encoding,) = batch.encodings
+    return features, encoding
+
+
+def _labels(example, config):
+    if config.problem_type == REGRESSION:
+        return [float(example.label)]
+    given = example.label if config.problem_type == MULTI_LABEL else (example.label,)
+    if unknown := [label for label in given if label not in config.labels]:
+        shown = ", ".join(map(repr, config.labels[:5]))
+        more = ", ..." if len(config.labels) > 5 else ""
+        raise ValueError(
+            f"example {example.example_id!r}: field `{config.label_field}`: {unknown[0]!r} is none "
+            f"of the {len(config.labels)} labels: {shown}{more}"
+        )
+    if config.problem_type == MULTI_LABEL:
+        return [int(label in given) for label in config.labels]
+    return [config.labels.index(example.label)]

@@ -1,0 +1,46 @@
+"""The labels of a data set: gathered from its raw files, or read from a file."""
+
+from etcmodel import bounded_json
+from etcmodel.preprocessing import input_files, raw_files, text_rows
+from etcmodel.preprocessing.json_fields import is_list_of
+
+from .config import MULTI_LABEL
+from .raw_data import parse_row
+
+__all__ = ["gather", "read_labels"]
+
+
+def gather(input_pattern, options):
+    """The labels in raw files, sorted: whole numbers by size, others as text. A tuple of str."""
+    found = set()
+    for path in input_files(input_pattern):
+        for row in text_rows.read_rows(path):
+            try:
+                label = parse_row(row, options).label
+            except ValueError:
+                continue  # Preprocessing counts and names it.
+            found.update((label or ()) if options.problem_type == MULTI_LABEL else {label} - {None})
+    return tuple(sorted(found, key=_order))
+
+
+def _order(label):
+    is_number = label.isascii() and label.isdigit() and len(label) < 20
+    return (0, int(label), label) if is_number else (1, 0, label)
+
+
+def read_labels(path):
+    """The labels of a file: tuple of str.
+
+    Args:
+        path: str. Text with a label a line; or, if it ends in `.json`, an object with a list
+            `labels`, as the settings beside records are.
+    Raises:
+        ValueError: naming the file, if it holds no labels.
+    """
+    if path.endswith(".json"):
+        labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
+    else:
+        labels = [line.strip() for _, line in raw_files.read_lines(path)]
+    if not labels or not is_list_of(labels, str):
+        raise ValueError(f"{path}: there must be labels. Received: {labels}")
+    return tuple(labels)

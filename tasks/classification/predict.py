@@ -1,0 +1,37 @@
+"""From raw texts to labels, with an exported model."""
+
+import dataclasses
+
+from etcmodel import finetuning
+
+from . import examples
+from .task import ClassificationTask
+
+__all__ = ["ClassificationPredictor"]
+
+
+class ClassificationPredictor(finetuning.Predictor):
+    """Classifies texts with an exported model; `predict` gives a list of `evaluate.prediction`.
+
+    Args: see `finetuning.Predictor`.
+    """
+
+    task_class = ClassificationTask
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        self._features = self.config.features()
+        self._processor = self._features.make_processor(self.tokenizer)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw, self.config)
+
+    def make_features(self, example):
+        unlabeled = dataclasses.replace(example, label=None)
+        features, _ = examples.make_features(unlabeled, self._features, self._processor)
+        return [features]
+
+    def predict_one(self, text):
+        """What `predict` tells of one raw text, a dict such as {"text": "…"}."""
+        (prediction,) = self.predict([text])
+        return prediction

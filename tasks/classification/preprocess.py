@@ -1,0 +1,66 @@
+"""Converts texts with labels (JSON lines, CSV, or folders) into sharded TFRecords.
+
+The labels are gathered from the files, unless they are given, and kept with the records' settings
+(`<prefix>.config.json`). Give those of the training records for every other set. Any flag of Apache
+Beam may be given too, such as `--runner=DataflowRunner`.
+
+  python -m etcmodel.tasks.classification.preprocess --input_pattern=train.jsonl \
+    --output_prefix=records/train --vocab_file=vocab.txt
+  python -m etcmodel.tasks.classification.preprocess --input_pattern=dev.jsonl \
+    --output_prefix=records/dev --vocab_file=vocab.txt --labels_file=records/train.config.json
+"""
+
+import dataclasses
+
+from etcmodel.options import changed, option
+from etcmodel.preprocessing import program
+
+from .config import REGRESSION, ClassificationFeatureOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(ClassificationFeatureOptions, program.PreprocessOptions):
+    """Classification's options; those of role "features" are arguments of its input config."""
+
+    help_texts = {
+        "input_pattern": "JSON lines, a .csv or .tsv with a header (each possibly .gz), or a "
+        "folder of .txt with a sub-folder for each label; or a pattern for several.",
+    }
+
+    labels_file: str | None = option(
+        None,
+        "Labels, one a line; or the settings of other records, <prefix>.config.json, for theirs. "
+        "None: they are gathered.",
+        is_file=True,
+    )
+    num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.labels_file and (self.labels or self.problem_type == REGRESSION):
+            raise ValueError("--labels_file does not go with --labels, or with a regression.")
+
+    def sets(self):
+        """The options with their labels."""
+        if self.labels or self.problem_type == REGRESSION:
+            return [self]
+        from . import labels  # With TensorFlow, which takes seconds to import.
+
+        if self.labels_file:
+            found = labels.read_labels(self.labels_file)
+        else:
+            found = labels.gather(self.input_pattern, self)
+        return [dataclasses.replace(self, labels=found, labels_file=None)]
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from etcmodel.preprocessing import text_rows
+
+    from . import conversion  # With TensorFlow, which takes seconds to import.
+
+    return conversion.ConverterFactory, text_rows.read_rows
+
+
+if __name__ == "__main__":
+    program.run_program(PreprocessOptions, load_parts)

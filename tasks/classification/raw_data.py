@@ -1,0 +1,80 @@
+"""The typed examples of raw texts, whatever kind of file they are from."""
+
+import dataclasses
+
+from etcmodel.preprocessing import raw_files, text_rows
+from etcmodel.preprocessing.json_fields import Fields, is_int, require_object
+
+from .config import MULTI_LABEL, REGRESSION
+
+__all__ = ["TextExample", "example_reader", "parse_example", "parse_row"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TextExample:
+    """A text, or two, and what is told of them.
+
+    `label` is a str; a tuple of str with several labels; a float in a regression. None: unknown.
+    """
+
+    example_id: str
+    text: str
+    second_text: str | None = None
+    label: object = None
+
+
+def parse_row(row, options):
+    """The `TextExample` of what `text_rows.read_rows` yields, as `parse_example`."""
+    if "problem" in row:
+        raise ValueError(row["problem"])
+    fields = row.get("fields")
+    if "fields" not in row:
+        fields = {options.text_field: row["text"], options.label_field: row["label"]}
+    return parse_example(fields, options, row["id"])
+
+
+def parse_example(raw, options, default_id=""):
+    """Checks a JSON object, or a row of a table, and gives it its type.
+
+    Args:
+        raw: dict. The options name its fields; for what a label may be, see `json_fields.Fields`.
+        options: `ClassificationFeatureOptions`.
+        default_id: str. The id of an example without one.
+    Returns:
+        `TextExample`.
+    Raises:
+        ValueError: naming the example's id and the field that is missing or malformed.
+    """
+    require_object(raw)
+    example_id = raw.get(options.id_field, default_id)
+    example_id = str(example_id) if is_int(example_id) else example_id
+    if not isinstance(example_id, str):
+        raise Fields(default_id, raw).error(options.id_field, "must be a string", example_id)
+    fields = Fields(example_id or default_id, raw)
+    names = filter(None, (options.text_field, options.second_text_field))
+    texts = [_text(fields, name) for name in names]
+    return TextExample(fields.example_id, *texts, label=_label(fields, options))
+
+
+def _text(fields, name):
+    text = fields.text(name)
+    if not text.strip():
+        raise fields.error(name, "must not be empty", text)
+    return text
+
+
+def _label(fields, options):
+    name = options.label_field
+    if options.problem_type == REGRESSION:
+        return fields.number(name)
+    if options.problem_type == MULTI_LABEL:
+        return fields.labels(name, options.label_separator)
+    return fields.label(name)
+
+
+def example_reader(options):
+    """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
+    return raw_files.example_reader(
+        lambda path: ((row["place"], row) for row in text_rows.read_rows(path)),
+        lambda row: parse_row(row, options),
+    )

@@ -1,0 +1,69 @@
+"""What a run of a classification is told beside the training options, as flags."""
+
+import dataclasses
+import math
+
+from etcmodel import finetuning, options
+
+from .config import REGRESSION, ClassificationFeatureOptions, ClassificationInputConfig
+
+__all__ = ["ClassificationConfig"]
+
+option = finetuning.option
+BALANCED = ("balanced",)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationConfig(ClassificationFeatureOptions, finetuning.FinetuningConfig):
+    """Everything about a run beside the training options; each field's help says what it means."""
+
+    help_texts = {
+        "eval_gold": "None: the records of --eval_data have the labels, too.",
+        "input_file": "Raw file or folder of the texts to predict, in mode predict.",
+        "predictions_file": "Where predictions go, a JSON object a line. None: predictions.json in "
+        "--output_dir.",
+    }
+
+    pooling: str = option(
+        "first_global",
+        "What ETC's head classifies by: the mean of the long tokens, the first of them, or the "
+        "first global token, which stands for the whole text. Others have their first token.",
+        role="model",
+        choices=("mean", "first", "first_global"),
+    )
+    class_weights: tuple = option(
+        (),
+        "Weights of the labels in the loss, in their order: numbers, or 'balanced' for such that "
+        "rare labels count as much as frequent ones. None: 1 each.",
+        role="training",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.eval_gold:
+            raise ValueError("`eval_gold` must be left out: the records have the labels.")
+        if self.class_weights and self.problem_type == REGRESSION:
+            raise ValueError("`class_weights` must be left out: a regression has no labels.")
+        if self.class_weights not in ((), BALANCED):
+            weights = list(map(_as_number, self.class_weights))
+            if len(weights) != len(self.labels) or not all(0 <= x < math.inf for x in weights):
+                raise ValueError(
+                    "`class_weights` must be 'balanced', or numbers of at least 0, one for each of "
+                    f"the labels {list(self.labels)}. Received: {list(self.class_weights)}"
+                )
+
+    def records(self):
+        from . import inputs  # With TensorFlow, which takes seconds to import.
+
+        return inputs.RecordConfig.of_run(self)
+
+    def features(self):
+        """How raw texts become features, at inference."""
+        return ClassificationInputConfig(**options.shared(ClassificationInputConfig, self))
+
+
+def _as_number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

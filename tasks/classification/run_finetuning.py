@@ -1,0 +1,21 @@
+"""Fine-tunes, evaluates, exports and runs ETC, Longformer or GMAT on the classification of texts.
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where --eval_data is given);
+`evaluate` prints the metrics of the best checkpoint; `export` writes it as a SavedModel; `predict`
+tells the labels of raw texts with an exported model.
+"""
+
+from etcmodel import finetuning
+
+from .run_config import ClassificationConfig
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.ClassificationTask, predict.ClassificationPredictor
+
+
+if __name__ == "__main__":
+    finetuning.run_program(ClassificationConfig, load_parts)

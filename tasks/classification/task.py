@@ -1,0 +1,91 @@
+"""Classification as a task for `etcmodel.training`."""
+
+import functools
+import json
+
+import numpy as np
+
+from etcmodel import finetuning
+from etcmodel.models import sequence_classifiers
+
+from . import evaluate, examples, model
+from .run_config import BALANCED, ClassificationConfig
+
+__all__ = ["ClassificationConfig", "ClassificationTask"]
+
+_KEPT = ("example_id", "logits", "labels")  # Of a record, so that memory holds no features.
+
+
+class ClassificationTask(finetuning.FinetuningTask):
+    """Trains, evaluates and decodes; the work is done by the modules beside this one.
+
+    Predictions are a list of dicts: see `evaluate.prediction`.
+
+    Args:
+        config: `ClassificationConfig`.
+    """
+
+    name = "classification"
+    title = "classification"
+    config_class = ClassificationConfig
+    decoding_needs_vocabulary = False
+    decoding_needs_examples = False
+    needs_gold = False  # The records have the labels.
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.best_metric, self.higher_is_better = evaluate.BEST_METRICS[config.problem_type]
+
+    @functools.cached_property
+    def class_weights(self):
+        """list of float, one a label; None for 1 each."""
+        config = self.config
+        if config.class_weights == BALANCED:
+            return model.balanced_weights(config.train_data, config.labels, config.problem_type)
+        return list(map(float, config.class_weights)) or None
+
+    def make_model(self):
+        self.config.check_labels()
+        return sequence_classifiers.make_sequence_classifier(
+            self.config.encoder_config,
+            num_labels=len(self.config.labels) or 1,
+            problem_type=self.config.problem_type,
+            pooling=self.config.pooling,
+        )
+
+    def loss(self, outputs, features):
+        return model.loss(outputs, features, self.config.problem_type, self.class_weights)
+
+    def train_dataset(self, request):
+        batches = super().train_dataset(request)
+        _ = self.class_weights  # Counted here, since the loss is traced as a graph.
+        return batches
+
+    def eval_dataset(self, batch_size):
+        for file, noted in finetuning.settings(self.config.eval_data or "").items():
+            if tuple(noted.get("labels", self.config.labels)) != self.config.labels:
+                raise ValueError(
+                    f"{file}: the records have other labels than the run. Preprocess them again, "
+                    "with the settings of the training records as --labels_file."
+                )
+        return super().eval_dataset(batch_size)
+
+    def read_examples(self, path, check=None):
+        return examples.example_reader(self.config)(path, check)
+
+    def decode(self, outputs, examples):
+        labels, problem_type = self.config.labels, self.config.problem_type
+        return [evaluate.prediction(output, labels, problem_type) for output in outputs]
+
+    def evaluate(self, predictions):
+        kept = [{name: prediction[name] for name in _KEPT} for prediction in predictions]
+        if self.config.predictions_file:
+            self.write_predictions(self.config.predictions_file, self.decode(kept, None))
+        logits, labels = (np.stack([one[name] for one in kept]) for name in _KEPT[1:])
+        return evaluate.metrics(logits, labels, self.config.problem_type)
+
+    def metrics(self, examples, predictions):
+        raise NotImplementedError("`evaluate` measures by the labels in the records.")
+
+    def write_predictions(self, path, predictions):
+        finetuning.write_text(path, (json.dumps(told) + "\n" for told in predictions))

@@ -1,0 +1,24 @@
+"""Invented texts and options for the tests of classification."""
+
+from etcmodel.tasks.classification import config
+from etcmodel.text import tokenization
+
+VOCAB = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", ".", "good", "bad", "it", "is", "very"]
+
+__all__ = ["VOCAB", "input_config", "tokenizer", "write_vocab"]
+
+
+def write_vocab(folder):
+    path = folder / "vocab.txt"
+    path.write_text("\n".join(VOCAB), encoding="utf-8")
+    return str(path)
+
+
+def tokenizer(folder):
+    return tokenization.FullTokenizer(write_vocab(folder))
+
+
+def input_config(**fields):
+    lengths = {"long_seq_length": 12, "global_seq_length": 4}
+    labels = () if fields.get("problem_type") == config.REGRESSION else ("bad", "good")
+    return config.ClassificationInputConfig(**{**lengths, "labels": labels, **fields})

@@ -1,0 +1,119 @@
+"""From raw files to records and their settings."""
+
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from etcmodel.preprocessing import program
+from etcmodel.tasks.classification import config, labels, preprocess
+from tests.tasks.classification.raw_texts import write_vocab
+
+
+def run(tmp_path, content, name="train.jsonl", **fields):
+    """(records, settings, statistics) of a file's content."""
+    raw = tmp_path / name
+    if content is not None:
+        raw.write_text(content, encoding="utf-8")
+    given = {"num_shards": 1, "long_seq_length": 12, "global_seq_length": 4, **fields}
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(raw),
+        output_prefix=str(tmp_path / "records" / "train"),
+        vocab_file=write_vocab(tmp_path),
+        **given,
+    )
+    ((prefix, statistics),) = program.run(options, preprocess.load_parts)
+    records = [
+        tf.train.Example.FromString(record.numpy()).features.feature
+        for record in tf.data.TFRecordDataset(f"{prefix}-00000-of-00001.tfrecord")
+    ]
+    settings = json.loads(pathlib.Path(f"{prefix}.config.json").read_text(encoding="utf-8"))
+    return records, settings, statistics
+
+
+def lines(*raws):
+    return "".join(f"{json.dumps(raw)}\n" for raw in raws)
+
+
+def label_lists(records):
+    return [list(record["labels"].int64_list.value) for record in records]
+
+
+def test_labels_are_gathered_and_kept_with_the_settings(tmp_path):
+    content = lines(*({"text": "it", "label": label} for label in ("good", "bad", 10, 9, "bad")))
+    records, settings, _ = run(tmp_path, content)
+    assert settings["labels"] == ["9", "10", "bad", "good"]
+    assert label_lists(records) == [[3], [2], [1], [0], [2]]
+    assert settings["problem_type"] == config.SINGLE_LABEL and settings["task"] == "classification"
+
+
+def test_labels_of_other_records_are_taken_from_their_settings(tmp_path):
+    run(tmp_path, lines(*({"text": "it", "label": label} for label in ("a", "b", "c"))))
+    labels_file = str(tmp_path / "records" / "train.config.json")
+    content = lines({"text": "it", "label": "c"}, {"text": "it", "label": "new"})
+    records, settings, statistics = run(tmp_path, content, "dev.jsonl", labels_file=labels_file)
+    assert label_lists(records) == [[2]] and settings["labels"] == ["a", "b", "c"]
+    (bad,) = statistics["bad_examples"]
+    assert "dev.jsonl: element 1: line 2: example 'dev.jsonl:2': field `label`: 'new'" in bad
+
+
+def test_bad_examples_are_counted_with_their_place(tmp_path):
+    good = {"text": "it is", "label": "good"}
+    content = lines(good, {"label": "bad"}, {"text": "it"}, {**good, "label": "bad"}) + "{\n"
+    records, _, statistics = run(tmp_path, content)
+    assert len(records) == 2 and statistics["examples_bad"] == 3
+    no_text, no_label, no_json = statistics["bad_examples"]
+    assert "element 1: line 2: example 'train.jsonl:2': field `text` is missing" in no_text
+    assert "element 2: line 3: field `label` is missing, and records need it" in no_label
+    assert "element 4: line 5: malformed JSON" in no_json
+
+
+def test_a_table_with_several_labels_and_two_texts(tmp_path):
+    content = "a,b,y\nit,is,good|bad\nit,very,\n"
+    fields = {"text_field": "a", "second_text_field": "b", "label_field": "y"}
+    records, settings, _ = run(
+        tmp_path, content, "train.csv", problem_type=config.MULTI_LABEL, **fields
+    )
+    assert settings["labels"] == ["bad", "good"] and settings["second_text_field"] == "b"
+    assert label_lists(records) == [[1, 1], [0, 0]]
+    assert list(records[0]["segment_ids"].int64_list.value)[:5] == [0, 0, 0, 1, 1]
+
+
+def test_a_folder_of_texts(tmp_path):
+    for label, name in (("good", "1"), ("bad", "1"), ("bad", "2")):
+        (tmp_path / "texts" / label).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "texts" / label / f"{name}.txt").write_text("it is", encoding="utf-8")
+    records, settings, _ = run(tmp_path, None, "texts")
+    assert settings["labels"] == ["bad", "good"] and label_lists(records) == [[0], [0], [1]]
+    ids = [record["example_id"].bytes_list.value[0] for record in records]
+    assert ids == [b"bad/1.txt", b"bad/2.txt", b"good/1.txt"]
+
+
+def test_numbers_need_no_labels(tmp_path):
+    content = lines({"text": "it", "label": 0.5}, {"text": "it", "label": "x"})
+    records, settings, statistics = run(tmp_path, content, problem_type=config.REGRESSION)
+    assert records[0]["labels"].float_list.value == [0.5] and settings["labels"] == []
+    assert "field `label` must be a finite number. Received: 'x'" in statistics["bad_examples"][0]
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    one = lines({"text": "it", "label": "good"})
+    with pytest.raises(ValueError, match="needs at least 2 labels. Received: \\['good'\\]"):
+        run(tmp_path, one)
+    file = str(tmp_path / "train.jsonl")
+    with pytest.raises(ValueError, match="--labels_file does not go with --labels"):
+        run(tmp_path, one, labels=("good", "bad"), labels_file=file)
+    with pytest.raises(ValueError, match="a regression"):
+        run(tmp_path, one, problem_type=config.REGRESSION, labels_file=file)
+
+
+def test_files_of_labels(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("b\n\na \n", encoding="utf-8")
+    assert labels.read_labels(str(path)) == ("b", "a")
+    path = tmp_path / "labels.json"
+    for content in ("{}", '{"labels": []}', '{"labels": [1]}', "[", "[1]"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ValueError, match="labels.json"):
+            labels.read_labels(str(path))

@@ -1,0 +1,93 @@
+"""From rows to typed examples, and what is refused."""
+
+import pytest
+
+from etcmodel.tasks.classification import config, raw_data
+from tests.tasks.classification.raw_texts import input_config
+
+
+def parse(raw, **options):
+    return raw_data.parse_example(raw, input_config(**options), "file:1")
+
+
+def test_fields_are_those_that_the_options_name():
+    raw = {"no": 7, "a": "one", "b": "two", "y": "good"}
+    names = {"text_field": "a", "second_text_field": "b", "label_field": "y", "id_field": "no"}
+    assert parse(raw, **names) == raw_data.TextExample("7", "one", "two", "good")
+    assert parse({"text": "one"}) == raw_data.TextExample("file:1", "one")
+    assert parse({"id": "x", "text": "one"}).example_id == "x"
+
+
+@pytest.mark.parametrize(
+    ("value", "label"), [("good", "good"), (" good ", "good"), (3, "3"), (True, "true")]
+)
+def test_a_label_becomes_text(value, label):
+    assert parse({"text": "t", "label": value}).label == label
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_nothing_is_no_label_and_no_number(value):
+    assert parse({"text": "t", "label": value}).label is None
+    assert parse({"text": "t", "label": value}, problem_type=config.REGRESSION).label is None
+
+
+@pytest.mark.parametrize(
+    ("value", "labels"),
+    [
+        (["a", 2], ("a", "2")),
+        ("a| b|a", ("a", "b")),
+        ([], ()),
+        ("", ()),
+        (None, None),
+    ],
+)
+def test_several_labels_are_a_list_or_separated(value, labels):
+    example = parse({"text": "t", "label": value}, problem_type=config.MULTI_LABEL)
+    assert example.label == labels
+
+
+@pytest.mark.parametrize(("value", "number"), [(2, 2.0), ("-1.5", -1.5), (0.25, 0.25)])
+def test_a_number_may_be_text(value, number):
+    example = parse({"text": "t", "label": value}, problem_type=config.REGRESSION)
+    assert example.label == number
+
+
+@pytest.mark.parametrize(
+    ("raw", "options", "message"),
+    [
+        ([1], {}, "an example must be a JSON object"),
+        ({"label": "good"}, {}, "example 'file:1': field `text` is missing"),
+        ({"text": " "}, {}, "example 'file:1': field `text` must not be empty"),
+        ({"id": [1], "text": "t"}, {}, "field `id` must be a string. Received: \\[1\\]"),
+        ({"text": "t"}, {"second_text_field": "b"}, "field `b` is missing"),
+        ({"text": "t", "label": 1.5}, {}, "field `label` must be a label"),
+        ({"text": "t", "label": 3}, {"problem_type": config.MULTI_LABEL}, "list of labels"),
+        ({"text": "t", "label": "x"}, {"problem_type": config.REGRESSION}, "finite number"),
+        ({"text": "t", "label": True}, {"problem_type": config.REGRESSION}, "finite number"),
+        ({"text": "t", "label": "inf"}, {"problem_type": config.REGRESSION}, "finite number"),
+    ],
+)
+def test_malformed_examples_are_named(raw, options, message):
+    with pytest.raises(ValueError, match=message):
+        parse(raw, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": ("a", "a")}, "`labels` must be different"),
+        ({"labels": ("a", "")}, "not empty"),
+        ({"problem_type": config.REGRESSION, "labels": ("a",)}, "must be empty for a regression"),
+        ({"label_separator": ""}, "`label_separator` must not be empty"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        input_config(**options)
+
+
+def test_a_reader_skips_what_cannot_be_used(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "one"}\n{"text": 3}\n', encoding="utf-8")
+    examples = raw_data.example_reader(input_config())(str(path))
+    assert list(examples) == [raw_data.TextExample("a.jsonl:1", "one")]

@@ -1,0 +1,44 @@
+"""Runs that end when their evaluations bring nothing better."""
+
+import json
+
+import pytest
+
+from etcmodel import training
+from tests.training import toy
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return toy.write_records(str(tmp_path_factory.mktemp("records")))
+
+
+def train(records, output_dir, *, evaluates=True, **options):
+    given = {"train_batch_size": 12, "num_train_epochs": 4.0, "save_checkpoints_steps": 1}
+    config = training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
+    return training.train(toy.ToyTask(records, evaluates=evaluates), config)
+
+
+def evaluated_steps(output_dir):
+    text = (output_dir / "eval_metrics.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line)["step"] for line in text.splitlines()]
+
+
+def test_a_run_that_learns_nothing_ends_and_stays_ended(records, tmp_path):
+    options = {"learning_rate": 0.0, "early_stopping_patience": 2}
+    metrics = train(records, tmp_path, **options)
+    assert evaluated_steps(tmp_path) == [1, 2, 3]  # The first is the best; two are no better.
+    assert train(records, tmp_path, **options) == metrics
+    assert evaluated_steps(tmp_path) == [1, 2, 3]
+    assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-1")
+
+
+def test_a_run_that_learns_goes_to_its_end(records, tmp_path):
+    train(records, tmp_path, learning_rate=0.01, early_stopping_patience=3)
+    assert evaluated_steps(tmp_path) == list(range(1, 9))
+
+
+def test_patience_needs_evaluations(records, tmp_path):
+    with pytest.raises(ValueError, match="`early_stopping_patience` needs evaluation data"):
+        train(records, tmp_path, evaluates=False, early_stopping_patience=1)
+    assert not (tmp_path / "run_config.json").exists()
