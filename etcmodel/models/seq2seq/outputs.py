@@ -2,7 +2,9 @@
 
 import tensorflow as tf
 
-__all__ = ["named", "tied_logits"]
+from etcmodel.models.seq2seq import labels as labels_lib
+
+__all__ = ["named", "tied_logits", "with_logits"]
 
 
 def named(encoded, decoded):
@@ -36,3 +38,20 @@ def tied_logits(hidden, table):
     logits = tf.matmul(rows, table, transpose_b=True)
     logits = tf.reshape(logits, tf.concat([outer, [table.shape[0]]], 0))
     return tf.cast(logits, tf.float32)
+
+
+def with_logits(model, outputs, labels=None):
+    """The outputs of a model for conditional generation, of those of an `EncoderDecoder`.
+
+    Args:
+        model: with a method `logits` of hidden states.
+        outputs: dict, of which `last_hidden_state` is left out.
+        labels: int [batch, target_length], or None.
+    Returns:
+        dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32
+        scalar, the mean over all labels; and the other outputs.
+    """
+    outputs = dict(outputs)
+    logits = model.logits(outputs.pop("last_hidden_state"))
+    loss = {} if labels is None else {"loss": labels_lib.loss(logits, labels)}
+    return {"logits": logits, **loss, **outputs}

@@ -1,0 +1,149 @@
+"""Encoder and decoder as one layer: the base of each system's models."""
+
+import tensorflow as tf
+
+from etcmodel.layers import base, sublayers
+from etcmodel.models import conveniences
+from etcmodel.models.seq2seq import generating, inputs
+from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq import outputs as outputs_lib
+
+__all__ = ["ConditionalGeneration", "EncoderDecoder"]
+
+
+class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
+    """A text of any length, and the beginning of another one, to the decoder's hidden states.
+
+    A system's class says its `config_class`, `encoder_class`, `decoder_class` and
+    `make_token_embedding`, a function of the layer.
+
+    Args:
+        config: of the system, or its dict.
+        name: name of the layer.
+    Call args:
+        input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
+            `encoder_output`.
+        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
+            are tokens as others.
+        decoder_input_ids: int [batch, target_length], or None with `decoder_inputs_embeds`.
+        decoder_attention_mask: 0/1 int [batch, target_length], or None. 0 for ids that no later
+            one sees.
+        inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids,
+            scaled where the system scales these.
+        decoder_inputs_embeds: float [batch, target_length, d_model], or None: likewise.
+        encoder_output: float [batch, length, d_model], or None: of `encoder`, in place of the ids.
+        output_hidden_states: bool.
+        output_attentions: bool. They take memory of the square of the length.
+        training: bool.
+        **of_encoder: further arguments of the encoder.
+    Returns:
+        dict: `last_hidden_state`, the decoder's, float [batch, target_length, d_model];
+        `encoder_last_hidden_state`, float [batch, length, d_model]; where they are asked for,
+        tuples by layer of both, whose names begin with `encoder_` or `decoder_`, and
+        `cross_attentions`: see the encoder and `seq2seq.decoder.Decoder`.
+    Raises:
+        ValueError: if inputs do not fit each other or the model.
+    """
+
+    config_class = encoder_class = decoder_class = make_token_embedding = None
+
+    def __init__(self, config, name, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = self.config_class.of(config)
+        self.shared = self.make_token_embedding()
+        policy = {"dtype": self.dtype_policy}
+        self.encoder = self.encoder_class(self.config, self.shared, **policy)
+        self.decoder = self.decoder_class(self.config, self.shared, **policy)
+
+    def build(self, input_shape):
+        for layer in (self.shared, self.encoder, self.decoder):
+            sublayers.build_sublayer(layer, tf.TensorShape([None, None]))
+        super().build(input_shape)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        decoder_input_ids=None,
+        decoder_attention_mask=None,
+        inputs_embeds=None,
+        decoder_inputs_embeds=None,
+        encoder_output=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+        **of_encoder,
+    ):
+        wanted = {
+            "output_hidden_states": output_hidden_states,
+            "output_attentions": output_attentions,
+            "training": training,
+        }
+        encoded = {"last_hidden_state": encoder_output}
+        if encoder_output is None:
+            of_encoder = {"inputs_embeds": inputs_embeds, **of_encoder, **wanted}
+            encoded = self.encoder(input_ids, attention_mask, **of_encoder)
+        decoded = self.decoder(
+            decoder_input_ids,
+            encoded["last_hidden_state"],
+            attention_mask,
+            decoder_attention_mask,
+            decoder_inputs_embeds,
+            **wanted,
+        )
+        last = {"last_hidden_state": decoded["last_hidden_state"]}
+        return last | outputs_lib.named(encoded, decoded)
+
+    def decoder_ids(self, labels):
+        """The decoder's ids for labels, int [batch, length]: see `seq2seq.labels.decoder_ids`.
+
+        Raises:
+            ValueError: as there, or if there are no labels.
+        """
+        if labels is None:
+            raise ValueError("Give `decoder_input_ids`, or `labels` to make them of.")
+        return labels_lib.decoder_ids(
+            sublayers.as_ids(labels), self.config.decoder_start_token_id, self.config.pad_token_id
+        )
+
+    def get_token_embedding_table(self):
+        """The table of token embeddings: variable [vocab_size, d_model]."""
+        sublayers.build_sublayer(self.shared, tf.TensorShape([None, None]))
+        return self.shared.embedding_table
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+
+class ConditionalGeneration(generating.Generating):
+    """What stands before an `EncoderDecoder` with a method `logits` among the bases of a model.
+
+    Call args:
+        As `EncoderDecoder`, but:
+        decoder_input_ids: int [batch, target_length], or None: made of the labels.
+        labels: int [batch, target_length], or None. -100 where there is none.
+    Returns:
+        dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32
+        scalar, the mean over all labels; and what `EncoderDecoder` returns, without
+        `last_hidden_state`.
+    Raises:
+        ValueError: if there are neither decoder ids nor labels to make them of, or the config has
+            no start token for these.
+    """
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        decoder_input_ids=None,
+        decoder_attention_mask=None,
+        labels=None,
+        **arguments,
+    ):
+        if decoder_input_ids is None and arguments.get("decoder_inputs_embeds") is None:
+            decoder_input_ids = self.decoder_ids(labels)
+        outputs = super().call(
+            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, **arguments
+        )
+        return outputs_lib.with_logits(self, outputs, labels)
