@@ -167,8 +167,10 @@ def test_several_labels(tmp_path, capsys):
 
 def test_a_regression(tmp_path, capsys):
     make_records(tmp_path, config.REGRESSION)
-    metrics = train(tmp_path, "etc", capsys, num_train_epochs=40, early_stopping_patience=5)
-    assert metrics["mse"] < 0.15 and metrics["pearson"] > 0.9 and metrics["spearman"] > 0.8
+    metrics = train(
+        tmp_path, "etc", capsys, num_train_epochs=40, early_stopping_patience=5, pooling="mean"
+    )
+    assert metrics["mse"] < 0.15 and metrics["pearson"] > 0.8 and metrics["spearman"] > 0.7
     gold = [raw["label"] for raw in lines(tmp_path / "dev.jsonl")]
     found = [told["value"] for told in export_and_predict(tmp_path)]
     assert np.mean((np.array(gold) - found) ** 2) == pytest.approx(metrics["mse"], abs=1e-3)
