@@ -15,6 +15,7 @@ from etcmodel.pretrain import config as pretrain_config
 from etcmodel.pretrain import preprocess as pretrain_preprocess
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.pretrain import task as pretrain_task
+from etcmodel.pretrain.char_lm import run_options as char_lm
 from etcmodel.tasks.classification import config as classification_config
 from etcmodel.tasks.classification import preprocess as classification_preprocess
 from etcmodel.tasks.classification import task as classification_task
@@ -219,6 +220,21 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = re.compile(r"python -m etcmodel\.(?:tasks\.)?(\w+)\.(preprocess|run_\w+) (.*)")
 
 
+def char_lm_flags():
+    values = flags.FlagValues()
+    char_lm.option_flags(values).define()
+    return values
+
+
+def flags_and_options(task, program):
+    """(flags, options class) of a program."""
+    if program == "preprocess":
+        return preprocess_flags(task), PREPROCESS[task]
+    if program == "run_char_lm":
+        return char_lm_flags(), char_lm.CharLmOptions
+    return run_flags(task), CONFIGS[task]
+
+
 def documented_commands():
     """(task, program, arguments) of each command in the pages' blocks of code."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -234,9 +250,8 @@ def documented_commands():
 def test_the_commands_of_the_pages_are_of_canonical_names():
     checked = collections.Counter()
     for task, program, arguments in documented_commands():
-        values = preprocess_flags(task) if program == "preprocess" else run_flags(task)
+        values, options_class = flags_and_options(task, program)
         values(["program", *arguments])
-        options_class = PREPROCESS[task] if program == "preprocess" else CONFIGS[task]
         aliases = options.aliases_of(options_class) | options.ModelOptions.aliases
         given = {name for name in values if values[name].present}
         assert not given & set(aliases), (task, program)
