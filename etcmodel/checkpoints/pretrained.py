@@ -35,7 +35,7 @@ __all__ = [
 CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
-_NEVER_IN_PART = ("gmat",)  # Types whose folders this library alone writes.
+_NEVER_IN_PART = ("gmat", "longformer_char_lm")  # Types whose folders this library alone writes.
 _BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
 
 

@@ -1,5 +1,6 @@
 """Folders of models with an encoder and a decoder: Hugging Face's, read and written."""
 
+import dataclasses
 import json
 import os
 
@@ -10,6 +11,7 @@ from absl import logging
 from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import processors, sources, writing
 from etcmodel.checkpoints.report import LoadReport
+from etcmodel.generation import GenerationSettings
 from etcmodel.models import encoders, led, longt5, pegasus_x
 from etcmodel.models.seq2seq import generating, generation_config
 
@@ -85,7 +87,8 @@ def _generation_config(directory, config, overrides):
     found = generation_config.read(directory, config)
     if found is None:
         return None
-    changes = {name: x for name, x in overrides.items() if name in found.entries}
+    known = {*found.entries, *(field.name for field in dataclasses.fields(GenerationSettings))}
+    changes = {name: x for name, x in overrides.items() if name in known}
     found = generation_config.GenerationConfig({**found.entries, **changes})
     if others := found.unsupported():
         logging.warning(

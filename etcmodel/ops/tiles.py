@@ -220,7 +220,9 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
         return Tiles(RowOrder(num_rows), num_rows, 1, 1, query_positions)
     if tiling.rows is not None:
         longest = tiling.rows
-    logits_per_row = rows_of_logits * _keys_per_row(longest, reaches, num_keys)
+    # Guessed only where all else is known, and windows are most of the work.
+    may_guess = bool(wanted) and isinstance(num_rows, int) and isinstance(rows_of_logits, int)
+    logits_per_row = rows_of_logits * _keys_per_row(longest, reaches, num_keys, may_guess)
     if not wanted:
         rows = tiling.logits // at_least(1, logits_per_row)
         longest = at_most(at_least(_LEAST_TILE_ROWS, rows), longest)
@@ -242,17 +244,17 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
     return Tiles(order, rows, tiles_per_step, ceil_div(num_tiles, tiles_per_step), query_positions)
 
 
-def _keys_per_row(tile_rows, reaches, num_keys):
+def _keys_per_row(tile_rows, reaches, num_keys, may_guess):
     """The number of keys that are gathered for a row, of all sets.
 
-    A number that only a running graph knows counts as much as those that are known, if any: known
-    numbers of steps give known shapes, which let passes over the logits be compiled.
+    If it may be guessed, a number that only a running graph knows counts as much as those that are
+    known: known numbers of steps give known shapes, which let passes over the logits be compiled.
     """
     numbers = [
         reach.keys_per_row(tile_rows, keys) for reach, keys in zip(reaches, num_keys, strict=True)
     ]
     known = [number for number in numbers if isinstance(number, int)]
-    return sum(known) * len(numbers) // len(known) if known else sum(numbers)
+    return sum(known) * len(numbers) // len(known) if known and may_guess else sum(numbers)
 
 
 def _common(name, neutral, values):

@@ -51,7 +51,14 @@ def num_workers(job, files):
 
 
 def _num_bytes(files):
-    return sum(tf.io.gfile.stat(name).length for name in files)
+    return sum(map(_size, files))
+
+
+def _size(path):
+    if not tf.io.gfile.isdir(path):
+        return tf.io.gfile.stat(path).length
+    inner = (os.path.join(top, name) for top, _, names in tf.io.gfile.walk(path) for name in names)
+    return sum(tf.io.gfile.stat(name).length for name in inner)
 
 
 def run_local(job, files, folder):

@@ -18,6 +18,7 @@ __all__ = [
     "example_reader",
     "load_json_line",
     "open_bytes",
+    "read_entries",
     "read_json_elements",
     "read_json_values",
     "read_lines",
@@ -64,6 +65,22 @@ def check_utf8(line):
         line.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
+
+
+def read_entries(path):
+    """The lines of a list, without white space around them and a byte order mark: list of str.
+
+    Raises:
+        ValueError: naming the file and the line, if one is not UTF-8.
+    """
+    entries = []
+    for number, line in read_lines(path):
+        try:
+            check_utf8(line)
+        except ValueError as error:
+            raise ValueError(f"{path}: line {number}: {error}") from error
+        entries.append(line.removeprefix("\ufeff").strip())
+    return entries
 
 
 def load_json_line(line):

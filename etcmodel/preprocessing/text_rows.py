@@ -6,7 +6,7 @@ import os
 
 import tensorflow as tf
 
-from etcmodel import bounded_json
+from etcmodel import bounded_json, line_files
 from etcmodel.preprocessing import raw_files
 
 __all__ = ["read_rows"]
@@ -62,6 +62,11 @@ def _read_table(path, delimiter):
         except StopIteration:
             return
         except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise ValueError(
+                    f"{path}: line {number}: a quote is opened and never closed, so that the rest "
+                    "of the file cannot be read. Double the quotes within quoted cells."
+                ) from error
             yield number, None, f"malformed table: {error}"
             continue
         if row:
@@ -109,8 +114,11 @@ def _names(folder):
 
 
 def _read_text(path, place, label):
-    with contextlib.closing(raw_files.open_bytes(path)) as file:
-        content = file.read(bounded_json.MAX_BYTES + 1)
+    try:
+        with line_files.naming(path), contextlib.closing(raw_files.open_bytes(path)) as file:
+            content = file.read(bounded_json.MAX_BYTES + 1)
+    except line_files.BROKEN_GZIP as error:
+        return {"place": place, "problem": f"broken gzip file: {error}"}
     if problem := bounded_json.problem_of_size(len(content)):
         return {"place": place, "problem": problem}
     try:

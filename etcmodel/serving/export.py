@@ -97,10 +97,9 @@ class _ServingModule(tf.Module):
     def _call_checked(self, dense, lengths):
         columns = {name: length[:, tf.newaxis] for name, length in lengths.items()}
         dense = self._checks.checked(dense, columns, {name: name for name in dense})
-        outputs = self._call(
+        return self._call(
             {name: tf.cast(value, _model_dtype(value.dtype)) for name, value in dense.items()}
         )
-        return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
     def _padded(self, name, value):
         feature = self._features[name]

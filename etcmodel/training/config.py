@@ -137,6 +137,10 @@ class TrainingConfig(Options):
     def __post_init__(self):
         super().__post_init__()
         check_no_pattern(self.output_dir or "", "`output_dir`")
+        if not self.gradient_clip_norm:
+            raise ValueError(
+                "`gradient_clip_norm` must be above 0. Not to clip, give a large one, such as 1e9."
+            )
         if self.train_batch_size % self.gradient_accumulation_steps:
             raise ValueError(
                 "`train_batch_size` must be a multiple of "

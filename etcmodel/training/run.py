@@ -72,12 +72,14 @@ class Run:
             self._tell_of_tracing()
             controller.train(self.num_steps, checkpoint_at_completion=False)
             return {}
-        if self._step and self._step not in self._evaluations:
+        # A run that was stopped in between evaluates at the steps at which it would have anyway.
+        interval = self._config.save_checkpoints_steps
+        is_due = self._step % interval == 0 or self._step == self.num_steps
+        if self._step and is_due and self._step not in self._evaluations:
             controller.evaluate()  # The run stopped between a checkpoint and its evaluation.
         self._tell_of_tracing()
-        interval = self._config.save_checkpoints_steps
         while self._step < self.num_steps and not self._is_stale():
-            next_step = min(self._step + interval, self.num_steps)
+            next_step = min((self._step // interval + 1) * interval, self.num_steps)
             controller.train_and_evaluate(train_steps=next_step, eval_interval=interval)
         return self._evaluations[self._step]
 

@@ -1,17 +1,15 @@
 """What `run_char_lm` does once its flags are parsed."""
 
 import dataclasses
-import os
 import sys
 
 from absl import flags
 
-from etcmodel import atomic_files, program_end, quiet, training
 from etcmodel import options as options_lib
+from etcmodel import program_end, quiet, training
 from etcmodel.finetuning import trained_run
 from etcmodel.models import encoders
-from etcmodel.models.longformer_char_lm import CharLmConfig
-from etcmodel.models.longformer_char_lm.presets import PRESETS
+from etcmodel.models.longformer_char_lm import CharLmConfig, presets
 
 from . import phases, run_options, text
 from . import task as task_lib
@@ -65,16 +63,20 @@ class Program:
         whole = text.read_text(config.text_file, config.dev_bytes, config.test_bytes)
         all_phases = phases.phases(config, training_config)
         tasks = [_task(phase, whole, options_file) for phase in all_phases]
+        strategy = training.build_strategy(training_config)
         for phase, task in zip(all_phases, tasks, strict=True):
             print(phase, file=sys.stderr, flush=True)
-            metrics = _train_phase(phase, task)
+            metrics = _train_phase(phase, task, strategy)
         training.show_metrics(metrics)
 
     def _evaluate(self):
         directory = phases.last_trained(self._flag("output_dir"))
         run = trained_run.TrainedRun.find(directory)
-        is_given = self._flag("preset") or self._flag("model_config_file")
-        encoder_config = run.encoder_config(self._encoder_config() if is_given else None)
+        given = None
+        if self._flag("preset") or self._flag("model_config_file"):
+            number = int(directory.rpartition("_")[2])
+            given = presets.phase_config(self._encoder_config(), number - 1)
+        encoder_config = run.encoder_config(given)
         values = run.values(CharLmOptions, self.flag_values)
         values["text_file"] = values["text_file"] or run.notes.get("text_file")
         config = CharLmOptions(encoder_config=encoder_config, **values)
@@ -92,7 +94,7 @@ class Program:
         preset, path = self._flag("preset"), self._flag("model_config_file")
         if bool(preset) == bool(path):
             raise ValueError("Either --preset or --model_config_file must be given, and not both.")
-        config = PRESETS[preset] if preset else encoders.read_config(path)
+        config = presets.PRESETS[preset] if preset else encoders.read_config(path)
         if not isinstance(config, CharLmConfig):
             raise ValueError(
                 f"--model_config_file={path}: `model_type` must be {CharLmConfig.model_type!r}. "
@@ -124,19 +126,18 @@ def _task(phase, whole, options_file):
     directory = phase.training_config.output_dir
     begun = training.read_run_config(directory) or {}
     whole.check_same(begun.get("notes", {}), directory)
-    task.kept_files = {"options.yaml": options_file}
+    encoder_config = phase.config.encoder_config
+    name = encoders.encoder_type(encoder_config.model_type).config_file
+    task.kept_files = {"options.yaml": options_file, name: encoder_config.to_json_string()}
     return task
 
 
-def _train_phase(phase, task):
+def _train_phase(phase, task, strategy):
     """Trains a phase, or goes on with it; returns its last evaluation's metrics."""
     config = phase.training_config
     if phase.before:
-        best = training.best_checkpoint(phase.before)
+        # As it was when the phase began: the run's directory may be told in another way since.
+        begun = (training.read_run_config(config.output_dir) or {}).get("training", {})
+        best = begun.get("init_checkpoint") or training.best_checkpoint(phase.before)
         config = dataclasses.replace(config, init_checkpoint=best)
-    metrics = training.train(task, config)
-    encoder_config = phase.config.encoder_config
-    name = encoders.encoder_type(encoder_config.model_type).config_file
-    path = os.path.join(config.output_dir, name)
-    atomic_files.write_text(path, [encoder_config.to_json_string()])
-    return metrics
+    return training.train(task, config, strategy)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from etcmodel.finetuning import metrics as metrics_lib
+from etcmodel.finetuning import text_of
 
 from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 
@@ -23,10 +24,7 @@ def prediction(output, labels, problem_type):
         dict of `id` and, with one label, `label`; with several, `labels`, those more probable than
         not; and the `probabilities` by label; or in a regression `value`.
     """
-    example_id = np.ravel(output["example_id"])[0]
-    if isinstance(example_id, bytes):
-        example_id = example_id.decode("utf-8")
-    told, logits = {"id": str(example_id)}, np.ravel(output["logits"])
+    told, logits = {"id": text_of(output["example_id"])}, np.ravel(output["logits"])
     if problem_type == REGRESSION:
         return {**told, "value": float(logits[0])}
     if problem_type == MULTI_LABEL:

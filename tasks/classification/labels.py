@@ -40,7 +40,7 @@ def read_labels(path):
     if path.endswith(".json"):
         labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
     else:
-        labels = [line.strip() for _, line in raw_files.read_lines(path)]
+        labels = raw_files.read_entries(path)
     if not labels or not is_list_of(labels, str):
         raise ValueError(f"{path}: there must be labels. Received: {labels}")
     return tuple(labels)

@@ -67,5 +67,6 @@ def balanced_weights(file_pattern, labels, problem_type):
                 "weights as numbers."
             )
     if is_multi_label:
-        return ((num_records - counts) / counts).tolist()
+        weights = (num_records - counts) / counts
+        return np.where(counts < num_records, weights, 1.0).tolist()  # All have it: it is learned.
     return (num_records / (len(labels) * counts)).tolist()

@@ -1,7 +1,5 @@
 """From raw texts to labels, with an exported model."""
 
-import dataclasses
-
 from etcmodel import finetuning
 
 from . import examples
@@ -24,11 +22,10 @@ class ClassificationPredictor(finetuning.Predictor):
         self._processor = self._features.make_processor(self.tokenizer)
 
     def parse_example(self, raw):
-        return examples.parse_example(raw, self.config)
+        return examples.parse_example(raw, self.config, with_label=False)
 
     def make_features(self, example):
-        unlabeled = dataclasses.replace(example, label=None)
-        features, _ = examples.make_features(unlabeled, self._features, self._processor)
+        features, _ = examples.make_features(example, self._features, self._processor)
         return [features]
 
     def predict_one(self, text):

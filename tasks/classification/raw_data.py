@@ -23,23 +23,24 @@ class TextExample:
     label: object = None
 
 
-def parse_row(row, options):
+def parse_row(row, options, with_label=True):
     """The `TextExample` of what `text_rows.read_rows` yields, as `parse_example`."""
     if "problem" in row:
         raise ValueError(row["problem"])
     fields = row.get("fields")
     if "fields" not in row:
         fields = {options.text_field: row["text"], options.label_field: row["label"]}
-    return parse_example(fields, options, row["id"])
+    return parse_example(fields, options, row["id"], with_label)
 
 
-def parse_example(raw, options, default_id=""):
+def parse_example(raw, options, default_id="", with_label=True):
     """Checks a JSON object, or a row of a table, and gives it its type.
 
     Args:
         raw: dict. The options name its fields; for what a label may be, see `json_fields.Fields`.
         options: `ClassificationFeatureOptions`.
         default_id: str. The id of an example without one.
+        with_label: bool. Whether to read the label; a prediction does without.
     Returns:
         `TextExample`.
     Raises:
@@ -53,7 +54,8 @@ def parse_example(raw, options, default_id=""):
     fields = Fields(example_id or default_id, raw)
     names = filter(None, (options.text_field, options.second_text_field))
     texts = [_text(fields, name) for name in names]
-    return TextExample(fields.example_id, *texts, label=_label(fields, options))
+    label = _label(fields, options) if with_label else None
+    return TextExample(fields.example_id, *texts, label=label)
 
 
 def _text(fields, name):
@@ -72,9 +74,9 @@ def _label(fields, options):
     return fields.label(name)
 
 
-def example_reader(options):
+def example_reader(options, with_label=True):
     """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
     return raw_files.example_reader(
         lambda path: ((row["place"], row) for row in text_rows.read_rows(path)),
-        lambda row: parse_row(row, options),
+        lambda row: parse_row(row, options, with_label),
     )

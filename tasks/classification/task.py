@@ -71,7 +71,7 @@ class ClassificationTask(finetuning.FinetuningTask):
         return super().eval_dataset(batch_size)
 
     def read_examples(self, path, check=None):
-        return examples.example_reader(self.config)(path, check)
+        return examples.example_reader(self.config, with_label=False)(path, check)
 
     def decode(self, outputs, examples):
         labels, problem_type = self.config.labels, self.config.problem_type

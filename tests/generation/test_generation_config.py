@@ -59,6 +59,10 @@ def test_lengths_without_the_start_token(folder):
     assert (settings_of(model).max_length, settings_of(model).min_length) == (7, 4)
     assert settings_of(model, max_length=5).max_length == 5
     assert settings_of(model, max_new_tokens=2).max_length == 3
+    assert settings_of(model, max_new_tokens=None).max_length == 4
+    assert settings_of(model, max_new_tokens=None, max_length=None).max_length == 21
+    # It counts alone, also if it is less.
+    assert settings_of(give(folder, min_length=5, min_new_tokens=2)).min_length == 3
     found = model.generate(models.ids(1, 9), min_new_tokens=6, max_new_tokens=6)["sequences"]
     assert found.shape == [1, 7]
 
@@ -178,3 +182,12 @@ def test_batches_are_dicts_for_all_of_them():
     np.testing.assert_array_equal(
         found, model.generate(tf.constant(ids), mask, max_length=5)["sequences"]
     )
+
+
+def test_what_is_overridden_at_loading_is_so_in_generation(tmp_path):
+    """Whether the file has the entry or not."""
+    pegasus_xs.model().save_pretrained(tmp_path)
+    (tmp_path / "generation_config.json").write_text('{"num_beams": 2, "pad_token_id": 0}')
+    model = etcmodel.from_pretrained(tmp_path, forced_eos_token_id=6, pad_token_id=5)
+    settings = model.generation_settings()
+    assert (settings.forced_eos_token_id, settings.pad_token_id, settings.num_beams) == (6, 5, 2)

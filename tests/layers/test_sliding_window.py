@@ -42,3 +42,18 @@ def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number,
     np.testing.assert_allclose(call(inputs, is_global, training=False), expected, atol=2e-5)
     for shape in ([2, LENGTH, HIDDEN], [None, None, HIDDEN]):
         np.testing.assert_allclose(call_in_graph(shape), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_all_weights_have_gradients(layer, training):
+    """Those of the keys' biases are 0, since probabilities do not depend on them."""
+    inputs = tf.constant(np.random.default_rng(3).normal(size=[1, LENGTH, HIDDEN]), tf.float32)
+    tokens = global_tokens.find(tf.constant(np.arange(LENGTH)[np.newaxis] < 2), 2)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(inputs, global_tokens=tokens, training=training) ** 2)
+    gradients = tape.gradient(loss, layer.trainable_variables)
+    for variable, gradient in zip(layer.trainable_variables, gradients, strict=True):
+        if "key" in variable.name and "bias" in variable.name:
+            np.testing.assert_allclose(gradient, tf.zeros_like(variable), atol=1e-4)
+        else:
+            assert np.abs(gradient).max() > 1e-3, variable.name

@@ -52,8 +52,12 @@ def test_rows_that_do_not_fit_are_problems_and_others_are_read(tmp_path):
     assert wide == {"place": "line 2", "problem": "the row has 3 columns, the header 2"}
     assert no_utf8["place"] == "line 3" and "invalid UTF-8" in no_utf8["problem"]
     assert fine["fields"] == {"text": "fine", "label": "y"}
-    (cut,) = rows(write(tmp_path / "b.csv", 'text\n"no end'))
-    assert "malformed table" in cut["problem"]
+
+
+def test_a_quote_without_an_end_would_swallow_the_rest_of_the_file(tmp_path):
+    path = write(tmp_path / "b.tsv", 'text\tlabel\nfine\tyes\n"no end\tyes\nlost\tno\n')
+    with pytest.raises(ValueError, match="b.tsv: line 3: a quote is opened and never closed"):
+        rows(path)
 
 
 def test_long_fields_are_read(tmp_path):
@@ -72,10 +76,13 @@ def test_a_folder_has_a_sub_folder_for_each_label(tmp_path):
     write(tmp_path / "data" / "pos" / "1.txt", "\ufeffone")
     write(tmp_path / "data" / "neg" / "1.txt.gz", gzip.compress(b"packed"))
     write(tmp_path / "data" / "neg" / "2.txt", b"\xff")
+    write(tmp_path / "data" / "neg" / "3.txt.gz", gzip.compress(b"cut off")[:-9])
     write(tmp_path / "data" / "neg" / "notes.md", "left out")
     write(tmp_path / "data" / "free.txt", "no label")
     assert rows(str(tmp_path / "data") + "/") == rows(str(tmp_path / "data"))
-    assert rows(str(tmp_path / "data")) == [
+    *found, cut, one, two = rows(str(tmp_path / "data"))
+    assert cut["place"] == "neg/3.txt.gz" and "broken gzip file" in cut["problem"]
+    assert [*found, one, two] == [
         {"place": "free.txt", "id": "free.txt", "text": "no label", "label": None},
         {"place": "neg/1.txt.gz", "id": "neg/1.txt.gz", "text": "packed", "label": "neg"},
         {"place": "neg/2.txt", "problem": "invalid UTF-8 at byte 1"},

@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM while a run trains, and a second training in its directory."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -121,6 +122,18 @@ def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
         np.testing.assert_array_equal(values[name], expected[name], err_msg=name)
     lines = (tmp_path / "stopped" / "train_metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [step, NUM_STEPS]
+
+
+def test_a_stopped_run_evaluates_at_the_steps_of_one_that_was_not(records, tmp_path, stops):
+    task = SignaledTask(records, evaluates=True)
+    task.at_batch, task.stops = 9, stops
+    run = dataclasses.replace(config(tmp_path), save_checkpoints_steps=120)
+    with pytest.raises(program_end.Interrupted):
+        training.train(task, run)
+    task.at_batch = None
+    training.train(task, run)
+    lines = (tmp_path / "eval_metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [120, 240, NUM_STEPS]
 
 
 def test_an_evaluation_is_stopped_at_once_and_made_up_for(records, tmp_path):

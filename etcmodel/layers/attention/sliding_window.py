@@ -146,7 +146,7 @@ class SlidingWindowAttention(base.Layer):
 
         number = global_tokens.number
         projected = with_rows(functools.partial(self._attend_projected, training=training))
-        # In training, dropout and the gradient of the keys' biases need projections.
+        # Dropout needs the probabilities of training, and who looks on the keys.
         if training or interception.is_intercepting():
             run = projected
         else:
@@ -165,10 +165,13 @@ class SlidingWindowAttention(base.Layer):
 
     def _attend_folded(self, inputs, token_mask, global_tokens):
         key, value = self.key_global.linear, self.value_global.linear
+        weights = (key.kernel, value.kernel, value.bias, key.bias)
+        *kernels, value_bias, key_bias = sublayers.cast_all(self, *weights)
         return folded_projections.attend(
             self.query_global(global_tokens.gather(inputs)),
             inputs,
-            *sublayers.cast_all(self, key.kernel, value.kernel, value.bias),
+            *kernels,
+            value_bias + 0 * key_bias,  # It changes nothing: its gradient is 0, and not none.
             masks=_key_masks(token_mask),
         )
 

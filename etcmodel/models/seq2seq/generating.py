@@ -48,6 +48,8 @@ class Generating:
         """
         if hasattr(input_ids, "items"):
             batch = {name: x for name, x in input_ids.items() if name not in _NOT_OF_ENCODER}
+            if attention_mask is not None:
+                batch["attention_mask"] = attention_mask
             return self.generate(**{**batch, "with_scores": with_scores, **options})
         of_encoder = {name: options.pop(name, None) for name in self.encoder_arguments}
         of_encoder = {name: _as_tensor(x) for name, x in of_encoder.items() if x is not None}
@@ -57,7 +59,8 @@ class Generating:
             attention_mask = tf.convert_to_tensor(attention_mask)
         # Their fields, since functions of a graph know equal ones again.
         fields = tuple(dataclasses.asdict(settings).items())
-        return _compiled(self, input_ids, attention_mask, of_encoder, fields, with_scores)
+        is_xla = tf.__internal__.get_enclosing_xla_context() is not None
+        return _compiled(self, input_ids, attention_mask, of_encoder, fields, with_scores, is_xla)
 
     def generation_settings(self, **given):
         """The `GenerationSettings` of a call: see `generation_config.settings_of`.
@@ -80,7 +83,8 @@ def _as_tensor(x):
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _compiled(model, input_ids, attention_mask, of_encoder, fields, with_scores):
+def _compiled(model, input_ids, attention_mask, of_encoder, fields, with_scores, is_xla):
+    del is_xla  # What is traced for XLA differs, which the cache of a `tf.function` does not see.
     settings = GenerationSettings(**dict(fields))
     return search(model, input_ids, attention_mask, of_encoder, settings, with_scores)
 
@@ -141,7 +145,3 @@ def _trimmed(sequences, eos):
     places = tf.argmax(tf.cast(ends, tf.int32), axis=1, output_type=tf.int32) + 2
     lengths = tf.where(tf.reduce_any(ends, axis=1), places, tf.shape(sequences)[1])
     return sequences[:, : tf.reduce_max(lengths)]
-
-
-def _as_tensor(x):
-    return x if isinstance(x, tf.RaggedTensor) else tf.convert_to_tensor(x)

@@ -168,6 +168,8 @@ def settings_of(given, config, defaults=None):
                 f"{place} has `{name}`, {value!r}, which `generate` does not know. Give it "
                 f"`{name}=None` to do without."
             )
+    # A None in a call takes an entry back, also one that stands for another.
+    entries = {name: x for name, x in entries.items() if given.get(name, x) is not None}
     own = {}
     if defaults is None:
         own = {name: getattr(config, name) for name in _SETTINGS if hasattr(config, name)}
@@ -205,8 +207,8 @@ def _read_settings(entries, keeps_none=False):
     for name in _NEW_TOKENS:
         if (number := entries.get(name)) is not None:
             json_config.check_type(types.SimpleNamespace(name=name, type=int), number)
-            if name == "max_new_tokens":
-                found["max_length"] = 1 + number
-            else:  # Both rules hold.
-                found["min_length"] = max(1 + number, found.get("min_length") or 0)
+            # It counts, whatever the entry of whole lengths says.
+            found[{"max_new_tokens": "max_length", "min_new_tokens": "min_length"}[name]] = (
+                1 + number
+            )
     return {name: x for name, x in found.items() if keeps_none or x is not None}

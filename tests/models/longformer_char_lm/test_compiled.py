@@ -24,7 +24,9 @@ def gradients_of(model, ids):
 def test_every_way_gives_the_same_gradients(how):
     ids = tf.constant(char_models.ids(21))
     expected = gradients_of(MODEL(), ids)
-    assert all(np.any(x) for x in expected)
+    for variable, gradient in zip(MODEL().trainable_variables, expected[1:], strict=True):
+        # Biases of keys change nothing: their gradients are rounding errors.
+        assert np.any(gradient) or "/key/" in variable.name, variable.name
     model = MODEL(grad_checkpointing_period=1) if how == "recomputed" else MODEL()
     run = tf.function(
         functools.partial(gradients_of, model), jit_compile=how == "xla", autograph=False

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import etcmodel
 from etcmodel.models.longformer_char_lm import CharLmModel
+from tests.checkpoints import tensor_files
 from tests.models.longformer_char_lm import char_models
 
 MODEL = functools.cache(char_models.model)
@@ -81,6 +82,14 @@ def test_a_model_is_saved_and_loaded_again(tmp_path):
     wider = etcmodel.from_pretrained(str(tmp_path), attention_window=(4, 6, 10))
     expected = MODEL(attention_window=(4, 6, 10))(ids)
     np.testing.assert_allclose(wider(ids), expected, atol=1e-6)
+
+
+def test_a_weight_that_misses_is_an_error(tmp_path):
+    MODEL().save_pretrained(tmp_path)
+    name = next(x for x in tensor_files.tensors_of(tmp_path) if x.endswith("position_projection"))
+    tensor_files.rewrite(tmp_path, lambda tensors: tensors.pop(name))
+    with pytest.raises(ValueError, match=f"lacks weights of the model: {name}"):
+        etcmodel.from_pretrained(tmp_path)
 
 
 def test_a_model_of_its_config_is_the_same():

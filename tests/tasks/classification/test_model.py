@@ -133,6 +133,8 @@ def test_balanced_weights_make_labels_weigh_the_same(tmp_path):
     write_labels(path, [[0, 1], [1, 1], [0, 0], [0, 1]])
     weights = model.balanced_weights(path, ("a", "b"), config.MULTI_LABEL)
     assert weights == pytest.approx([3, 1 / 3])
+    write_labels(path, [[0, 1], [1, 1]])  # One that all have is learned, too.
+    assert model.balanced_weights(path, ("a", "b"), config.MULTI_LABEL) == [1, 1]
 
 
 def test_predictions_tell_labels_and_probabilities():

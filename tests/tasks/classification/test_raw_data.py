@@ -2,7 +2,7 @@
 
 import pytest
 
-from etcmodel.tasks.classification import config, raw_data
+from etcmodel.tasks.classification import config, labels, raw_data
 from tests.tasks.classification.raw_texts import input_config
 
 
@@ -91,3 +91,22 @@ def test_a_reader_skips_what_cannot_be_used(tmp_path):
     path.write_text('{"text": "one"}\n{"text": 3}\n', encoding="utf-8")
     examples = raw_data.example_reader(input_config())(str(path))
     assert list(examples) == [raw_data.TextExample("a.jsonl:1", "one")]
+
+
+def test_a_reader_without_labels_takes_any(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\none,?\n", encoding="utf-8")
+    options = input_config(problem_type="regression", labels=())
+    with pytest.raises(ValueError, match="field `label` must be a finite number"):
+        list(raw_data.example_reader(options)(str(path)))
+    examples = raw_data.example_reader(options, with_label=False)(str(path))
+    assert list(examples) == [raw_data.TextExample("a.csv:2", "one")]
+
+
+def test_labels_are_those_of_the_lines(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_bytes(b"\xef\xbb\xbfbad\n good \n")
+    assert labels.read_labels(str(path)) == ("bad", "good")
+    path.write_bytes(b"bad\n\xff\n")
+    with pytest.raises(ValueError, match="labels.txt: line 2: invalid UTF-8"):
+        labels.read_labels(str(path))
