@@ -13,7 +13,6 @@ from etcmodel.models.led import names
 from etcmodel.models.led.config import LedConfig
 from etcmodel.models.led.model import LedModel
 from etcmodel.models.seq2seq import generating, inputs
-from etcmodel.models.seq2seq import labels as labels_lib
 from etcmodel.models.seq2seq import outputs as outputs_lib
 from etcmodel.models.seq2seq.names import Weight
 
@@ -99,9 +98,7 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
         if labels is not None and given == (None, None):
             arguments = {**arguments, "decoder_input_ids": self.led.decoder_ids(labels)}
         outputs = self.led(input_ids, attention_mask, **arguments)
-        logits = self.logits(outputs.pop("last_hidden_state"))
-        loss = {} if labels is None else {"loss": labels_lib.loss(logits, labels)}
-        return {"logits": logits, **loss, **outputs}
+        return outputs_lib.with_logits(self, outputs, labels)
 
     def logits(self, hidden):
         """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
