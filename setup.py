@@ -54,4 +54,5 @@ setuptools.setup(
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
     install_requires=CORE,
     extras_require=EXTRAS,
+    entry_points={"console_scripts": ["etcmodel = etcmodel.cli.main:main"]},
 )

@@ -35,7 +35,7 @@ def quiet_tensorflow():
     if _LEVEL not in os.environ:
         os.environ[_LEVEL] = str(_FATAL)
         os.environ[_SET_HERE] = "1"
-    if _SET_HERE in os.environ:
+    if _SET_HERE in os.environ and not any(isinstance(x, _QuietImport) for x in sys.meta_path):
         sys.meta_path.insert(0, _QuietImport())
 
 

@@ -21,8 +21,8 @@ FLOORS = (
     {"checkpoints", "preprocessing", "serving"},
     {"inspection", "training"},
     {"finetuning"},
-    {"tasks", "pretrain"},
-    {"tools"},
+    {"tasks", "pretrain", "cli"},
+    {"tools", "__main__"},
 )
 MODULES = [
     path

@@ -1,0 +1,6 @@
+"""`python -m etcmodel`: the command `etcmodel`, where it is not on the path."""
+
+from etcmodel.cli import main
+
+if __name__ == "__main__":
+    main.main()

@@ -1,0 +1,1 @@
+"""The command `etcmodel`: all programs of the package under one name."""

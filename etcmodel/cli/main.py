@@ -1,0 +1,129 @@
+"""What `etcmodel` does with its words: finds the program, and starts it or says what is wrong."""
+
+import difflib
+import os
+import sys
+import textwrap
+from collections.abc import Iterable
+
+import etcmodel
+from etcmodel import program_end, quiet
+from etcmodel.cli import running
+from etcmodel.cli.commands import COMMANDS, Command
+
+__all__ = ["main", "run"]
+
+_WHAT = "ETC and other encoders of long and structured inputs, for TensorFlow 2"
+_HELP = ("--help", "-help", "-h")
+_FLAG_OF_MODE = "run_mode"
+
+
+class UsageError(Exception):
+    """The words name no program."""
+
+
+def main() -> None:
+    """Does what the command line says, as a program of its own.
+
+    Raises:
+        SystemExit: as `run`.
+    """
+    program_end.end_at_once_on_signals()
+    quiet.quiet_tensorflow()
+    try:
+        run(sys.argv[1:])
+    except BrokenPipeError:  # Who reads the help has seen enough, such as `| head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+
+
+def run(words: list[str]) -> None:
+    """Does what words say, such as ["train", "hotpotqa", "--output_dir=run"].
+
+    Raises:
+        SystemExit: with 1 for words that name no program, told in one sentence; else as the
+            program.
+    """
+    try:
+        _run(words)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _run(words: list[str]) -> None:
+    if not words or words[0] in _HELP:
+        print(_help())
+    elif words[0] == "--version":
+        print(f"etcmodel {etcmodel.__version__}")
+    elif words[0] in COMMANDS:
+        _run_command(words[0], words[1:])
+    else:
+        raise UsageError(_no_such(f"there is no command {words[0]!r}", words[0], COMMANDS))
+
+
+def _run_command(name: str, words: list[str]) -> None:
+    command, follows = COMMANDS[name], ""
+    programs, others = command.programs(), command.names()
+    if words and not words[0].startswith("-"):
+        follows, *words = words
+    asks_for_help = words[:1] and words[0] in _HELP
+    if follows in programs:
+        program, title = programs[follows], f"etcmodel {name} {follows}".rstrip()
+        _check_mode(title, program.flags, words)
+        if asks_for_help:
+            words = ["--help", *words[1:]]
+            if others and not follows:
+                print(f"`{title} NAME` is another program; NAME: {', '.join(others)}.\n")
+        running.run(f"etcmodel.{program.module}", title, [*program.flags, *words])
+    elif follows and not others:
+        raise UsageError(f"`etcmodel {name}` takes flags alone. Received: {follows!r}")
+    elif follows:
+        raise UsageError(_no_such(f"`etcmodel {name}` has no {follows!r}", follows, others))
+    elif asks_for_help:
+        print(_help_of(name, command))
+    else:
+        raise UsageError(f"`etcmodel {name}` must be followed by one of {', '.join(others)}.")
+
+
+def _check_mode(title: str, preset: tuple[str, ...], words: list[str]) -> None:
+    """Refuses a mode beside the command's own: one of them would be ignored."""
+    given = any(x.lstrip("-").partition("=")[0] == _FLAG_OF_MODE for x in words if x[:1] == "-")
+    for flag in preset:
+        if given and flag.startswith(f"--{_FLAG_OF_MODE}="):
+            raise UsageError(f"`{title}` gives {flag} itself. Leave --{_FLAG_OF_MODE} out.")
+
+
+def _no_such(what: str, word: str, known: Iterable[str]) -> str:
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower().replace("-", "_"), by_lower, cutoff=0.5)
+    if close:
+        return f"{what}. The nearest: {', '.join(by_lower[name] for name in close)}."
+    return f"{what}. There are {', '.join(sorted(by_lower.values()))}."
+
+
+def _help() -> str:
+    rows = [(name, command.summary) for name, command in COMMANDS.items()]
+    return (
+        f"etcmodel: {_WHAT}\n\n"
+        "usage: etcmodel COMMAND [NAME] [--flag=value ...]\n\n"
+        f"{_table(rows)}\n\n"
+        "`etcmodel COMMAND --help` lists the names, such as data sets, that may follow, or the\n"
+        "flags where none must; `etcmodel COMMAND NAME --help` lists the flags."
+    )
+
+
+def _help_of(name: str, command: Command) -> str:
+    programs = sorted(command.programs().items())
+    rows = [(follows, running.summary(f"etcmodel.{x.module}")) for follows, x in programs]
+    return (
+        f"usage: etcmodel {name} NAME [--flag=value ...]\n\n"
+        f"{command.summary} NAME is one of\n\n"
+        f"{_table(rows)}\n\n"
+        f"`etcmodel {name} {rows[0][0]} --help` lists the flags."
+    )
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return textwrap.indent("\n".join(f"{name:{width}}  {what}" for name, what in rows), "  ")

@@ -1,0 +1,149 @@
+"""The command `etcmodel`: its table, its help and what it says of words that name no program."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import etcmodel
+from etcmodel.cli import main, running
+from etcmodel.cli.commands import COMMANDS
+from etcmodel.finetuning import program_options
+
+ROOT = pathlib.Path(__file__).parents[2]
+HEAVY = {"tensorflow", "tf_keras", "apache_beam"}
+
+
+def programs_in(*patterns):
+    """Names below `etcmodel` of the modules that are programs."""
+    paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in paths
+        if "__main__" in path.read_text(encoding="utf-8")
+    }
+
+
+def told(words, capsys):
+    """(exit code, output, errors) of words that start no program."""
+    try:
+        main.run(words)
+        code = 0
+    except SystemExit as end:
+        code = end.code
+    return code, *capsys.readouterr()
+
+
+def start(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "etcmodel", *words], capture_output=True, text=True
+    )
+
+
+def test_every_program_has_a_command_and_every_command_a_program():
+    found = {x.module for command in COMMANDS.values() for x in command.programs().values()}
+    assert programs_in("tasks/*/*.py", "pretrain/*.py", "tools/*.py") <= found
+    assert found <= programs_in("tasks/*/*.py", "pretrain/*.py", "tools/**/*.py")
+
+
+def test_each_data_set_is_in_the_commands_of_its_programs():
+    folders = {path.parent.name for path in (ROOT / "tasks").glob("*/__init__.py")}
+    assert {"hotpotqa", "nq", "wikihop", "openkp"} <= folders
+    for name in folders:
+        if (ROOT / "tasks" / name / "preprocess.py").exists():
+            assert name in COMMANDS["preprocess"].names()
+        if (ROOT / "tasks" / name / "run_finetuning.py").exists():
+            for mode in program_options.RUN_MODES:
+                program = COMMANDS[mode].programs()[name]
+                assert program.module == f"tasks.{name}.run_finetuning"
+                assert program.flags == (f"--run_mode={mode}",)
+
+
+def test_what_is_trained_without_a_data_set_has_the_modes_of_its_programs():
+    for command in ("train", "evaluate"):
+        program = COMMANDS[command].programs()["char_lm"]
+        assert program.module == "pretrain.run_char_lm"
+        assert program.flags == (f"--run_mode={command}",)
+    assert {"pretraining", "char_lm"} <= set(COMMANDS["train"].names())
+    assert "pretraining" in COMMANDS["preprocess"].names()
+    assert not {"pretraining", "char_lm"} & set(COMMANDS["export"].names())
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_lists_the_commands(words, capsys):
+    code, output, errors = told(words, capsys)
+    assert (code, errors) == (0, "")
+    assert re.findall(r"^  (\w+) +[A-Z].*\.$", output, re.M) == list(COMMANDS)
+
+
+def test_help_of_a_command_lists_what_may_follow_with_the_programs_own_words(capsys):
+    code, output, errors = told(["train", "--help"], capsys)
+    assert (code, errors) == (0, "")
+    names = re.findall(r"^  (\w+) +[A-Z].*$", output, re.M)
+    assert names == COMMANDS["train"].names()
+    assert "Fine-tunes, evaluates, exports and runs ETC on HotpotQA" in output
+
+
+def test_the_version_is_told(capsys):
+    assert told(["--version"], capsys) == (0, f"etcmodel {etcmodel.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["trian"], "there is no command 'trian'. The nearest: train."),
+        (
+            ["pre-process", "nq"],
+            "there is no command 'pre-process'. The nearest: preprocess, prepare.",
+        ),
+        (["train", "HotPot"], "`etcmodel train` has no 'HotPot'. The nearest: hotpotqa."),
+        (["prepare", "zzz"], "`etcmodel prepare` has no 'zzz'. There are nq, openkp."),
+        (["prepare"], "`etcmodel prepare` must be followed by one of nq, openkp."),
+        (["prepare", "--x=1"], "`etcmodel prepare` must be followed by one of nq, openkp."),
+        (["serve", "export"], "`etcmodel serve` takes flags alone. Received: 'export'"),
+        (
+            ["export", "nq", "--run_mode=train"],
+            "`etcmodel export nq` gives --run_mode=export itself. Leave --run_mode out.",
+        ),
+    ],
+)
+def test_words_that_name_no_program_are_told_in_one_sentence(words, line, capsys):
+    assert told(words, capsys) == (1, "", f"error: {line}\n")
+
+
+def test_help_of_a_program_is_its_own_and_imports_no_tensorflow():
+    command = [sys.executable, "-X", "importtime", "-m", "etcmodel", "train", "hotpotqa", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.startswith("Fine-tunes, evaluates, exports and runs ETC on HotpotQA")
+    assert "\netcmodel train hotpotqa:\n" in done.stdout and "--learning_rate:" in done.stdout
+    imported = set(re.findall(r"^import time:.*\| +(\w+)$", done.stderr, re.M))
+    assert "absl" in imported and not imported & HEAVY
+
+
+def test_config_files_and_exit_codes_are_the_programs():
+    done = start("draw", "--config=nowhere.yaml")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: --config: no such file: 'nowhere.yaml'\n"
+    done = start("train", "nq", "--learning_rat=1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: Unknown command line flag 'learning_rat'.")
+
+
+def test_a_program_runs_as_the_main_module_under_its_own_name(tmp_path, monkeypatch, capsys):
+    (tmp_path / "probed_program.py").write_text(
+        "'''Tells\nof itself.'''\nimport sys\n"
+        "if __name__ == '__main__':\n"
+        "    print(sys.argv, sys.modules['__main__'].__spec__.name, __doc__)\n"
+        "    sys.exit(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    before = sys.argv, sys.modules["__main__"]
+    with pytest.raises(SystemExit) as end:
+        running.run("probed_program", "etcmodel x", ["--flag"])
+    assert end.value.code == 3
+    expected = "['etcmodel x', '--flag'] probed_program Tells\nof itself.\n"
+    assert capsys.readouterr().out == expected
+    assert (sys.argv, sys.modules["__main__"]) == before
+    assert running.summary("probed_program") == "Tells"

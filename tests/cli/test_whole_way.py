@@ -1,0 +1,73 @@
+"""The commands of docs/command_line.md, as the page has them, and `doctor`, in a shell."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "command_line.md"
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """A function that runs a script in one folder, with `etcmodel` of this Python."""
+    folder = tmp_path_factory.mktemp("command_line")
+    command = folder / "bin" / "etcmodel"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m etcmodel "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}:{os.environ['PATH']}"
+
+    def run(script):
+        return subprocess.run(
+            [shutil.which("bash"), "-e", "-c", script],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+        )
+
+    run.folder = folder
+    return run
+
+
+def test_the_whole_way_from_data_to_answers(shell):
+    text = PAGE.read_text(encoding="utf-8").split("## The whole way")[1]
+    done = shell(re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1])
+    assert done.returncode == 0, done.stderr[-3000:]
+    questions = json.loads((shell.folder / "try" / "wikihop_dev.json").read_text())
+    answers = json.loads((shell.folder / "try" / "answers.json").read_text())
+    assert len(questions) == 16
+    assert set(answers) == {question["id"] for question in questions}
+    for question in questions:
+        assert answers[question["id"]] in question["candidates"]
+    run_config = json.loads((shell.folder / "try" / "run" / "run_config.json").read_text())
+    assert run_config["training"]["train_batch_size"] == 16
+    (steps,) = (shell.folder / "try" / "run" / "export").iterdir()
+    assert steps.name == "4"
+
+
+def test_the_doctor_finds_this_machine_in_order(shell):
+    done = shell("etcmodel doctor")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    *lines, last = done.stdout.splitlines()
+    assert last == "nothing is broken"
+    by_what = dict(re.fullmatch(r"ok +(.*?): (.*)", x).groups() for x in lines if x[:2] == "ok")
+    assert re.fullmatch(r"right; \d+ GFLOP/s in float32", by_what["matrix product"])
+    assert by_what["ETC's values"] == "a forward pass and a step of training are right"
+    forward, share, train = map(
+        float,
+        re.fullmatch(
+            r"forward pass ([\d.]+) s \(([\d.]+) of the speed of matrix products\), "
+            r"training step ([\d.]+) s",
+            by_what["ETC of 2 layers of 256 on 2048 tokens"],
+        ).groups(),
+    )
+    assert min(forward, share, train) > 0

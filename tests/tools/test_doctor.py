@@ -1,0 +1,88 @@
+"""What `doctor` finds: on this machine, and where something is wrong."""
+
+import pytest
+from packaging import requirements
+
+from etcmodel.tools.diagnosis import installation, machine, self_test
+from etcmodel.tools.diagnosis.findings import BROKEN, MISSING, OK, Finding
+
+GIB = 2**30
+
+
+def asked(*lines):
+    return [requirements.Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("version", "finding"),
+    [
+        ("2.20.1", Finding(OK, "tf-keras", "2.20.1")),
+        (None, Finding(BROKEN, "tf-keras", "missing. Run: pip install 'tf-keras<2.21,>=2.20'")),
+        (
+            "2.19.0",
+            Finding(
+                BROKEN,
+                "tf-keras",
+                "2.19.0, but must be <2.21,>=2.20. Run: pip install 'tf-keras<2.21,>=2.20'",
+            ),
+        ),
+    ],
+)
+def test_a_package_of_the_core_must_be_there_in_its_range(version, finding):
+    (requirement,) = asked("tf-keras>=2.20,<2.21")
+    assert installation.core_finding(requirement, version) == finding
+
+
+@pytest.mark.parametrize(
+    ("versions", "finding"),
+    [
+        (("6.1", "0.2.3"), Finding(OK, "extra text", "lxml 6.1, sentencepiece 0.2.3")),
+        (
+            ("6.1", None),
+            Finding(
+                MISSING, "extra text", "without sentencepiece. Run: pip install 'etcmodel[text]'"
+            ),
+        ),
+        (
+            ("5.2", "0.2.3"),
+            Finding(
+                MISSING, "extra text", "has lxml 5.2, not >=5.3. Run: pip install 'etcmodel[text]'"
+            ),
+        ),
+    ],
+)
+def test_an_extra_is_there_or_what_brings_it_is_told(versions, finding):
+    of_extra = asked("lxml>=5.3; extra == 'text'", "sentencepiece>=0.2; extra == 'text'")
+    versions = dict(zip(("lxml", "sentencepiece"), versions, strict=True))
+    assert installation.extra_finding("text", of_extra, versions) == finding
+
+
+def test_python_must_be_in_its_range():
+    assert installation.python_finding(">=3.11,<3.13", "3.12.4").state == OK
+    finding = installation.python_finding(">=3.11,<3.13", "3.13.0")
+    assert finding == Finding(BROKEN, "python", "3.13.0, but must be >=3.11,<3.13.")
+
+
+def test_where_the_tests_run_the_core_is_in_order_and_extras_are_told_once():
+    found = list(installation.findings())
+    assert not [finding for finding in found if finding.state == BROKEN]
+    names = [finding.what for finding in found]
+    assert names[:3] == ["etcmodel", "python", "tensorflow"]
+    assert {"extra text", "extra train", "extra beam", "extra plots", "extra serve"} <= set(names)
+    assert len(set(names)) == len(names) and "extra all" not in names
+
+
+def test_memory_is_told_in_gib():
+    finding = machine.memory_finding(8 * GIB, 3 * GIB)
+    assert str(finding) == "ok      memory: 8.0 GiB, of which 3.0 GiB are free"
+    assert "too little" in machine.memory_finding(8 * GIB, 1 * GIB).detail
+    assert machine.memory_finding(None, None).detail == "unknown on this system"
+
+
+def test_the_small_encoder_has_its_values_and_other_values_are_told():
+    values = self_test.small_encoder_values()
+    assert self_test.encoder_finding(values).state == OK
+    assert values["loss after a step"] < values["loss"]
+    wrong = self_test.encoder_finding({**values, "global": values["global"] + 0.001})
+    assert wrong.state == BROKEN
+    assert wrong.detail == "global is 0.12447, but must be 0.12347."

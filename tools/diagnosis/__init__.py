@@ -1,0 +1,1 @@
+"""What `doctor` looks at, a module each."""
