@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo pretrain-demo test test-slow test-xla test-browser soak lint format clean
+.PHONY: demo pretrain-demo test test-slow test-xla test-browser soak lint audit test-versions format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -52,6 +52,29 @@ soak: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Known vulnerabilities of what is installed; asks PyPI's service.
+audit: $(STAMP)
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	$(VENV)/audit/bin/pip-audit --progress-spinner=off --path $(VENV)/lib/python3*/site-packages
+
+# Quick tests with the lowest and with the newest versions within the ranges of setup.py, each in an
+# environment of its own (about 3 GB); TESTS says which.
+TESTS ?= tests/ops tests/layers tests/models tests/text tests/options
+test-versions: $(VENV)/lowest/.installed $(VENV)/newest/.installed
+	for folder in $(^D); do \
+	  TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 $$folder/bin/python -m pytest \
+	    -m "not slow and not xla and not browser" $(TESTS) || exit 1; \
+	done
+
+$(VENV)/%est/.installed: $(STAMP)
+	$(PYTHON) -m venv $(@D)
+	$(BIN)/python -m tests.versions $*est > $(@D)/requirements.txt
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $(@D)/requirements.txt
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

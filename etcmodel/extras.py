@@ -4,6 +4,7 @@ No TensorFlow is needed.
 """
 
 import contextlib
+from collections.abc import Iterator
 
 __all__ = ["MissingExtraError", "needed"]
 
@@ -13,7 +14,7 @@ class MissingExtraError(ModuleNotFoundError):
 
 
 @contextlib.contextmanager
-def needed(extra):
+def needed(extra: str) -> Iterator[None]:
     """Tells which extra to install if an import of this block fails.
 
     Args:

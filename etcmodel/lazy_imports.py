@@ -1,11 +1,13 @@
 """Packages that import their parts at first use, so that `--help` does not wait for TensorFlow."""
 
 import importlib
+import typing
+from collections.abc import Callable, Mapping
 
 __all__ = ["attributes"]
 
 
-def attributes(package, homes):
+def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing.Any]:
     """The `__getattr__` of a package's `__init__`: imports what is asked for.
 
     Args:
@@ -16,7 +18,7 @@ def attributes(package, homes):
         function of an attribute's name that returns the attribute.
     """
 
-    def get(name):
+    def get(name: str) -> typing.Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes[name]

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import sys
 import types
+import typing
 
 __all__ = ["run", "summary"]
 
@@ -37,5 +38,8 @@ def summary(module: str) -> str:
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
-def _loader(module):
-    return importlib.util.find_spec(module).loader
+def _loader(module: str) -> typing.Any:
+    spec = importlib.util.find_spec(module)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+    return spec.loader

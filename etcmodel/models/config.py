@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import typing
+from collections.abc import Mapping
 
 from absl import logging
 
@@ -133,7 +134,7 @@ class EtcConfig(json_config.JsonConfig):
     global_block_length: int = 16
 
     @classmethod
-    def from_dict(cls, json_object):
+    def from_dict(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
         """A config from a dict; unknown entries are logged and ignored.
 
         Raises:
@@ -151,7 +152,7 @@ class EtcConfig(json_config.JsonConfig):
             json_config.check_type(field, json_object.get(field.name, field.default))
         return cls(**{name: value for name, value in json_object.items() if name in known})
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, typing.Any]:
         """dict of the entries, without the model's type, as in the release's files."""
         entries = dataclasses.asdict(self)
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
@@ -160,7 +161,7 @@ class EtcConfig(json_config.JsonConfig):
                 del entries[name]
         return entries
 
-    def check(self):
+    def check(self) -> None:
         """Checks that a model can be built.
 
         Raises:
@@ -196,7 +197,7 @@ class EtcConfig(json_config.JsonConfig):
             )
         self._check_labels()
 
-    def relation_labels(self, *names):
+    def relation_labels(self, *names: str) -> RelationLabels:
         """The meaning of the rows of the label tables.
 
         Args:
@@ -209,7 +210,7 @@ class EtcConfig(json_config.JsonConfig):
         """
         return RelationLabels(self.relative_pos_max_distance, self.relative_vocab_size or 0, names)
 
-    def _check_labels(self):
+    def _check_labels(self) -> None:
         distance, size = self.relative_pos_max_distance, self.relative_vocab_size
         if size is None:
             if distance:
@@ -229,7 +230,7 @@ class EtcConfig(json_config.JsonConfig):
             )
 
 
-def _check_family(json_object):
+def _check_family(json_object: Mapping[str, typing.Any]) -> None:
     """Raises ValueError, which says what to call, for the config of another kind of model."""
     kind = json_object.get("model_type")
     if kind == EtcConfig.model_type:

@@ -1,6 +1,9 @@
 """Methods that all encoders of a long and a global input share."""
 
 import importlib
+import os
+import typing
+from collections.abc import Sequence
 
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
@@ -16,19 +19,23 @@ class Pretrained:
             that turns texts into the model's input and is saved with it; or None.
     """
 
-    processor = None
+    processor: typing.Any = None
 
-    def save_pretrained(self, directory, processor=None):
+    def save_pretrained(
+        self, directory: str | os.PathLike[str], processor: typing.Any = None
+    ) -> None:
         """Writes the model and its processor: see `etcmodel.checkpoints.save_pretrained`."""
         _package().save_pretrained(self, directory, processor)
 
     @classmethod
-    def from_pretrained(cls, directory, **overrides):
+    def from_pretrained(
+        cls, directory: str | os.PathLike[str], **overrides: typing.Any
+    ) -> typing.Self:
         """Loads a model of this class: see `etcmodel.checkpoints.from_pretrained`."""
         return _package().from_pretrained(directory, as_class=cls, **overrides)
 
 
-def _package():
+def _package() -> typing.Any:
     """The package `etcmodel`, imported late: its loaders import the models."""
     return importlib.import_module("etcmodel")
 
@@ -36,7 +43,11 @@ def _package():
 class EncoderConveniences(Pretrained):
     """Methods of encoders that take features as in `models.features`."""
 
-    def structure(self, features, relation_names=()):
+    config: typing.Any
+
+    def structure(
+        self, features: typing.Any, relation_names: Sequence[str] = ()
+    ) -> dict[str, typing.Any]:
         """All arguments of a call; what the features lack is added.
 
         Args:
@@ -50,7 +61,14 @@ class EncoderConveniences(Pretrained):
         """
         return features_lib.completed(features, self.config, relation_names).arguments
 
-    def embed(self, features, pooling="mean", *, relation_names=(), normalize=False):
+    def embed(
+        self,
+        features: typing.Any,
+        pooling: str = "mean",
+        *,
+        relation_names: Sequence[str] = (),
+        normalize: bool = False,
+    ) -> typing.Any:
         """Vectors of texts: see `models.pooling.embed`."""
         return pooling_lib.embed(
             self, features, pooling, relation_names=relation_names, normalize=normalize

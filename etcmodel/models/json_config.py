@@ -3,8 +3,10 @@
 import dataclasses
 import json
 import numbers
+import os
 import types
 import typing
+from collections.abc import Mapping
 
 from etcmodel import bounded_json
 from etcmodel.models import downloads
@@ -23,9 +25,10 @@ class JsonConfig:
     """
 
     model_type: typing.ClassVar[str]
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     @classmethod
-    def of(cls, config):
+    def of(cls, config: typing.Any) -> typing.Self:
         """A config of this class, from one or its dict.
 
         Raises:
@@ -40,7 +43,7 @@ class JsonConfig:
         return config
 
     @classmethod
-    def from_dict(cls, given):
+    def from_dict(cls, given: Mapping[str, typing.Any]) -> typing.Self:
         """A config from a dict, whose `model_type` is ignored.
 
         Raises:
@@ -56,7 +59,7 @@ class JsonConfig:
         return cls(**{name: _from_json(value) for name, value in entries.items()})
 
     @classmethod
-    def from_json_file(cls, json_file):
+    def from_json_file(cls, json_file: str | os.PathLike[str]) -> typing.Self:
         """Reads a JSON file.
 
         Raises:
@@ -65,7 +68,9 @@ class JsonConfig:
         return cls.from_json_string(read_text(json_file), source=json_file)
 
     @classmethod
-    def from_json_string(cls, text, source="config"):
+    def from_json_string(
+        cls, text: str | bytes, source: str | os.PathLike[str] = "config"
+    ) -> typing.Self:
         """As `from_json_file`, from the text (str, or UTF-8); `source` names it in errors.
 
         Raises:
@@ -78,15 +83,15 @@ class JsonConfig:
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, typing.Any]:
         """dict of the entries, including `model_type`."""
         return {"model_type": self.model_type, **dataclasses.asdict(self)}
 
-    def to_json_string(self):
+    def to_json_string(self) -> str:
         """JSON text, sorted and indented, with a newline at the end."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
-    def check(self):
+    def check(self) -> None:
         """Checks that a model can be built; subclasses add checks of their entries.
 
         Raises:
@@ -95,7 +100,7 @@ class JsonConfig:
         for field in dataclasses.fields(self):
             check_type(field, getattr(self, field.name))
 
-    def check_at_least(self, least):
+    def check_at_least(self, least: Mapping[str, float]) -> None:
         """Raises ValueError, naming the entry, unless entries are at least so much.
 
         Args:
@@ -107,7 +112,7 @@ class JsonConfig:
                     f"`{name}` must be at least {bound}. Received: {getattr(self, name)}"
                 )
 
-    def check_rates(self, *names):
+    def check_rates(self, *names: str) -> None:
         """Raises ValueError, naming the entry, unless the entries of these names are in [0, 1)."""
         for name in names:
             if not 0 <= getattr(self, name) < 1:
@@ -115,7 +120,7 @@ class JsonConfig:
                     f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
                 )
 
-    def check_multiple(self, name, *of_names):
+    def check_multiple(self, name: str, *of_names: str) -> None:
         """Raises ValueError unless the entry of a name is a multiple of each of the others."""
         for of_name in of_names:
             if getattr(self, name) % getattr(self, of_name):
@@ -125,7 +130,7 @@ class JsonConfig:
                 )
 
 
-def read_text(path):
+def read_text(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a config file.
 
     Raises:
@@ -142,7 +147,7 @@ def read_text(path):
         return file.read(bounded_json.MAX_BYTES + 1)
 
 
-def json_object(text, source):
+def json_object(text: str | bytes, source: str | os.PathLike[str]) -> dict[str, typing.Any]:
     """The dict that a JSON text (str, or UTF-8) holds.
 
     Raises:
@@ -151,9 +156,9 @@ def json_object(text, source):
     return bounded_json.load_object(text, source)
 
 
-def check_type(field, value):
+def check_type(field: dataclasses.Field[typing.Any], value: typing.Any) -> None:
     """Raises ValueError, naming the entry of a config, if `value` is not of the field's type."""
-    kinds = (field.type,)
+    kinds: tuple[typing.Any, ...] = (field.type,)
     if isinstance(field.type, types.UnionType):
         kinds = typing.get_args(field.type)
     accepted = tuple(_ACCEPTED.get(kind, typing.get_origin(kind) or kind) for kind in kinds)
@@ -162,9 +167,9 @@ def check_type(field, value):
         raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
 
 
-def _is_needed(field):
+def _is_needed(field: dataclasses.Field[typing.Any]) -> bool:
     return field.default is field.default_factory is dataclasses.MISSING
 
 
-def _from_json(value):
+def _from_json(value: typing.Any) -> typing.Any:
     return tuple(map(_from_json, value)) if isinstance(value, list) else value

@@ -2,6 +2,8 @@
 
 import itertools
 import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
 
 from absl import logging
 
@@ -10,13 +12,17 @@ from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_t
 from etcmodel.text.arrangement import SpecialIds
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.cut_totals import CutTotals
+from etcmodel.text.documents import Document
 from etcmodel.text.encoding import TokenizedDocument
 from etcmodel.text.explanation import Explanation
+from etcmodel.text.packing import ProcessedBatch
 from etcmodel.text.processor_config import ProcessorConfig
 from etcmodel.text.sentence_splitting import sentence_splitter
 from etcmodel.text.visibility import Rules
 
 __all__ = ["EtcProcessor"]
+
+_Settings = dict[str, Any] | None
 
 _SPECIAL = {
     "cls_token": ("[CLS]", "<s>"),
@@ -45,13 +51,13 @@ class EtcProcessor:
         ValueError: if a setting cannot be, or the vocabulary lacks a token that is needed.
     """
 
-    def __init__(self, vocab, **settings):
+    def __init__(self, vocab: Any, **settings: Any) -> None:
         if not isinstance(vocab, (str, os.PathLike)):
             settings = {**settings, **processor_files.settings_of(vocab)}
         self.config = ProcessorConfig(**settings)
         self._set_tokenizer(vocab)
 
-    def _set_tokenizer(self, vocab):
+    def _set_tokenizer(self, vocab: Any) -> None:
         if isinstance(vocab, (str, os.PathLike)):
             if os.path.isdir(vocab):
                 raise ValueError(
@@ -66,7 +72,7 @@ class EtcProcessor:
         self._special = self._special_ids()
 
     @classmethod
-    def from_pretrained(cls, folder, **settings):
+    def from_pretrained(cls, folder: str | os.PathLike[str], **settings: Any) -> Self:
         """Reads what `save_pretrained` wrote, or a folder with just a vocabulary.
 
         Args:
@@ -83,15 +89,17 @@ class EtcProcessor:
         return processor
 
     @property
-    def relation_names(self):
+    def relation_names(self) -> tuple[str, ...]:
         """tuple of str: the relations of its batches, in the order of their labels."""
         return self.config.relation_names
 
-    def save_pretrained(self, folder):
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Writes the vocabulary and the settings into a folder, which is made if need be."""
         processor_files.save(os.fspath(folder), self.tokenizer, self.config)
 
-    def __call__(self, examples=None, *, settings=None, **fields):
+    def __call__(
+        self, examples: Any = None, *, settings: _Settings = None, **fields: Any
+    ) -> ProcessedBatch:
         """The batch of one or several examples.
 
         Args:
@@ -117,7 +125,9 @@ class EtcProcessor:
         totals.log()
         return batch
 
-    def batches(self, examples, batch_size, settings=None):
+    def batches(
+        self, examples: Any, batch_size: int, settings: _Settings = None
+    ) -> Iterator[ProcessedBatch]:
         """The batches of many examples, one after the other.
 
         Args:
@@ -140,7 +150,7 @@ class EtcProcessor:
         finally:
             totals.log()
 
-    def batch_of(self, example, where="example"):
+    def batch_of(self, example: Any, where: str = "example") -> ProcessedBatch:
         """The batch of one example, as `__call__`, but what is cut is not logged.
 
         Args:
@@ -149,19 +159,23 @@ class EtcProcessor:
         """
         return self._batch([(where, example)], self.config, CutTotals())
 
-    def dataset(self, examples, batch_size, settings=None, targets=None):
+    def dataset(
+        self, examples: Any, batch_size: int, settings: _Settings = None, targets: Any = None
+    ) -> Any:
         """A `tf.data.Dataset` of what `batches` yields: see `datasets.make_dataset`."""
         from etcmodel.text import datasets  # TensorFlow is slow to import.
 
         return datasets.make_dataset(self, examples, batch_size, settings, targets)
 
-    def _named(self, examples):
+    def _named(self, examples: Any) -> Iterable[tuple[str, Any]]:
         """(name in errors, example) of each."""
         if isinstance(examples, (str, os.PathLike)):
             return readers.read_json_lines(examples)
         return ((f"examples[{index}]", example) for index, example in enumerate(examples))
 
-    def _batch(self, named, config, totals):
+    def _batch(
+        self, named: Iterable[tuple[str, Any]], config: ProcessorConfig, totals: CutTotals
+    ) -> ProcessedBatch:
         encodings = []
         for number, (where, example) in enumerate(named):
             source = self.tokenize(example, where, config)
@@ -172,17 +186,19 @@ class EtcProcessor:
         _log_left_out(encodings, config)
         return packing.make_batch(encodings, config, self._special.pad)
 
-    def read(self, example, where="example"):
+    def read(self, example: Any, where: str = "example") -> Document:
         """The `documents.Document` of an example."""
         return readers.read(example, sentence_splitter(self.config.sentence_splitter), where)
 
-    def tokenize(self, example, where="example", config=None):
+    def tokenize(
+        self, example: Any, where: str = "example", config: ProcessorConfig | None = None
+    ) -> TokenizedDocument:
         """The `encoding.TokenizedDocument` of an example: all its pieces, with offsets."""
         config = config or self.config
         document = readers.read(example, sentence_splitter(config.sentence_splitter), where)
         return TokenizedDocument.of(document, self._splitter)
 
-    def decode(self, ids, keep_special_tokens=False):
+    def decode(self, ids: Iterable[int], keep_special_tokens: bool = False) -> str:
         """The text that token ids spell, in the vocabulary's normalized form.
 
         Args:
@@ -205,7 +221,9 @@ class EtcProcessor:
             return sentencepiece_detokenize(tokens)
         return wordpiece_tokens_to_normalized_text(tokens)
 
-    def explain(self, batch, example=0, window=0, config=None):
+    def explain(
+        self, batch: ProcessedBatch, example: int = 0, window: int = 0, config: Any = None
+    ) -> Explanation:
         """What a model is told of an example: a table in words, reasons, and a picture.
 
         Args:
@@ -229,7 +247,7 @@ class EtcProcessor:
             f"{len({x.example for x in batch.encodings})} examples, counted from 0."
         )
 
-    def _special_ids(self):
+    def _special_ids(self) -> SpecialIds:
         ids = {}
         for name, usual in _SPECIAL.items():
             chosen = getattr(self.config, name)
@@ -249,7 +267,7 @@ class EtcProcessor:
         }
         return SpecialIds(**ids, block=self._block_id(ids["cls"]), by_kind=by_kind)
 
-    def _block_id(self, cls_id):
+    def _block_id(self, cls_id: int) -> int:
         block_id = self.config.global_token_id
         if block_id is not None and block_id not in self.tokenizer.inv_vocab:
             raise ValueError(
@@ -259,7 +277,7 @@ class EtcProcessor:
         return cls_id if block_id is None else block_id
 
 
-def _log_left_out(encodings, config):
+def _log_left_out(encodings: Iterable[Any], config: ProcessorConfig) -> None:
     documents = [x.document for x in encodings if x.window == 0]
     found = {name for x in documents for name in (*x.edges, *x.mentions)}
     if any(x.cells for x in documents):

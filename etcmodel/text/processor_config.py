@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import typing
+from collections.abc import Mapping
 
 from etcmodel.text import sentence_splitting, truncation
 
@@ -120,7 +122,7 @@ class ProcessorConfig:
     pad_to_multiple_of: int = 1
     pack: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in _NAMES:
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         for field in dataclasses.fields(self):
@@ -150,7 +152,7 @@ class ProcessorConfig:
         if not set(self.long_relation_names) <= set(edges):
             _fail("long_relation_names", f"names among {edges}", self.long_relation_names)
 
-    def _check_lengths(self):
+    def _check_lengths(self) -> None:
         are_given = self.max_long_len is not None and self.max_global_len is not None
         for name, is_on in (("pad_to='max'", self.pad_to == "max"), ("pack=True", self.pack)):
             if is_on and not are_given:
@@ -162,14 +164,14 @@ class ProcessorConfig:
                 _fail("stride", f"below `max_long_len` {self.max_long_len}", self.stride)
 
     @property
-    def long_limit(self):
+    def long_limit(self) -> float:
         return math.inf if self.max_long_len is None else self.max_long_len
 
     @property
-    def global_limit(self):
+    def global_limit(self) -> float:
         return math.inf if self.max_global_len is None else self.max_global_len
 
-    def with_call_settings(self, settings):
+    def with_call_settings(self, settings: Mapping[str, typing.Any]) -> typing.Self:
         """The settings of one call.
 
         Args:
@@ -187,7 +189,7 @@ class ProcessorConfig:
         return dataclasses.replace(self, **settings)
 
     @classmethod
-    def from_dict(cls, given, source="config"):
+    def from_dict(cls, given: Mapping[str, typing.Any], source: str = "config") -> typing.Self:
         """Settings from a dict, such as JSON holds.
 
         Raises:
@@ -202,7 +204,7 @@ class ProcessorConfig:
             raise ValueError(f"{source}: {error}") from None
 
 
-def _names(name, value):
+def _names(name: str, value: typing.Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(x, str) and x for x in value):
         _fail(name, "a list of names", value)
     if len(set(value)) < len(value):
@@ -210,12 +212,12 @@ def _names(name, value):
     return tuple(value)
 
 
-def _check_dict(name, value, kind):
+def _check_dict(name: str, value: typing.Any, kind: type) -> None:
     if not isinstance(value, dict) or not all(
         isinstance(key, str) and type(entry) is kind for key, entry in value.items()
     ):
         _fail(name, f"a dict of str to {kind.__name__}", value)
 
 
-def _fail(name, wish, value):
+def _fail(name: str, wish: str, value: typing.Any) -> typing.NoReturn:
     raise ValueError(f"`{name}` must be {wish}. Received: {value!r}")

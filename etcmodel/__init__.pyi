@@ -1,0 +1,122 @@
+"""The names of the package, for type checkers: `__init__.py` imports them at first use."""
+
+import os
+from typing import Any, TypeVar, overload
+
+from etcmodel.models.gmat import (
+    GmatConfig,
+    GmatForMaskedLM,
+    GmatForMultipleChoice,
+    GmatForQuestionAnswering,
+    GmatForSequenceClassification,
+    GmatForTokenClassification,
+    GmatModel,
+)
+from etcmodel.models.heads import (
+    EtcForKeyphraseExtraction,
+    EtcForMaskedLM,
+    EtcForMultipleChoice,
+    EtcForQuestionAnswering,
+    EtcForSentenceSelection,
+    EtcForSequenceClassification,
+    EtcForTokenClassification,
+)
+from etcmodel.models.led import (
+    LedConfig,
+    LedForConditionalGeneration,
+    LedForQuestionAnswering,
+    LedModel,
+)
+from etcmodel.models.longformer import (
+    LongformerConfig,
+    LongformerForMaskedLM,
+    LongformerForMultipleChoice,
+    LongformerForQuestionAnswering,
+    LongformerForSequenceClassification,
+    LongformerForTokenClassification,
+    LongformerModel,
+)
+from etcmodel.models.longformer_char_lm import CharLmConfig, CharLmModel
+from etcmodel.models.longt5 import (
+    LongT5Config,
+    LongT5EncoderModel,
+    LongT5Model,
+)
+from etcmodel.models.modeling import EtcConfig, EtcModel
+from etcmodel.models.pegasus_x import (
+    PegasusXConfig,
+    PegasusXForConditionalGeneration,
+    PegasusXModel,
+)
+from etcmodel.text.longformer_processor import LongformerProcessor
+from etcmodel.text.processor import EtcProcessor
+
+__all__ = [
+    "CharLmConfig",
+    "CharLmModel",
+    "EtcConfig",
+    "EtcForKeyphraseExtraction",
+    "EtcForMaskedLM",
+    "EtcForMultipleChoice",
+    "EtcForQuestionAnswering",
+    "EtcForSentenceSelection",
+    "EtcForSequenceClassification",
+    "EtcForTokenClassification",
+    "EtcModel",
+    "EtcProcessor",
+    "GmatConfig",
+    "GmatForMaskedLM",
+    "GmatForMultipleChoice",
+    "GmatForQuestionAnswering",
+    "GmatForSequenceClassification",
+    "GmatForTokenClassification",
+    "GmatModel",
+    "LedConfig",
+    "LedForConditionalGeneration",
+    "LedForQuestionAnswering",
+    "LedModel",
+    "LongT5Config",
+    "LongT5EncoderModel",
+    "LongT5Model",
+    "LongformerConfig",
+    "LongformerForMaskedLM",
+    "LongformerForMultipleChoice",
+    "LongformerForQuestionAnswering",
+    "LongformerForSequenceClassification",
+    "LongformerForTokenClassification",
+    "LongformerModel",
+    "LongformerProcessor",
+    "PegasusXConfig",
+    "PegasusXForConditionalGeneration",
+    "PegasusXModel",
+    "from_pretrained",
+    "load_pretrained",
+    "save_pretrained",
+]
+
+_Model = TypeVar("_Model")
+
+__version__: str
+
+@overload
+def from_pretrained(
+    directory: str | os.PathLike[str],
+    checkpoint_name: str | None = None,
+    *,
+    as_class: type[_Model],
+    **overrides: Any,
+) -> _Model: ...
+@overload
+def from_pretrained(
+    directory: str | os.PathLike[str],
+    checkpoint_name: str | None = None,
+    *,
+    as_class: None = None,
+    **overrides: Any,
+) -> Any: ...
+
+load_pretrained = from_pretrained
+
+def save_pretrained(
+    model: Any, directory: str | os.PathLike[str], processor: Any = None
+) -> None: ...
