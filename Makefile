@@ -58,7 +58,8 @@ lint: $(STAMP)
 audit: $(STAMP)
 	$(PYTHON) -m venv $(VENV)/audit
 	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	$(VENV)/audit/bin/pip-audit --progress-spinner=off --path $(VENV)/lib/python3*/site-packages
+	$(VENV)/audit/bin/pip-audit --strict --skip-editable --progress-spinner=off \
+	  --path $(VENV)/lib/python3*/site-packages
 
 # Quick tests with the lowest and with the newest versions within the ranges of setup.py, each in an
 # environment of its own (about 3 GB); TESTS says which.

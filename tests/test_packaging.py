@@ -1,4 +1,4 @@
-"""What the package promises of Python's versions holds for each of its pinned requirements."""
+"""What the package says of itself: its versions of Python hold for each pinned requirement."""
 
 import importlib.metadata
 import pathlib
@@ -6,7 +6,11 @@ import re
 import sys
 
 import pytest
+import yaml
 from packaging import requirements, specifiers
+
+import etcmodel
+from tests import versions
 
 ROOT = pathlib.Path(__file__).parents[1]
 PYTHONS = [f"3.{minor}" for minor in range(8, 20)]
@@ -36,3 +40,45 @@ def test_the_python_of_the_tests_is_promised_and_the_linter_knows_the_oldest():
     linted = re.search(r'target-version = "py(\d)(\d+)"', (ROOT / "pyproject.toml").read_text())
     oldest = next(version for version in PYTHONS if version in promised())
     assert f"{linted[1]}.{linted[2]}" == oldest
+
+
+def test_the_classifiers_name_the_promised_versions():
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+    assert named == [version for version in PYTHONS if version in promised()]
+
+
+def test_hosted_ci_does_what_our_own_does_on_all_promised_versions():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    matrix = job["strategy"]["matrix"]
+    assert matrix["python"] == [version for version in PYTHONS if version in promised()]
+    ours = re.findall(r"^make (\S+)$", (ROOT / ".ci" / "run").read_text(), re.M)
+    assert matrix["target"] == ours
+    assert job["steps"][-1]["run"] == "make ${{ matrix.target }}"
+
+
+def test_the_version_is_the_same_everywhere():
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert re.search(r'version="([^"]+)"', text)[1] == etcmodel.__version__
+    assert citation["version"] == etcmodel.__version__
+    assert f"## {etcmodel.__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_environments_are_of_the_ends_of_each_range():
+    asked = [
+        "numpy>=2.1",
+        "h5py<4,>=3.11",
+        'lxml>=5.3; extra == "text"',
+        'lxml>=5.3; extra == "all"',
+    ]
+    lowest = ["h5py==3.11", "lxml==5.3", "numpy==2.1"]
+    assert versions.lines("lowest", asked) == lowest
+    assert versions.lines("newest", asked) == ["h5py<4,>=3.11", "lxml>=5.3", "numpy>=2.1"]
+    with pytest.raises(ValueError, match="setup.py: dask<3 must say from which version on"):
+        versions.lines("lowest", ["dask<3"])
+    for line in versions.lines("lowest", importlib.metadata.requires("etcmodel")):
+        assert re.fullmatch(r"[\w-]+==[\d.]+", line)
+    names = {line.split("==")[0] for line in versions.tools()}
+    assert {"pytest", "hypothesis"} <= names and not names & set(versions.LINTERS)
