@@ -17,6 +17,7 @@ PATTERNS = (
     "docs/*.ipynb",
     "docs/*.md",
     "docs/*.png",
+    "docs/concepts/*.png",
     "etcmodel/*/README.md",
     "tasks/*/README.md",
 )
