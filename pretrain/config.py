@@ -7,6 +7,8 @@ from etcmodel.options import LengthOptions, Options, changed, option
 from etcmodel.text import sentence_splitting
 
 __all__ = [
+    "SENTENCES",
+    "TEXT",
     "MaskingConfig",
     "MaskingOptions",
     "PretrainInputConfig",
@@ -28,6 +30,11 @@ _SPECIAL_TOKENS = (
 )
 _UNKNOWN_TOKENS = ("[UNK]", "<unk>")
 DOCUMENT_SEPARATORS = ("blank_line", "file")
+VOCAB_HELP = (
+    "WordPiece vocabulary, one piece a line; or of byte-level BPE, tokenizer.json, or vocab.json "
+    "with merges.txt beside it."
+)
+SENTENCES, TEXT = WINDOWS = ("sentences", "text")
 
 
 def special_token_ids(vocab):
@@ -48,6 +55,14 @@ class WindowOptions(Options):
     )
     global_seq_length: int = changed(
         LengthOptions, "global_seq_length", help_text="Sentences of a window, padding included."
+    )
+    windows: str = option(
+        SENTENCES,
+        "What windows are for: sentences, with a global token each (ETC); or text, documents one "
+        "after the other, cut into full windows (Longformer, GMAT), for which the options of "
+        "sentences mean nothing.",
+        role="features",
+        choices=WINDOWS,
     )
     min_sentences: int = option(
         7, "Drop documents of fewer sentences.", role="features", lower_bound=1
@@ -80,6 +95,14 @@ class PretrainInputConfig(WindowOptions):
     """
 
     sentence_global_token_id: int = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.windows == TEXT and self.long_seq_length < 3:
+            raise ValueError(
+                "`long_seq_length` must be at least 3 for windows of text, which have a token at "
+                f"each end. Received: {self.long_seq_length}"
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

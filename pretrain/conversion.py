@@ -3,8 +3,8 @@
 from etcmodel import preprocessing
 from etcmodel.text import sentence_splitting
 
-from . import examples
-from .config import PretrainInputConfig
+from . import examples, text_windows, words
+from .config import TEXT, PretrainInputConfig
 
 __all__ = ["ConverterFactory"]
 
@@ -15,11 +15,18 @@ class ConverterFactory(preprocessing.ConverterFactory):
     task = "pretrain"
 
     def input_config(self, tokenizer):
-        return PretrainInputConfig(**self.fields)
+        config = PretrainInputConfig(**self.fields)
+        if config.windows == TEXT:
+            words.end_token_ids(tokenizer)  # Raises an error if the vocabulary has none.
+        return config
 
     def convert(self, raw, config, tokenizer):
         if "error" in raw:
             raise ValueError(raw["error"])
-        split_sentences = sentence_splitting.sentence_splitter(config.sentence_splitter)
-        windows = examples.make_windows(raw["documents"], config, tokenizer, split_sentences)
+        documents = raw["documents"]
+        if config.windows == TEXT:
+            windows = text_windows.make_text_windows(documents, config, tokenizer)
+        else:
+            split_sentences = sentence_splitting.sentence_splitter(config.sentence_splitter)
+            windows = examples.make_windows(documents, config, tokenizer, split_sentences)
         return preprocessing.Converted(features=windows.features, counts=windows.counts)

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-__all__ = ["Windows", "make_windows", "split_document", "tokenize_sentences"]
+from . import words
 
-_CONTINUES_WORD = "##"
-_STARTS_WORD = "▁"
+__all__ = ["Windows", "make_windows", "split_document", "tokenize_sentences"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,15 +68,9 @@ def tokenize_sentences(text, tokenizer, split_sentences):
     """The sentences of a text that have tokens: list of `Sentence`."""
     sentences = []
     for sentence in split_sentences(" ".join(text.split())):
-        tokens = tokenizer.tokenize(sentence)
-        if not tokens:
-            continue
-        if tokenizer.sp_model:
-            starts = [int(token.startswith(_STARTS_WORD)) for token in tokens]
-        else:
-            starts = [int(not token.startswith(_CONTINUES_WORD)) for token in tokens]
-        ids = tokenizer.convert_tokens_to_ids(tokens)
-        sentences.append(Sentence(tuple(ids), (1, *starts[1:])))
+        ids, starts = words.tokenize(sentence, tokenizer)
+        if ids:
+            sentences.append(Sentence(tuple(ids), tuple(starts)))
     return sentences
 
 

@@ -8,28 +8,41 @@ from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 
 from . import masking
+from .config import SENTENCES, TEXT
 
 __all__ = ["RecordConfig", "check_records", "make_eval_dataset", "make_train_dataset"]
 
 LONG_FEATURES = ("long_token_ids", "long_word_starts", "sentence_ids", "long_breakpoints")
 GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
+TEXT_FEATURES = ("long_token_ids", "long_word_starts", "sentence_ids")
 _EVAL_SEED = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with; see the base class."""
+    """What the records must agree with; see the base class.
 
-    deciding_flags = ("input_pattern",)
+    Attributes:
+        windows: str, one of `config.WINDOWS`.
+    """
+
+    windows: str = SENTENCES
+
+    deciding_flags = ("input_pattern", "windows")
 
     def ranges(self):
+        is_text = self.windows == TEXT
         return {
             **super().ranges(),
-            "sentence_ids": Range(-1, "global_token_ids", "-1, or the place of a sentence"),
+            "sentence_ids": Range(-1, 1, "-1 for padding, or 0")
+            if is_text
+            else Range(-1, "global_token_ids", "-1, or the place of a sentence"),
             **dict.fromkeys(("long_word_starts", "long_breakpoints", "global_breakpoints"), FLAG),
         }
 
     def model_features(self):
+        if self.windows == TEXT:
+            return dict.fromkeys(TEXT_FEATURES, finetuning.int_feature(self.long_seq_length))
         lengths = {
             **dict.fromkeys(LONG_FEATURES, self.long_seq_length),
             **dict.fromkeys(GLOBAL_FEATURES, self.global_seq_length),
@@ -53,6 +66,12 @@ def check_records(file_pattern, config, tokenizer):
     Raises:
         ValueError: naming the file, if they do not fit.
     """
+    for file, noted in finetuning.settings(file_pattern).items():
+        if (made := noted.get("windows", SENTENCES)) != config.windows:
+            raise ValueError(
+                f"{file}: the records have windows of {made}, the model needs windows of "
+                f"{config.windows}. Preprocess again, with --windows={config.windows}."
+            )
     finetuning.check_records(file_pattern, config, need_labels=True)
     finetuning.check_vocabulary(file_pattern, tokenizer)
 

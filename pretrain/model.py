@@ -9,7 +9,7 @@ import tf_keras
 from etcmodel.layers import initializers, masked_lm, sublayers
 from etcmodel.models import encoders, input_utils
 
-__all__ = ["PretrainModel"]
+__all__ = ["PretrainModel", "mlm_outputs"]
 
 
 class PretrainModel(tf_keras.Model):
@@ -80,12 +80,7 @@ class PretrainModel(tf_keras.Model):
             training=training,
         )
         logits = self.mlm_head(long_output, features["mlm_positions"])  # [batch, M, vocab_size]
-        outputs = {
-            "mlm_loss": tf.nn.sparse_softmax_cross_entropy_with_logits(
-                labels=features["mlm_labels"], logits=logits
-            ),
-            "mlm_token_ids": tf.argmax(logits, -1, tf.int32),
-        }
+        outputs = mlm_outputs(logits, features["mlm_labels"])
         if self.use_cpc:
             outputs["cpc_predictions"] = self._predict_sentences(
                 global_output, features["cpc_sentences"]
@@ -131,6 +126,21 @@ class PretrainModel(tf_keras.Model):
         )
         shape = [-1, num_sentences, self.encoder_config.hidden_size]
         return _normalized(tf.reshape(global_output, shape))
+
+
+def mlm_outputs(logits, labels):
+    """The outputs of a masked language model that its loss and metrics need.
+
+    Args:
+        logits: float32 [batch, M, vocab_size].
+        labels: int32 [batch, M].
+    Returns:
+        dict of [batch, M]: see `PretrainModel`.
+    """
+    return {
+        "mlm_loss": tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits),
+        "mlm_token_ids": tf.argmax(logits, -1, tf.int32),
+    }
 
 
 def _normalized(hidden):

@@ -14,7 +14,7 @@ from etcmodel import atomic_files
 from etcmodel.options import changed
 from etcmodel.preprocessing import program
 
-from .config import WindowOptions
+from .config import VOCAB_HELP, WindowOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,9 @@ class PreprocessOptions(WindowOptions, program.PreprocessOptions):
         "input_pattern",
         help_text="Text files, wildcards allowed: plain text, or JSON objects with a `text`, one a "
         "line, where the name ends in .jsonl; possibly .gz.",
+    )
+    vocab_file: str | None = changed(
+        program.PreprocessOptions, "vocab_file", help_text=VOCAB_HELP, is_file=True
     )
 
     def __post_init__(self):
@@ -61,7 +64,8 @@ def run_job(job):
     room = num_windows * settings["long_seq_length"]
     statistics["fill_rate"] = round(statistics["long_tokens"] / room, 4)
     for name in ("sentences", "document_parts"):
-        statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
+        if name in statistics:  # Windows of text have none.
+            statistics[f"{name}_per_window"] = round(statistics[name] / num_windows, 2)
     atomic_files.write_json(job.statistics_file, statistics)
     return statistics
 

@@ -7,20 +7,16 @@ prints the bits per character of the last phase's best checkpoint.
   python -m etcmodel.pretrain.run_char_lm --preset=small --text_file=enwik8 --output_dir=runs/enwik8
 """
 
-from absl import flags
-
-from etcmodel import options
-
+from . import program_options
 from .char_lm import run_options
 
 
-def main(argv):
-    """Does what the parsed flags say."""
+def load_program():
+    """The program's class."""
     from .char_lm import program  # With TensorFlow, which takes seconds to import.
 
-    program.Program(flags.FLAGS).main(argv)
+    return program.Program
 
 
 if __name__ == "__main__":
-    run_options.option_flags(flags.FLAGS).define()
-    options.run_main(main)
+    program_options.run_program(run_options.option_flags, load_program)

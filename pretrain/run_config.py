@@ -6,23 +6,17 @@ import math
 import typing
 
 from etcmodel.finetuning.config import model_tokenizer
+from etcmodel.finetuning.program_options import ProgramOptions as FinetuningOptions
 from etcmodel.models import presets
-from etcmodel.options import (
-    DataOptions,
-    LengthOptions,
-    ModelOptions,
-    ProgramFlags,
-    VocabularyOptions,
-    option,
-)
-from etcmodel.training import TrainingConfig
+from etcmodel.options import DataOptions, LengthOptions, VocabularyOptions, changed, option
 
-from .config import MaskingConfig, MaskingOptions
+from . import program_options
+from .config import SENTENCES, TEXT, VOCAB_HELP, MaskingConfig, MaskingOptions, WindowOptions
 
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
 
-__all__ = ["DEFAULTS", "PretrainConfig", "ProgramOptions", "option_flags"]
+__all__ = ["DEFAULTS", "PretrainConfig", "ProgramOptions", "defaults_of", "option_flags"]
 
 
 # Paper, section 4.1 and appendix C; 63,000 steps of 512 windows are 33 epochs of its data.
@@ -32,6 +26,34 @@ DEFAULTS = {
     "train_batch_size": 512,
     "num_train_epochs": 33.0,
 }
+_OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0}
+# By the `model_type` of models of text alone, the defaults that are others.
+_OF_SYSTEMS = {
+    # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
+    "longformer": {
+        **_OF_TEXT,
+        "optimizer": "adamw",
+        "learning_rate": 3e-5,
+        "poly_power": 3.0,
+        "warmup_proportion": 500 / 65_000,
+        "train_batch_size": 64,
+        "num_train_epochs": 3.0,
+    },
+    # Gupta and Berant 2020, table 9: 16 instances of 512 tokens, four of them a window.
+    "gmat": {
+        **_OF_TEXT,
+        "optimizer": "bert_adam",
+        "learning_rate": 2e-5,
+        "warmup_proportion": 0.001,
+        "train_batch_size": 4,
+        "num_train_epochs": 5.0,
+    },
+}
+
+
+def defaults_of(model_type):
+    """The defaults that a model of a type has instead of the flags' own: dict of name to value."""
+    return _OF_SYSTEMS.get(model_type, {})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,10 +72,21 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         "max_long_seq_length": "long_seq_length",
         "max_global_seq_length": "global_seq_length",
     }
-    help_texts = {"eval_data": "TFRecords of held-out text, wildcards allowed."}
+    help_texts = {
+        "eval_data": "TFRecords of held-out text, wildcards allowed.",
+        "vocab_file": VOCAB_HELP,
+    }
     removed_options = {}
 
     encoder_config: "encoders.EncoderConfig"
+    windows: str = changed(WindowOptions, "windows")
+    trainable: str = option(
+        "all",
+        "What is trained: all weights, or the tables of positions alone, as of a model that was "
+        "lifted to longer texts.",
+        role="training",
+        choices=("all", "positions"),
+    )
     mlm_weight: float = option(
         0.8, "Weight of the masked language model's loss.", role="training", lower_bound=0.0
     )
@@ -69,6 +102,21 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         "gradient accumulation or --jit_compile.",
         role="training",
     )
+
+    def __post_init__(self):
+        super().__post_init__()
+        model_type = self.encoder_config.model_type
+        is_text = model_type in _OF_SYSTEMS
+        if is_text and self.use_cpc:
+            raise ValueError(
+                f"--cpc_weight={self.cpc_weight}: contrastive predictive coding is of the global "
+                f"tokens of ETC; a model of type {model_type!r} has none. Leave it out."
+            )
+        if (self.windows == TEXT) != is_text:
+            raise ValueError(
+                f"--windows={self.windows}: a model of type {model_type!r} needs records made with "
+                f"--windows={TEXT if is_text else SENTENCES}. Preprocess again."
+            )
 
     @property
     def use_cpc(self):
@@ -104,24 +152,32 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ProgramOptions(ModelOptions):
+class ProgramOptions(program_options.PresetOptions):
     """What the program does, and with which model."""
 
-    run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))
-    preset: str | None = option(
-        None,
-        "A model of the paper, with the hard g2l mask, in place of --model_config_file.",
+    run_mode: str = changed(
+        program_options.PresetOptions,
+        "run_mode",
+        choices=("train", "evaluate", "continuous_eval", "save_pretrained"),
+    )
+    preset: str | None = changed(
+        program_options.PresetOptions,
+        "preset",
+        help_text="A model of ETC's paper, with the hard g2l mask, in place of "
+        "--model_config_file.",
         choices=tuple(sorted(presets.PRESETS)),
     )
-
-
-_SECTIONS = {
-    "program": ProgramOptions,
-    "training": TrainingConfig,
-    "task": PretrainConfig,
-}
+    eval_timeout: float | None = changed(FinetuningOptions, "eval_timeout")
+    pretrained_dir: str | None = option(
+        None, "Folder that save_pretrained writes. None: pretrained in --output_dir."
+    )
+    copy_local_to_global: bool = option(
+        True,
+        "In save_pretrained, copy Longformer's projections of local tokens to those of global "
+        "ones, which pre-training, without global tokens, leaves as they were.",
+    )
 
 
 def option_flags(flag_values):
     """The `ProgramFlags` of the training's options, pre-training's and the program's own."""
-    return ProgramFlags(_SECTIONS, flag_values, defaults=DEFAULTS)
+    return program_options.option_flags(ProgramOptions, PretrainConfig, DEFAULTS, flag_values)

@@ -1,28 +1,27 @@
-"""Pre-trains ETC on the records of `preprocess` (paper, sections 3.5 and 4.1, appendices B and C).
+"""Pre-trains ETC, Longformer or GMAT on the records of `preprocess`.
+
+ETC learns by a masked language model and contrastive predictive coding (paper, sections 3.5 and
+4.1, appendices B and C), the others by a masked language model alone, on windows of text.
 
 Modes: `train` makes checkpoints in --output_dir (and evaluates them where held-out records are
-given); `evaluate` prints the metrics of the best checkpoint, of a model and text as the run has
-them. A checkpoint is what the fine-tuning programs take as --init_checkpoint; `etc_config.json`
-beside it is their --model_config_file.
+given); `continuous_eval` evaluates each of them in another process; `evaluate` prints the metrics
+of the best one, of a model and text as the run has them; `save_pretrained` writes it as a folder
+that `etcmodel.from_pretrained` and fine-tuning take. Fine-tuning programs also take a checkpoint
+as --init_checkpoint and the config beside it, such as `etc_config.json`, as --model_config_file.
 
   python -m etcmodel.pretrain.run_pretraining --preset=etc_base --output_dir=/models/etc_base \
     --train_data='/data/train-*' --vocab_file=vocab.txt
 """
 
-from absl import flags
-
-from etcmodel import options
-
-from . import run_config
+from . import program_options, run_config
 
 
-def main(argv):
-    """Does what the parsed flags say."""
+def load_program():
+    """The program's class."""
     from . import program  # With TensorFlow, which takes seconds to import.
 
-    program.Program(flags.FLAGS).main(argv)
+    return program.Program
 
 
 if __name__ == "__main__":
-    run_config.option_flags(flags.FLAGS).define()
-    options.run_main(main)
+    program_options.run_program(run_config.option_flags, load_program)

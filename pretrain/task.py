@@ -1,48 +1,59 @@
 """Pre-training as a task for `etcmodel.training`."""
 
 import functools
+import re
 
-from etcmodel import finetuning, training
-from etcmodel.finetuning import trained_run
-from etcmodel.models import initialization
+from etcmodel import finetuning
+from etcmodel.checkpoints import names as names_lib
+from etcmodel.finetuning import options_task
 
-from . import evaluate, inputs, loss, model
+from . import evaluate, inputs, loss, model, text_model
 from .run_config import PretrainConfig
 
 __all__ = ["PretrainConfig", "PretrainTask"]
 
+_POSITIONS = re.compile(r"(.*/)?(position|quotient)_embeddings/embedding_table")
+_TEXT_MODELS = {
+    "longformer": text_model.LongformerPretrainModel,
+    "gmat": text_model.GmatPretrainModel,
+}
 
-class PretrainTask(training.Task):
+
+class PretrainTask(options_task.RecordsTask):
     """Trains and evaluates; the work is done by the modules beside this one.
 
     Args:
         config: `PretrainConfig`.
     """
 
+    config_class = PretrainConfig
     best_metric = "loss"
     higher_is_better = False
-
-    def __init__(self, config):
-        self.config = config
-        self.kept_files = {}
 
     @functools.cached_property
     def vocab_sha256(self):
         """Digest of the vocabulary: str."""
         return self.config.tokenizer.source_sha256()
 
-    @functools.cached_property
-    def num_train_examples(self):
-        return self.config.num_train_examples or training.count_examples(self.config.train_data)
+    def make_model(self):
+        encoder_config = self.config.encoder_config
+        if encoder_config.model_type in _TEXT_MODELS:
+            return _TEXT_MODELS[encoder_config.model_type](encoder_config)
+        return model.PretrainModel(encoder_config, use_cpc=self.config.use_cpc)
 
-    def build_model(self):
-        pretrain_model = model.PretrainModel(
-            self.config.encoder_config, use_cpc=self.config.use_cpc
-        )
-        pretrain_model.build()
-        if self.config.initialization == "mimetic":
-            initialization.mimetic_initialization(pretrain_model.etc_model)
-        return pretrain_model
+    def trained_variables(self, model):
+        variables = super().trained_variables(model)
+        if self.config.trainable == "all":
+            return variables
+        inside = names_lib.encoder_variables(model)
+        tables = {id(variable) for name, variable in inside.items() if _POSITIONS.fullmatch(name)}
+        if not tables:
+            kind = self.config.encoder_config.model_type
+            raise ValueError(
+                f"--trainable={self.config.trainable}: a model of type {kind!r} has no tables of "
+                "positions."
+            )
+        return [variable for variable in variables if id(variable) in tables]
 
     def loss(self, outputs, features):
         return loss.pretraining_loss(
@@ -79,16 +90,4 @@ class PretrainTask(training.Task):
         )
 
     def run_config(self):
-        return {
-            **trained_run.run_options(self.config),
-            "vocab_sha256": [self.vocab_sha256],
-        }
-
-    def run_config_defaults(self):
-        return trained_run.run_option_defaults(PretrainConfig)
-
-    def run_notes(self):
-        return trained_run.run_notes(self.config)
-
-    def run_files(self):
-        return self.kept_files
+        return {**super().run_config(), "vocab_sha256": [self.vocab_sha256]}

@@ -3,7 +3,14 @@
 import tensorflow as tf
 from absl import logging
 
-from etcmodel.checkpoints import bert_names, coverage, hugging_face, lifting, sources
+from etcmodel.checkpoints import (
+    bert_names,
+    coverage,
+    gmat_stages,
+    hugging_face,
+    lifting,
+    sources,
+)
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 
@@ -106,13 +113,14 @@ def initialize(model, checkpoint):
         model: a built task model, or `Encoder`.
         checkpoint: `Source`, or path as in `open_source`: a checkpoint of ETC (the authors', of
             `etcmodel.training`, or safetensors); of BERT or RoBERTa, which is lifted
-            (`lift_bert`); or Hugging Face's of the model's own system (`hugging_face.load`).
+            (`lift_bert`); or Hugging Face's of the model's own system (`hugging_face.load`); for a
+            GMAT with compression, also of one without (`gmat_stages.for_compression`).
     Returns:
         `LoadReport`; it goes to the log, too.
     Raises:
         ValueError: as these.
     """
-    source = sources.open_source(checkpoint)
+    source = gmat_stages.for_compression(sources.open_source(checkpoint), model)
     report = _loader(model, source)(model, source)
     logging.info("%s", report)
     if report.warnings:

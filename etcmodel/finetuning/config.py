@@ -12,7 +12,7 @@ from etcmodel.options import (
     kept,
     option,
 )
-from etcmodel.text import tokenization
+from etcmodel.text import vocabulary_files
 
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
@@ -74,7 +74,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
 
 def model_tokenizer(config, *, do_lower_case=True):
-    """The `FullTokenizer` for a run's vocabulary.
+    """The tokenizer of a run's vocabulary: see `vocabulary_files.open_tokenizer`.
 
     Args:
         config: `VocabularyOptions` with `encoder_config`.
@@ -83,10 +83,10 @@ def model_tokenizer(config, *, do_lower_case=True):
         ValueError: see `FinetuningConfig.tokenizer`.
     """
     config.require_vocabulary()
-    tokenizer = tokenization.FullTokenizer(
+    tokenizer = vocabulary_files.open_tokenizer(
         config.vocab_file,
-        do_lower_case,
-        spm_model_file=config.spm_model_file,
+        config.spm_model_file,
+        do_lower_case=do_lower_case,
         split_punctuation=config.split_punctuation,
     )
     if len(tokenizer.vocab) > config.encoder_config.vocab_size:

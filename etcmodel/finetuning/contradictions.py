@@ -40,8 +40,8 @@ def features_of_records(config_class, flag_values, settings):
     found, files = {}, {}
     for file, noted in settings.items():
         noted = options_lib.from_kept(config_class, noted)
-        if noted.get("tokenizer") == "sentencepiece":
-            noted["do_lower_case"] = True  # Sentence pieces do not depend on this option.
+        if noted.get("tokenizer", "wordpiece") != "wordpiece":
+            noted["do_lower_case"] = True  # Only word pieces depend on this option.
         for name in [name for name in names if name in noted]:
             value = noted[name]
             check_given(name, given.get(name, value), value, f"the data of {file}")

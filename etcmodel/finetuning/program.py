@@ -15,8 +15,15 @@ import tensorflow as tf
 from absl import flags
 
 from etcmodel import options as options_lib
-from etcmodel import program_end, quiet, training
-from etcmodel.finetuning import command_line, contradictions, records, release_flags, trained_run
+from etcmodel import training
+from etcmodel.finetuning import (
+    command_line,
+    contradictions,
+    mode_program,
+    records,
+    release_flags,
+    trained_run,
+)
 from etcmodel.finetuning import predictor as predictor_lib
 from etcmodel.finetuning.program_options import AFTER_TRAINING, NEEDED, OPTIONS_FILE
 from etcmodel.models import encoders
@@ -25,7 +32,7 @@ __all__ = ["Program"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Program:
+class Program(mode_program.ModeProgram):
     """The program of a task.
 
     Attributes:
@@ -47,14 +54,12 @@ class Program:
         config_class = self.task_class.config_class
         command_line.define_flags(config_class, self.release, self.flag_values, defaults)
 
-    def _options(self):
+    def option_flags(self):
         config_class = self.task_class.config_class
         return command_line.option_flags(config_class, self.release, self.flag_values)
 
-    def main(self, unused_argv):
-        """Runs the mode; prints errors as one line and exits with status 1."""
-        quiet.show_own_messages()
-        modes = {
+    def modes(self):
+        return {
             "train": self._train,
             "evaluate": self._evaluate,
             "continuous_eval": self._continuous_eval,
@@ -62,18 +67,10 @@ class Program:
             "export": self._export,
             "predict": self._predict,
         }
-        with program_end.ends_in_one_line():
-            self.resolve_flags()
-            self.check_flags()
-            modes[self._flag("run_mode")]()
 
     def resolve_flags(self):
-        """Sets flags from aliases, the release's flags and YAML files.
-
-        Raises:
-            ValueError: if two flags contradict each other, or a file is invalid.
-        """
-        options = self._options()
+        """Sets flags from aliases, the release's flags and YAML files; see the base class."""
+        options = self.option_flags()
         options.resolve_aliases()
         for line in self.release.resolve(self.flag_values):
             print(line, file=sys.stderr)
@@ -98,10 +95,7 @@ class Program:
             needed += ["eval_data", "eval_gold"]
         if not self._needs_raw_examples(mode):
             needed = [flag for flag in needed if flag != "eval_gold"]
-        missing = [flag for flag in needed if not self._flag(flag)]
-        if missing:
-            names = ", ".join(f"--{name}" for name in missing)
-            raise ValueError(f"--run_mode={mode} also needs {names}.")
+        self.require(*needed)
 
     def _needs_raw_examples(self, mode):
         task_class = self.task_class
@@ -141,7 +135,7 @@ class Program:
         """
         if run := self._run():
             return run.training_config(self.flag_values)
-        return training.TrainingConfig(**self._options().values("training"))
+        return training.TrainingConfig(**self.option_flags().values("training"))
 
     def effective_options(self, config, training_config):
         """All options that are used, as the text of a YAML file for --config.
@@ -155,7 +149,7 @@ class Program:
         task = options_lib.select(config, *options_lib.ROLES)
         # The default depends on --output_dir, which may change.
         task["predictions_file"] = self._flag("predictions_file")
-        program = self._options().values("program")
+        program = self.option_flags().values("program")
         return options_lib.dump({"program": program, "training": training_config, "task": task})
 
     def _run(self):
@@ -191,16 +185,14 @@ class Program:
     def _continuous_eval(self):
         if self._flag("export_ckpts"):
             raise ValueError("--export_ckpts: --run_mode=continuous_eval evaluates all. Leave it.")
-        timeout = self._flag("eval_timeout")
-        training.wait_for_run(self._flag("output_dir"), timeout)
+        self.evaluate_continuously(self._evaluation_of_run)
+
+    def _evaluation_of_run(self):
         if not (self._run() or self._flag("model_config_file")):
             raise ValueError("--run_mode=continuous_eval also needs --model_config_file.")
         training_config, task = self.training_config(), self._measurable_task()
         num_steps = self._run().num_train_steps if self._run() else None
-        metrics = training.continuous_eval(
-            task, training_config, num_steps=num_steps, timeout=timeout
-        )
-        training.show_metrics(metrics)
+        return task, training_config, num_steps
 
     def _predict_records(self):
         training_config, task = self.training_config(), self._measurable_task()
@@ -244,7 +236,7 @@ class Program:
             self.task_class.config_class, self.flag_values, only_given=True, roles=("decoding",)
         )
         batch_size = training.TrainingConfig(
-            **self._options().values("training")
+            **self.option_flags().values("training")
         ).predict_batch_size
         predictor = self.predictor_class(self._export_dir(), **chosen)
         contradictions.check_export(
@@ -261,6 +253,3 @@ class Program:
         if path or not self._flag("output_dir"):
             return path
         return os.path.join(self._flag("output_dir"), "predictions.json")
-
-    def _flag(self, name):
-        return self.flag_values[name].value

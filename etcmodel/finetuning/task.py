@@ -3,15 +3,13 @@
 import abc
 import functools
 
-from etcmodel import atomic_files, training
-from etcmodel.checkpoints import names as names_lib
-from etcmodel.finetuning import records, trained_run
-from etcmodel.models import initialization
+from etcmodel import atomic_files
+from etcmodel.finetuning import options_task, records, trained_run
 
 __all__ = ["FinetuningTask"]
 
 
-class FinetuningTask(training.Task):
+class FinetuningTask(options_task.RecordsTask):
     """A task with records, predictions and official metrics.
 
     A subclass sets `name` (for files), `title` (for people), `config_class` and `best_metric`, and
@@ -25,18 +23,9 @@ class FinetuningTask(training.Task):
 
     name = None
     title = None
-    config_class = None
     decoding_needs_vocabulary = True
     decoding_needs_examples = True
     needs_gold = True
-
-    def __init__(self, config):
-        self.config = config
-        self.kept_files = {}  # See `run_files`.
-
-    @abc.abstractmethod
-    def make_model(self):
-        """A new tf_keras.Model, which may be not yet built, that holds an `Encoder`."""
 
     @abc.abstractmethod
     def read_examples(self, path, check=None):
@@ -74,18 +63,6 @@ class FinetuningTask(training.Task):
     def tokenizer(self):
         """The `FullTokenizer` for the configuration's vocabulary."""
         return self.config.tokenizer()
-
-    @functools.cached_property
-    def num_train_examples(self):
-        """Number of training records: int."""
-        return self.config.num_train_examples or training.count_examples(self.config.train_data)
-
-    def build_model(self):
-        model = self.make_model()
-        model.build()
-        if self.config.initialization == "mimetic":
-            initialization.mimetic_initialization(names_lib.encoder_of(model))
-        return model
 
     def train_dataset(self, request):
         config = self.config.records()
@@ -150,12 +127,3 @@ class FinetuningTask(training.Task):
         if not known and self.config.has_vocabulary():
             known = {self.tokenizer.source_sha256()}
         return {**trained_run.run_options(self.config), "vocab_sha256": sorted(known)}
-
-    def run_config_defaults(self):
-        return trained_run.run_option_defaults(self.config_class)
-
-    def run_notes(self):
-        return trained_run.run_notes(self.config)
-
-    def run_files(self):
-        return self.kept_files

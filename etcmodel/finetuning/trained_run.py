@@ -9,7 +9,7 @@ from etcmodel import options as options_lib
 from etcmodel import training
 from etcmodel.finetuning import contradictions
 from etcmodel.models import encoders, modeling
-from etcmodel.text import tokenization
+from etcmodel.text import vocabulary_files
 
 __all__ = [
     "TrainedRun",
@@ -248,7 +248,7 @@ class TrainedRun:
         known = self.options.get("vocab_sha256")
         if not tf.io.gfile.exists(path):
             problem = "is not there any more"
-        elif known and tokenization.file_sha256(path) not in known:
+        elif known and vocabulary_files.sha256(path) not in known:
             problem = "is another one now"
         else:
             return

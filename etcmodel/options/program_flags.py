@@ -95,6 +95,16 @@ class ProgramFlags:
                 flag.present += 1
                 flag.using_default_value = False
 
+    def set_defaults(self, defaults):
+        """Replaces the defaults of options by other ones; what is given stays.
+
+        Args:
+            defaults: dict of an option's name to the value.
+        """
+        for name, value in defaults.items():
+            if not self._flags[name].present:
+                self._flags[name].value = value
+
     def _override(self, text):
         source = f"--override={text}"
         key, equals, value = text.partition("=")

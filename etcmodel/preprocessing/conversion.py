@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 
-from etcmodel.text import tokenization
+from etcmodel.text import vocabulary_files
 
 __all__ = ["ConverterFactory"]
 
@@ -55,11 +55,11 @@ class ConverterFactory(abc.ABC):
         return lambda raw: self.convert(raw, config, tokenizer)
 
     def tokenizer(self):
-        """The `FullTokenizer` of the files."""
-        return tokenization.FullTokenizer(
+        """The tokenizer of the files: see `vocabulary_files.open_tokenizer`."""
+        return vocabulary_files.open_tokenizer(
             self.vocab_file,
-            self.do_lower_case,
-            spm_model_file=self.spm_model_file or None,
+            self.spm_model_file,
+            do_lower_case=self.do_lower_case,
             split_punctuation=self.split_punctuation,
         )
 
@@ -70,13 +70,16 @@ class ConverterFactory(abc.ABC):
             ValueError: if the files or the fields do not fit.
         """
         tokenizer = self.tokenizer()
+        kind = "sentencepiece" if tokenizer.sp_model else "wordpiece"
+        if not tokenizer.sp_model and vocabulary_files.is_of_bytes(self.vocab_file):
+            kind = "byte_level_bpe"
         splitting = {"split_punctuation": True} if tokenizer.split_punctuation else {}
         return {
             "task": self.task,
             "format_version": self.format_version,
             **dataclasses.asdict(self.input_config(tokenizer)),
-            "tokenizer": "sentencepiece" if tokenizer.sp_model else "wordpiece",
-            "do_lower_case": self.do_lower_case and not tokenizer.sp_model,
+            "tokenizer": kind,
+            "do_lower_case": self.do_lower_case and kind == "wordpiece",
             **splitting,
             "vocab_size": len(tokenizer.vocab),
             "vocab_sha256": tokenizer.source_sha256(),

@@ -58,6 +58,7 @@ class ByteLevelTokenizer:
     """
 
     sp_model = None  # It is none of SentencePiece.
+    split_punctuation = False
 
     def __init__(
         self, vocab_file, merges_file=None, *, add_prefix_space=False, mask_takes_space=False
@@ -128,6 +129,17 @@ class ByteLevelTokenizer:
         """The tokens of `text` (str or bytes), a list of str, without any around it."""
         text = vocabulary.convert_to_unicode(text)
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
+
+    def tokenize_words(self, text):
+        """(ids of a text, 1 for each that starts a word and 0 for others): two lists of int.
+
+        Words are what the pattern cuts, before any merges.
+        """
+        found = self._tokenizer.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False)
+        words = found.word_ids
+        pairs = zip([None, *words], words, strict=False)
+        # A special token is of no word.
+        return found.ids, [int(word is None or word != before) for before, word in pairs]
 
     def pieces_of(self, texts):
         """The pieces of each text without any around it: a list of (ids, offsets).

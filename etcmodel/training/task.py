@@ -102,6 +102,10 @@ class Task(abc.ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has evaluation data but no `evaluate`")
 
+    def trained_variables(self, model):
+        """The variables of the model that training changes: list; by default all trainable ones."""
+        return model.trainable_variables
+
     def initialize(self, model, init_checkpoint):
         """Sets the weights of a new run: `checkpoints.initialize`."""
         checkpoints.initialize(model, init_checkpoint)

@@ -182,7 +182,7 @@ class Trainer(orbit.StandardTrainer):
         fold_in = tf.random.experimental.stateless_fold_in
         seed = fold_in([self._config.random_seed, 0], self._global_step)
         seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
-        variables = self._model.trainable_variables
+        variables = self._task.trained_variables(self._model)
 
         def mean_gradients(features, seed):
             return gradients_lib.mean_gradients(

@@ -4,8 +4,8 @@ import dataclasses
 import typing
 
 from etcmodel.models.longformer_char_lm import presets
-from etcmodel.options import ModelOptions, Options, ProgramFlags, option
-from etcmodel.training.config import TrainingConfig
+from etcmodel.options import Options, changed, option
+from etcmodel.pretrain import program_options
 
 if typing.TYPE_CHECKING:
     from etcmodel.models.longformer_char_lm.config import CharLmConfig
@@ -110,24 +110,14 @@ class CharLmOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ProgramOptions(ModelOptions):
+class ProgramOptions(program_options.PresetOptions):
     """What the program does, and with which model."""
 
-    run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))
-    preset: str | None = option(
-        None,
-        "A model of the paper, in place of --model_config_file.",
-        choices=tuple(sorted(presets.PRESETS)),
+    preset: str | None = changed(
+        program_options.PresetOptions, "preset", choices=tuple(sorted(presets.PRESETS))
     )
-
-
-_SECTIONS = {
-    "program": ProgramOptions,
-    "training": TrainingConfig,
-    "task": CharLmOptions,
-}
 
 
 def option_flags(flag_values):
     """The `ProgramFlags` of the training's options, the models' and the program's own."""
-    return ProgramFlags(_SECTIONS, flag_values, defaults=DEFAULTS)
+    return program_options.option_flags(ProgramOptions, CharLmOptions, DEFAULTS, flag_values)

@@ -1,7 +1,6 @@
 """A phase of training a character model, as a task for `etcmodel.training`."""
 
-from etcmodel import training
-from etcmodel.finetuning import trained_run
+from etcmodel.finetuning import options_task
 
 from . import evaluate, inputs, model, text
 from .run_options import CharLmOptions
@@ -9,7 +8,7 @@ from .run_options import CharLmOptions
 __all__ = ["CharLmTask"]
 
 
-class CharLmTask(training.Task):
+class CharLmTask(options_task.OptionsTask):
     """Trains and evaluates; the work is done by the modules beside this one.
 
     Args:
@@ -18,14 +17,14 @@ class CharLmTask(training.Task):
         num_train_examples: int. Sequences of the phase, all steps together.
     """
 
+    config_class = CharLmOptions
     best_metric = "bits_per_character"
     higher_is_better = False
 
     def __init__(self, config, whole_text, num_train_examples=0):
-        self.config = config
+        super().__init__(config)
         self.text = whole_text
         self._num_train_examples = num_train_examples
-        self.kept_files = {}
 
     @property
     def num_train_examples(self):
@@ -67,14 +66,5 @@ class CharLmTask(training.Task):
             "unigram_bits_per_character": text.unigram_bits(of, by),
         }
 
-    def run_config(self):
-        return trained_run.run_options(self.config)
-
-    def run_config_defaults(self):
-        return trained_run.run_option_defaults(CharLmOptions)
-
     def run_notes(self):
         return self.text.notes
-
-    def run_files(self):
-        return self.kept_files

@@ -298,7 +298,8 @@ class TestBadInput:
         self.fails(capsys, made, message, train_tf_examples_filepattern=None)
 
     def test_mode_of_other_programs(self, capsys, made):
-        with pytest.raises(flags.Error, match="value should be one of <train.evaluate>"):
+        message = "value should be one of <train.evaluate.continuous_eval.save_pretrained>"
+        with pytest.raises(flags.Error, match=message):
             self.fails(capsys, made, "", run_mode="export")
 
     def test_share_outside_its_range(self, capsys, made):

@@ -1,0 +1,70 @@
+"""What the programs of all runs do alike: flags, the mode, and errors in one line."""
+
+import abc
+
+from etcmodel import program_end, quiet, training
+
+__all__ = ["ModeProgram"]
+
+
+class ModeProgram(abc.ABC):
+    """A program whose --run_mode says what it does.
+
+    A subclass has `flag_values`, the `flags.FlagValues` to define and read, and defines
+    `option_flags` and `modes`.
+    """
+
+    @abc.abstractmethod
+    def option_flags(self):
+        """The `ProgramFlags` of all options."""
+
+    @abc.abstractmethod
+    def modes(self):
+        """dict of a value of --run_mode to the function that does it, without arguments."""
+
+    def main(self, unused_argv):
+        """Does what the parsed flags say; prints errors as one line and exits with status 1."""
+        quiet.show_own_messages()
+        with program_end.ends_in_one_line():
+            self.resolve_flags()
+            self.check_flags()
+            self.modes()[self._flag("run_mode")]()
+
+    def resolve_flags(self):
+        """Sets flags from aliases and YAML files.
+
+        Raises:
+            ValueError: if two flags contradict each other, or a file is invalid.
+        """
+        options = self.option_flags()
+        options.resolve_aliases()
+        options.read_config()
+
+    @abc.abstractmethod
+    def check_flags(self):
+        """Checks that all flags that the mode needs are given; raises ValueError if not."""
+
+    def require(self, *names):
+        """Raises ValueError, naming the mode and the missing flags, if some are not given."""
+        if missing := [f"--{name}" for name in names if not self._flag(name)]:
+            raise ValueError(
+                f"--run_mode={self._flag('run_mode')} also needs {', '.join(missing)}."
+            )
+
+    def evaluate_continuously(self, prepare):
+        """Evaluates every checkpoint of the run in --output_dir, and prints the last metrics.
+
+        Args:
+            prepare: function that returns the `Task`, the `TrainingConfig`, and the run's last
+                step or None. It is called when the run has begun.
+        """
+        timeout = self._flag("eval_timeout")
+        training.wait_for_run(self._flag("output_dir"), timeout)
+        task, training_config, num_steps = prepare()
+        metrics = training.continuous_eval(
+            task, training_config, num_steps=num_steps, timeout=timeout
+        )
+        training.show_metrics(metrics)
+
+    def _flag(self, name):
+        return self.flag_values[name].value

@@ -1,0 +1,77 @@
+"""What the programs here do alike, once their flags are parsed."""
+
+import abc
+import dataclasses
+import typing
+
+from absl import flags
+
+from etcmodel import options as options_lib
+from etcmodel import training
+from etcmodel.finetuning import mode_program
+from etcmodel.finetuning.program_options import OPTIONS_FILE
+from etcmodel.models import encoders
+
+__all__ = ["BaseProgram", "kept_files"]
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseProgram(mode_program.ModeProgram):
+    """A program that trains a model of its own, of a preset or a file.
+
+    A subclass also has `needed`: for each mode, the flags that it needs beside --output_dir.
+
+    Attributes:
+        flag_values: `flags.FlagValues` to define and read.
+    """
+
+    flag_values: flags.FlagValues = flags.FLAGS
+
+    needed: typing.ClassVar[dict] = {}
+
+    def define_flags(self):
+        """Defines all flags."""
+        self.option_flags().define()
+
+    def check_flags(self):
+        self.require("output_dir")
+        self.require(*self.needed.get(self._flag("run_mode"), ()))
+
+    @abc.abstractmethod
+    def preset(self, name):
+        """The `EncoderConfig` that a value of --preset stands for."""
+
+    def check_encoder_config(self, config, source):
+        """Raises ValueError, naming the source, if the program has no use for such a model."""
+
+    def _encoder_config(self):
+        """The `EncoderConfig` that the flags give."""
+        preset, path = self._flag("preset"), self._flag("model_config_file")
+        if bool(preset) == bool(path):
+            raise ValueError("Either --preset or --model_config_file must be given, and not both.")
+        config = self.preset(preset) if preset else encoders.read_config(path)
+        source = f"--preset={preset}" if preset else f"--model_config_file={path}"
+        self.check_encoder_config(config, source)
+        if (period := self._flag("grad_checkpointing_period")) is not None:
+            config = encoders.replace(config, grad_checkpointing_period=period)
+        return config
+
+    def _is_model_given(self):
+        return bool(self._flag("preset") or self._flag("model_config_file"))
+
+    def _training_config(self, run=None):
+        """The `TrainingConfig` of the flags, and of a `TrainedRun` if there is one."""
+        if run is not None:
+            return run.training_config(self.flag_values)
+        return training.TrainingConfig(**self.option_flags().values("training"))
+
+    def _options_text(self, config, training_config):
+        """All options that are used, as the text of a YAML file for --config."""
+        program = self.option_flags().values("program")
+        return options_lib.dump({"program": program, "training": training_config, "task": config})
+
+
+def kept_files(options_text, encoder_config):
+    """What lies beside a run's checkpoints: dict of file name to text."""
+    config_file = encoders.encoder_type(encoder_config.model_type).config_file
+    return {OPTIONS_FILE: options_text, config_file: encoder_config.to_json_string()}

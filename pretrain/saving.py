@@ -1,0 +1,39 @@
+"""The folder of a pre-trained model, from which fine-tuning starts."""
+
+from etcmodel import checkpoints
+from etcmodel.checkpoints import processors
+from etcmodel.models.heads.language_model import EtcForMaskedLM
+from etcmodel.text import processor_files, vocabulary
+from etcmodel.text.byte_bpe import ByteLevelTokenizer
+
+from . import text_model
+from .model import PretrainModel
+
+__all__ = ["save"]
+
+
+def save(model, directory, tokenizer=None, *, copy_local_to_global=True):
+    """Writes a pre-trained model as `checkpoints.save_pretrained` does, with its vocabulary.
+
+    Args:
+        model: `PretrainModel`, or one of `text_model`.
+        directory: str.
+        tokenizer: of the vocabulary, or None.
+        copy_local_to_global: bool. See `checkpoints.copy_local_to_global`; only for Longformer.
+    """
+    if isinstance(model, PretrainModel):
+        masked_lm = EtcForMaskedLM(model.etc_model)
+        masked_lm.language_model.set_weights(model.mlm_head.get_weights())
+    else:
+        masked_lm = text_model.plain(model)
+    if copy_local_to_global and masked_lm.encoder.config.model_type == "longformer":
+        checkpoints.copy_local_to_global(masked_lm)
+    checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer))
+
+
+def _files_of(tokenizer):
+    """What writes the files of the vocabulary, or None."""
+    if tokenizer is None or isinstance(tokenizer, ByteLevelTokenizer):
+        return tokenizer
+    name = processor_files.SENTENCE_PIECES if tokenizer.sp_model else processor_files.WORD_PIECES
+    return processors.VocabularyFiles({name: vocabulary.read_bytes(tokenizer.source_file)})

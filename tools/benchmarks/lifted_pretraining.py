@@ -1,0 +1,60 @@
+"""Measures what lifting a short model to longer texts costs it, and what some updates regain.
+
+A small masked language model that sees all of a short window is trained on texts. It is then lifted
+to longer windows, as RoBERTa to Longformer, with its positions copied, or drawn anew; and trained
+on, once with the positions alone. Losses are those of held-out text in windows of the model's
+length. Each stage is a run in --output_dir: again with the same options, it goes on where it was.
+
+  python -m etcmodel.tools.benchmarks.lifted_pretraining --texts=one.txt.gz,two.txt.gz \
+    --output_dir=lifted
+"""
+
+import dataclasses
+import os
+
+from etcmodel.options import Options, option, run_program
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LiftedPretrainingOptions(Options):
+    """What is measured on which texts."""
+
+    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.")
+    output_dir: str = option("", "Directory of vocabulary, records, runs and result.json.")
+    heldout_share: float = option(
+        0.04, "Share of each text, its end, that is held out.", lower_bound=0, upper_bound=0.5
+    )
+    vocab_size: int = option(1000, "Tokens of the byte-level BPE.", lower_bound=300)
+    hidden_size: int = option(128, "Size of the hidden states, in heads of 32.", lower_bound=32)
+    num_layers: int = option(3, "Transformer layers.", lower_bound=1)
+    short_length: int = option(64, "Tokens of the short model's windows.", lower_bound=4)
+    long_length: int = option(512, "Tokens of the lifted models' windows.", lower_bound=4)
+    tokens_per_step: int = option(2048, "Tokens of a batch, in all runs.", lower_bound=4)
+    short_steps: int = option(1500, "Steps of the short model.", lower_bound=1)
+    updates: int = option(200, "Steps of the lifted models.", lower_bound=1)
+    evaluations: int = option(2, "Evaluations of each lifted model's run.", lower_bound=1)
+    learning_rate: float = option(1e-3, "Peak of the short model's rate; 3/10 of it after lifting.")
+    random_seed: int = option(0, "Seed of weights, order and masks.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("texts", "output_dir"):
+            if not getattr(self, name):
+                raise ValueError(f"--{name} must be given.")
+
+    def path(self, *names):
+        """A path below the output directory."""
+        return os.path.join(self.output_dir, *names)
+
+
+def main(options):
+    """Measures what `LiftedPretrainingOptions` ask for, and prints a table."""
+    from etcmodel.tools.benchmarks import lifted_stages  # With TensorFlow.
+
+    for name, length, losses in lifted_stages.measure(options):
+        told = ", ".join(f"{loss:.3f} after {step} updates" for step, loss in losses.items())
+        print(f"{name}, windows of {length} tokens: MLM loss {told}")
+
+
+if __name__ == "__main__":
+    run_program(LiftedPretrainingOptions, main)
