@@ -72,8 +72,8 @@ class Generating:
         settings = generation_config_lib.settings_of(given, self.config, defaults)
         if limit is not None and settings.max_length > limit:
             raise ValueError(
-                f"`max_length` must be at most {limit}, as the decoder has {limit - 1} positions "
-                f"(`max_decoder_position_embeddings`). Received: {settings.max_length}"
+                f"`max_length` must be at most {limit}, as the decoder has {limit - 1} positions. "
+                f"Received: {settings.max_length}"
             )
         return settings
 
