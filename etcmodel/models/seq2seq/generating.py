@@ -26,6 +26,7 @@ class Generating:
     encoder_arguments = ()
     max_generated_length = None
 
+    @tf.autograph.experimental.do_not_convert
     def generate(self, input_ids, attention_mask=None, *, with_scores=False, **options):
         """Sequences for inputs, by one compiled loop.
 
