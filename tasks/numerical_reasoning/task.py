@@ -31,10 +31,10 @@ class NumericalTask(finetuning.FinetuningTask):
         return model.AnswerModel(config, self.config.max_answer_length)
 
     def initialize(self, model, init_checkpoint):
-        """As `training.Task`; weights of a `GmatModel` are those of the encoder and its layers."""
+        """As `training.Task`, of such a model or of a `GmatModel`, which becomes the encoder."""
         source = sources.open_source(init_checkpoint)
-        is_gmat = any(name.startswith("gmat/") for name in source.shapes)
-        checkpoints.initialize(model.generator.encoder.gmat if is_gmat else model, source)
+        is_whole = any("decoder/transform/" in name for name in source.shapes)
+        checkpoints.initialize(model if is_whole else model.generator.encoder.gmat, source)
 
     def loss(self, outputs, features):
         return model.loss(outputs, features)
