@@ -1,7 +1,6 @@
 """Numerical reasoning as a task for `etcmodel.training`."""
 
 from etcmodel import checkpoints, finetuning
-from etcmodel.checkpoints import sources
 from etcmodel.models.gmat import GmatSeq2SeqConfig
 
 from . import evaluate, examples, model, pieces
@@ -31,10 +30,8 @@ class NumericalTask(finetuning.FinetuningTask):
         return model.AnswerModel(config, self.config.max_answer_length)
 
     def initialize(self, model, init_checkpoint):
-        """As `training.Task`, of such a model or of a `GmatModel`, which becomes the encoder."""
-        source = sources.open_source(init_checkpoint)
-        is_whole = any("decoder/transform/" in name for name in source.shapes)
-        checkpoints.initialize(model if is_whole else model.generator.encoder.gmat, source)
+        """As `training.Task`, of a `GmatModel`, whose weights the encoder and the decoder get."""
+        checkpoints.initialize(model.generator.encoder.gmat, init_checkpoint)
 
     def loss(self, outputs, features):
         return model.loss(outputs, features)

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from etcmodel.models import modeling
 from etcmodel.tasks.numerical_reasoning import model, pieces
@@ -83,17 +82,12 @@ def test_answers_begin_and_end_with_the_vocabularys_tokens(task):
     assert not config.has_own_memory_output
 
 
-def test_it_begins_with_an_encoders_weights_or_with_all_of_a_run(task, tmp_path):
+def test_it_begins_with_an_encoders_weights(task, tmp_path):
     one = task()
     made, encoder = one.build_model(), small.model(**_sizes(one))
     encoder.save_pretrained(tmp_path / "encoder")
     one.initialize(made, str(tmp_path / "encoder"))
     np.testing.assert_array_equal(made.generator.encoder.gmat(BATCH)[0], encoder(BATCH)[0])
-    path = tf.train.Checkpoint(model=made).write(str(tmp_path / "ckpt"))
-    again = one.build_model()
-    one.initialize(again, path)
-    for x, y in zip(again.weights, made.weights, strict=True):
-        np.testing.assert_array_equal(x, y)
 
 
 def _sizes(one):
