@@ -19,12 +19,14 @@ _HEADS = (
 )
 _GMAT = (
     "GmatConfig",
+    "GmatForConditionalGeneration",
     "GmatForMaskedLM",
     "GmatForMultipleChoice",
     "GmatForQuestionAnswering",
     "GmatForSequenceClassification",
     "GmatForTokenClassification",
     "GmatModel",
+    "GmatSeq2SeqConfig",
 )
 _CHAR_LM = ("CharLmConfig", "CharLmModel")
 _LED = (

@@ -16,6 +16,7 @@ from etcmodel import atomic_files, options
 from etcmodel.options import option
 
 from .demos import classification, hotpotqa, majority_tagging, nq, openkp, wikihop, wikihop_long
+from .demos import numerical_reasoning as numerical
 
 __all__ = ["build_vocab", "make_demo_data", "task_of"]
 
@@ -28,13 +29,17 @@ GENERATORS = {
     "hotpotqa": hotpotqa,
     "majority_tagging": majority_tagging,
     "nq": nq,
+    "numerical_reasoning": numerical,
     "openkp": openkp,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
 }
-SETTINGS = {"majority_tagging": ("length", "pairs")}
+SETTINGS = {
+    "majority_tagging": ("length", "pairs"),
+    "numerical_reasoning": ("sentences", "largest"),
+}
 # Datasets whose files have an example a line.
-JSON_LINES = ("classification", "majority_tagging", "nq", "openkp")
+JSON_LINES = ("classification", "majority_tagging", "nq", "numerical_reasoning", "openkp")
 _TASKS = {"wikihop_long": "wikihop"}  # Of datasets that are not called as their task.
 
 # Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
@@ -166,6 +171,12 @@ class DemoDataOptions(options.Options):
     )
     pairs: int | None = option(
         None, "Pairs of numbers, of majority_tagging alone. None: 1.", lower_bound=1
+    )
+    sentences: int | None = option(
+        None, "Sentences of a passage, of numerical_reasoning alone. None: 5.", lower_bound=1
+    )
+    largest: int | None = option(
+        None, "Numbers are below it, in numerical_reasoning alone. None: 10000.", lower_bound=4
     )
 
     def __post_init__(self):

@@ -14,20 +14,33 @@ import tensorflow as tf
 from etcmodel import bounded_json
 from etcmodel.checkpoints import bert_config, sources
 
-__all__ = ["POSITIONS", "TOKENS", "TOKEN_TYPES", "BertWeights", "find_bert"]
+__all__ = [
+    "MASKED_LM_BIAS",
+    "POSITIONS",
+    "TOKENS",
+    "TOKEN_TYPES",
+    "BertWeights",
+    "find_bert",
+]
 
 TOKENS = "embeddings/word_embeddings"
 POSITIONS = "embeddings/position_embeddings"
 TOKEN_TYPES = "embeddings/token_type_embeddings"
+MASKED_LM_BIAS = "cls/predictions/output_bias"
 
 _ORIGINAL = re.compile(
     r"(?:.*/)?(embeddings/(?:word|position|token_type)_embeddings|embeddings/LayerNorm/\w+"
     r"|encoder/layer_\d+/(?:attention/self/(?:query|key|value)|attention/output/dense"
-    r"|attention/output/LayerNorm|intermediate/dense|output/dense|output/LayerNorm)/\w+)"
+    r"|attention/output/LayerNorm|intermediate/dense|output/dense|output/LayerNorm)/\w+"
+    r"|cls/predictions/transform/(?:dense|LayerNorm)/\w+|cls/predictions/output_bias)"
 )
 _HUGGING_FACE = (
     (r"\.", "/"),
     (r"encoder/layer/(\d+)/", r"encoder/layer_\1/"),
+    (r"cls/predictions/bias$", MASKED_LM_BIAS),
+    (r"lm_head/bias$", MASKED_LM_BIAS),  # RoBERTa's.
+    (r"lm_head/dense/", "cls/predictions/transform/dense/"),
+    (r"lm_head/layer_norm/", "cls/predictions/transform/LayerNorm/"),
     (r"_embeddings/weight$", "_embeddings"),
     (r"LayerNorm/weight$", "LayerNorm/gamma"),
     (r"LayerNorm/bias$", "LayerNorm/beta"),
@@ -58,7 +71,7 @@ _MODEL_GARDEN = (
 
 @dataclasses.dataclass(frozen=True)
 class BertWeights:
-    """The weights of a BERT encoder.
+    """The weights of a BERT encoder, and of its head for masked tokens where there is one.
 
     Attributes:
         source: `Source`.

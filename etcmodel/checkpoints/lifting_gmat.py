@@ -12,7 +12,7 @@ from etcmodel.checkpoints import bert_config, bert_names, processors, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import encoders
-from etcmodel.models.gmat import GmatConfig, GmatModel
+from etcmodel.models.gmat import GmatConfig, GmatForMaskedLM, GmatModel
 
 __all__ = ["lift_to_gmat"]
 
@@ -47,7 +47,7 @@ _IN_LAYER = (
 )
 
 
-def lift_to_gmat(directory, **changes):
+def lift_to_gmat(directory, *, as_class=GmatModel, **changes):
     """A GMAT that begins with the weights of a BERT or RoBERTa.
 
     Remainders of positions get BERT's table, of RoBERTa's without the rows of padding. Quotients
@@ -58,10 +58,12 @@ def lift_to_gmat(directory, **changes):
     Args:
         directory: str. A folder with `config.json` or `bert_config.json` and the weights: see
             `from_pretrained`.
+        as_class: class of the result: `GmatModel`, or one of the `GmatFor…` with a head. That of
+            `GmatForMaskedLM` is lifted, too, where the folder has one; others begin fresh.
         **changes: entries of `GmatConfig` that are to be others, such as `chunk_size`, by default
             512.
     Returns:
-        `GmatModel`. The report of loading goes to the log.
+        `GmatModel`, or what `as_class` says. The report of loading goes to the log.
     Raises:
         ValueError: naming the file or entry, if the folder holds no such model, something is
             missing or does not fit.
@@ -72,9 +74,10 @@ def lift_to_gmat(directory, **changes):
     if bert is None:
         raise ValueError(f"{source.path!r} holds no BERT or RoBERTa.")
     config = _config(directory, bert, changes)
-    model = GmatModel(config)
-    with tf.name_scope(model.name):
-        model.build(None)
+    model = as_class(config)
+    if not model.built:
+        with tf.name_scope(model.name):
+            model.build(None)
     report = _load(model, bert)
     logging.info("%s", report)
     model.processor = processors.read_processor(directory, config)
@@ -107,9 +110,11 @@ def _config(directory, bert, changes):
 
 def _load(model, bert):
     """Sets the weights; returns the `LoadReport`."""
+    encoder = names_lib.encoder_of(model)
     variables = names_lib.release_names(model)
-    origins = {name: _origin(name, model) for name in variables}
+    origins = {name: _origin(name, encoder) for name in names_lib.encoder_variables(model)}
     origins = {name: origin for name, origin in origins.items() if origin is not None}
+    origins |= _head_origins(model, bert, variables)
     if missing := [name for name, origin in origins.items() if origin not in bert.names]:
         raise ValueError(
             f"{bert.source.path!r} lacks what becomes {', '.join(missing[:5])}. It has, for "
@@ -134,6 +139,21 @@ def _load(model, bert):
         training_state=bert.source.training_state,
         origins={name: bert.names[origin] for name, origin in origins.items()},
     )
+
+
+def _head_origins(model, bert, variables):
+    """The same of a head for masked tokens; {} if the model or the checkpoint has none."""
+    if not isinstance(model, GmatForMaskedLM) or bert_names.MASKED_LM_BIAS not in bert.names:
+        return {}
+    head, prefix = model.language_model, "cls/predictions/transform"
+    found = {
+        id(head.dense.kernel): f"{prefix}/dense/kernel",
+        id(head.dense.bias): f"{prefix}/dense/bias",
+        id(head.layer_norm.gamma): f"{prefix}/LayerNorm/gamma",
+        id(head.layer_norm.beta): f"{prefix}/LayerNorm/beta",
+        id(head.bias): bert_names.MASKED_LM_BIAS,
+    }
+    return {name: found[id(x)] for name, x in variables.items() if id(x) in found}
 
 
 def _value(bert, origin):

@@ -9,17 +9,20 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
+from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources, writing
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.generation import GenerationSettings
-from etcmodel.models import encoders, led, longt5, pegasus_x
+from etcmodel.models import encoders, gmat, led, longt5, pegasus_x
 from etcmodel.models.seq2seq import generating, generation_config
+from etcmodel.models.seq2seq.names import Weight
 
 __all__ = ["is_model", "is_of", "load", "load_weights", "save"]
 
 # By `model_type` the class of the config, and those of models; the first is that of a folder which
 # names none of them.
 _CLASSES = {
+    "gmat_seq2seq": (gmat.GmatSeq2SeqConfig, (gmat.GmatForConditionalGeneration,)),
     "led": (
         led.LedConfig,
         (led.LedForConditionalGeneration, led.LedForQuestionAnswering, led.LedModel),
@@ -118,7 +121,7 @@ def load_weights(model, source, is_head_new=False):
         ValueError: if weights are missing, or of another shape; all such are named. The model is
             then unchanged.
     """
-    weights, naming = model.weights_by_name(), model.naming
+    weights, naming = _weights(model), model.naming
     places = {name: _place(name, source, naming) for name in weights}
     missing = [name for name, place in places.items() if place is None]
     may_miss = {*naming.optional, *(_head_names(model) if is_head_new else ())}
@@ -154,9 +157,20 @@ def load_weights(model, source, is_head_new=False):
     )
 
 
+def _weights(model):
+    """The variables by their names in files: dict of `Weight`."""
+    if hasattr(model, "weights_by_name"):
+        return model.weights_by_name()
+    # Of a system that Hugging Face has not: by their places in the model, each once.
+    found, prefix = {}, f"{model.name}/"
+    for name, variable in names_lib.release_names(model).items():
+        found.setdefault(id(variable), (name.removeprefix(prefix), Weight(variable)))
+    return dict(found.values())
+
+
 def _head_names(model):
     """Names of the weights that are not of the model without a head; none for that model."""
-    names, prefix = list(model.weights_by_name()), model.naming.prefix
+    names, prefix = list(_weights(model)), model.naming.prefix
     of_head = [name for name in names if not name.startswith(prefix)]
     return of_head if len(of_head) < len(names) else []
 
@@ -205,7 +219,7 @@ def save(model, directory, processor=None):
     processor = getattr(model, "processor", None) if processor is None else processor
     values = {
         name: weight.variable.numpy().T if weight.is_transposed else weight.variable.numpy()
-        for name, weight in model.weights_by_name().items()
+        for name, weight in _weights(model).items()
     }
     with atomic_files.scratch_folder(os.path.join(directory, _WEIGHTS_FILE)) as folder:
         if processor is not None:

@@ -10,6 +10,7 @@ from etcmodel.options.common import (
     FeatureOptions,
     LengthOptions,
     ModelOptions,
+    OneInputOptions,
     VocabularyOptions,
 )
 from etcmodel.options.config_files import checked, dump, load, load_kept
@@ -41,6 +42,7 @@ __all__ = [
     "FeatureOptions",
     "LengthOptions",
     "ModelOptions",
+    "OneInputOptions",
     "Options",
     "ProgramFlags",
     "Values",

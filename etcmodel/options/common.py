@@ -2,13 +2,14 @@
 
 import dataclasses
 
-from etcmodel.options.fields import Options, option
+from etcmodel.options.fields import Options, changed, option
 
 __all__ = [
     "DataOptions",
     "FeatureOptions",
     "LengthOptions",
     "ModelOptions",
+    "OneInputOptions",
     "VocabularyOptions",
 ]
 
@@ -39,6 +40,21 @@ class FeatureOptions(LengthOptions):
 
     release_compatible: bool = option(
         False, "Repeat the faults of the authors' release (see the README).", role="features"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OneInputOptions(Options):
+    """Of tasks that the authors' release has not, and whose models have one input."""
+
+    global_seq_length: int = changed(
+        FeatureOptions,
+        "global_seq_length",
+        default=2,
+        help_text="No effect: there are no global tokens.",
+    )
+    release_compatible: bool = changed(
+        FeatureOptions, "release_compatible", help_text="No effect: there is no release."
     )
 
 

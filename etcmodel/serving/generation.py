@@ -31,7 +31,8 @@ def export_generation(model, directory, *, assets=None, **settings):
     A number that cannot be raises `tf.errors.InvalidArgumentError`, which names it.
 
     Args:
-        model: built `models.seq2seq.generating.Generating`: LED, LongT5 or PEGASUS-X.
+        model: built `models.seq2seq.generating.Generating`: LED, LongT5, PEGASUS-X or
+            `GmatForConditionalGeneration`.
         directory: where to write; must not exist. It appears only when it is complete.
         assets: dict of file name to path, or to bytes: files to keep with the model; None for none.
         **settings: as of `generate`: all that is not an input. What is an input of `generate` has

@@ -12,7 +12,8 @@ from etcmodel.training.bert_adam import BertAdam
 __all__ = ["build_optimizer", "clip_gradients"]
 
 _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.
-_NO_DECAY = ["layer_norm", "LayerNorm", "bias"]
+# Biases, and the scales and offsets of normalization, by whatever name of the layer.
+_NO_DECAY = ["bias", r"(^|/)(gamma|beta)(:\d+)?$"]
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
     "beta_2": 0.999,
@@ -24,8 +25,9 @@ _HYPERPARAMETERS = {
 def build_optimizer(config, learning_rate):
     """AdamW, LAMB or Bert-Adam: betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
 
-    Weights whose names contain `layer_norm`, `LayerNorm` or `bias` have no weight decay (and in
-    LAMB no layer-wise adaptation). AdamW and LAMB correct the bias of the moments, as in their
+    Weights whose names contain `bias`, and those that are named `gamma` or `beta`, as the scale and
+    the offset of every normalization are, have no weight decay (and in LAMB no layer-wise
+    adaptation). AdamW and LAMB correct the bias of the moments, as in their
     papers. BERT's TF1 optimizers, on which those of the release are based, do not, and neither does
     Bert-Adam. AdamW adds epsilon to the square root of the uncorrected second moment ("epsilon
     hat").

@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel import preprocessing
-from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
 
 from . import examples
 
@@ -13,7 +13,7 @@ PADDING_TAG = -1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MajorityOptions(Options):
+class MajorityOptions(OneInputOptions):
     """What features, records and model must agree in."""
 
     long_seq_length: int = changed(
@@ -21,15 +21,6 @@ class MajorityOptions(Options):
         "long_seq_length",
         default=512,
         help_text="Length of sequences in tokens, padding included.",
-    )
-    global_seq_length: int = changed(
-        FeatureOptions,
-        "global_seq_length",
-        default=2,
-        help_text="No effect: there are no global tokens.",
-    )
-    release_compatible: bool = changed(
-        FeatureOptions, "release_compatible", help_text="No effect: there is no release."
     )
     pairs: int = option(
         1,

@@ -9,6 +9,7 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.models.gmat import GmatForMaskedLM
 from tests.checkpoints import berts
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef")
@@ -58,6 +59,54 @@ def test_without_a_memory_it_is_roberta(roberta):
     weights = berts.hugging_face_weights(prefix="roberta.", positions=berts.POSITIONS + 2, types=1)
     expected = wanted(weights, "roberta.", first_position=2, epsilon=1e-5)
     np.testing.assert_allclose(hidden.numpy()[MASK > 0], expected[MASK > 0], atol=2e-5)
+
+
+def head_weights(prefix, norm):
+    """A head for masked tokens by its names in a file."""
+    rng, size = np.random.default_rng(5), berts.HIDDEN
+    shapes = {
+        f"{prefix}dense.weight": (size, size),
+        f"{prefix}dense.bias": (size,),
+        f"{prefix}{norm}.weight": (size,),
+        f"{prefix}{norm}.bias": (size,),
+        f"{prefix.removesuffix('transform.')}bias": (berts.VOCAB,),
+    }
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def wanted_logits(hidden, head, table, epsilon=1e-12):
+    """The short model's: dense, activation, normalization, products with the embeddings."""
+    kernel, bias, gamma, beta, output_bias = (x.astype(np.float64) for x in head.values())
+    inner = berts.exact_gelu(hidden @ kernel.T + bias)
+    centered = inner - inner.mean(-1, keepdims=True)
+    scaled = centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
+    return (scaled * gamma + beta) @ table.astype(np.float64).T + output_bias
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_the_head_for_masked_tokens_is_lifted_too(kind, request):
+    folder = request.getfixturevalue(kind)
+    options = {"prefix": f"{kind}."}
+    if kind == "roberta":
+        options |= {"positions": berts.POSITIONS + 2, "types": 1}
+    weights = berts.hugging_face_weights(**options)
+    of_bert = ("cls.predictions.transform.", "LayerNorm")
+    head = head_weights(*(of_bert if kind == "bert" else ("lm_head.", "layer_norm")))
+    berts.write_safetensors(folder, {**weights, **head})
+    model = checkpoints.lift_to_gmat(folder, as_class=GmatForMaskedLM, num_memory_tokens=0)
+    settings = {"first_position": 2, "epsilon": 1e-5} if kind == "roberta" else {}
+    hidden = wanted(weights, f"{kind}.", **settings)
+    table = weights[f"{kind}.embeddings.word_embeddings.weight"]
+    expected = wanted_logits(hidden, head, table, settings.get("epsilon", 1e-12))
+    found = model({"input_ids": IDS, "attention_mask": MASK}).numpy()
+    np.testing.assert_allclose(found[MASK > 0], expected[MASK > 0], atol=1e-4)
+
+
+def test_without_such_a_head_in_the_folder_it_begins_fresh(bert):
+    lifted = checkpoints.lift_to_gmat(bert, as_class=GmatForMaskedLM, num_memory_tokens=0)
+    np.testing.assert_array_equal(lifted.language_model.bias, np.zeros(berts.VOCAB))
+    encoder = checkpoints.lift_to_gmat(bert, num_memory_tokens=0)
+    np.testing.assert_array_equal(lifted.encoder(IDS)[0], encoder(IDS)[0])
 
 
 def test_texts_longer_than_bert_can_read(bert):

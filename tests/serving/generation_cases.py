@@ -6,11 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import serving
+from tests.models.gmat import genbert
 from tests.models.led import models as leds
 from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
 
 MAKERS = {
+    "gmat": functools.partial(genbert.model, num_hidden_layers=1),
     "led": functools.partial(leds.model, encoder_layers=1, decoder_layers=1, attention_window=4),
     "longt5": functools.partial(longt5s.model, num_layers=1, scale_decoder_outputs=False),
     "pegasus_x": functools.partial(pegasus_xs.model, encoder_layers=1, decoder_layers=1),

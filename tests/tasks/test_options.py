@@ -28,6 +28,9 @@ from etcmodel.tasks.majority_tagging import run_config as majority_run_config
 from etcmodel.tasks.nq import config as nq_config
 from etcmodel.tasks.nq import preprocess as nq_preprocess
 from etcmodel.tasks.nq import task as nq_task
+from etcmodel.tasks.numerical_reasoning import features as numerical_features
+from etcmodel.tasks.numerical_reasoning import preprocess as numerical_preprocess
+from etcmodel.tasks.numerical_reasoning import run_config as numerical_run_config
 from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.openkp import task as openkp_task
@@ -40,6 +43,7 @@ PREPROCESS = {
     "hotpotqa": hotpotqa_preprocess.PreprocessOptions,
     "majority_tagging": majority_preprocess.PreprocessOptions,
     "nq": nq_preprocess.PreprocessOptions,
+    "numerical_reasoning": numerical_preprocess.PreprocessOptions,
     "openkp": openkp_preprocess.PreprocessOptions,
     "wikihop": wikihop_preprocess.PreprocessOptions,
     "pretrain": pretrain_preprocess.PreprocessOptions,
@@ -49,6 +53,7 @@ CONFIGS = {
     "hotpotqa": hotpotqa_task.HotpotQaConfig,
     "majority_tagging": majority_run_config.MajorityConfig,
     "nq": nq_task.NqConfig,
+    "numerical_reasoning": numerical_run_config.NumericalConfig,
     "openkp": openkp_task.OpenKpConfig,
     "wikihop": wikihop_task.WikiHopConfig,
     "pretrain": pretrain_task.PretrainConfig,
@@ -58,6 +63,7 @@ INPUT_CONFIGS = {
     "hotpotqa": hotpotqa_config.HotpotQAInputConfig,
     "majority_tagging": majority_features.InputConfig,
     "nq": nq_config.NqInputConfig,
+    "numerical_reasoning": numerical_features.InputConfig,
     "openkp": openkp_config.OpenKpInputConfig,
     "wikihop": wikihop_config.WikiHopInputConfig,
     "pretrain": pretrain_config.PretrainInputConfig,
@@ -68,6 +74,7 @@ LENGTHS = {
     "hotpotqa": ((2048, 256), (4096, 230)),
     "majority_tagging": ((512, 2), (512, 2)),
     "nq": ((4096, 230), (4096, 230)),
+    "numerical_reasoning": ((140, 2), (140, 2)),
     "openkp": ((4096, 512), (4096, 512)),
     "wikihop": ((4096, 430), (4096, 430)),
     "pretrain": ((4096, 230), (4096, 230)),
@@ -85,6 +92,7 @@ PREPROCESS_NAMES = {
     "include_unknown_rate_for_unanswerable predict_la_when_no_sa include_html_tokens "
     "global_token_types fixed_blocks fixed_block_size seed num_shards vocab_file do_lower_case "
     "split_punctuation release_compatible direct_num_workers strict",
+    "numerical_reasoning": "max_answer_length",
     "openkp": "input_patterns output_dir output_tf_examples_file_path_prefix output_num_shards "
     "output_tf_examples_stat_filename bert_vocab_path spm_model_path long_max_length "
     "global_max_length url_max_code_points fixed_block_len kp_max_length is_training "
@@ -115,6 +123,8 @@ RUN_NAMES = {
     "max_seq_length max_global_seq_length mask_long_output cls_tok_id sep_tok_id stride "
     "question_len include_html_tokens fixed_blocks fixed_block_size span_selection_method "
     "consider_answer_type max_short_answer_len",
+    "numerical_reasoning": FINETUNING_NAMES
+    + "max_answer_length num_memory_tokens chunk_size untied_memory",
     "openkp": FINETUNING_NAMES + "input_tfrecord num_train_examples eval_input_tfrecord "
     "eval_text_example_path predict_text_example_path predict_input_file bert_vocab_path "
     "spm_model_path long_max_length global_max_length url_num_code_points fixed_block_len "

@@ -13,7 +13,13 @@ from etcmodel.training import optimizer as optimizer_lib
 
 CONFIG = config_lib.TrainingConfig(learning_rate=0.1, weight_decay_rate=0.01)
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-6
-NAMES = ("dense/kernel", "dense/bias", "attention/layer_norm/gamma", "LayerNorm/beta")
+NAMES = (
+    "dense/kernel",
+    "dense/bias",
+    "attention/layer_norm/gamma",
+    "LayerNorm/beta",
+    "embedding_norm/gamma",
+)
 
 
 def slow_adamw(weight, gradients, *, decays):

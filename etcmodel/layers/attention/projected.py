@@ -77,6 +77,11 @@ class ProjectedAttention(base.Layer):
             dtype=self.dtype_policy,
         )
 
+    def share_projections(self, other):
+        """Takes the projections of another layer of the same sizes in place of its own."""
+        self.query, self.key, self.value = other.query, other.key, other.value
+        self.output_projection = other.output_projection
+
     def build(self, input_shape):
         for layer in (self.query, self.key, self.value):
             sublayers.build_sublayer(layer, tf.TensorShape([None, self.hidden_size]))

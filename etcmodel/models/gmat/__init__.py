@@ -15,6 +15,8 @@ _HEADS = (
 _HOMES = {
     **dict.fromkeys(_HEADS, "etcmodel.models.gmat.heads"),
     "GmatConfig": "etcmodel.models.gmat.config",
+    "GmatForConditionalGeneration": "etcmodel.models.gmat.encoder_decoder",
+    "GmatSeq2SeqConfig": "etcmodel.models.gmat.encoder_decoder",
     "GmatModel": "etcmodel.models.gmat.modeling",
 }
 

@@ -10,9 +10,22 @@ from etcmodel.layers.observation import run_observed
 from etcmodel.layers.wrappers import ResidualBlock
 from etcmodel.models.gmat.config import GmatConfig
 
-__all__ = ["BOTH", "MEMORY", "TOKENS", "GmatLayers", "Runs"]
+__all__ = ["BOTH", "MEMORY", "TOKENS", "GmatLayers", "Runs", "stack_options"]
 
 TOKENS, MEMORY, BOTH = ("tokens",), ("memory",), ("tokens", "memory")
+
+
+def stack_options(config):
+    """Arguments of `TransformerStack` that follow from a `GmatConfig`: dict."""
+    return {
+        "num_attention_heads": config.num_attention_heads,
+        "hidden_act": tensor_utils.get_activation(config.activation),
+        "hidden_dropout_prob": config.hidden_dropout_prob,
+        "attention_probs_dropout_prob": config.attention_probs_dropout_prob,
+        "initializer_range": config.initializer_range,
+        "grad_checkpointing_period": config.grad_checkpointing_period,
+        "layer_norm_epsilon": config.layer_norm_eps,
+    }
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -35,18 +48,7 @@ class GmatLayers(stack.TransformerStack):
 
     def __init__(self, config, num_layers, of=BOTH, name="layers", **kwargs):
         config = GmatConfig.from_dict(config) if isinstance(config, dict) else config
-        super().__init__(
-            num_layers,
-            config.num_attention_heads,
-            hidden_act=tensor_utils.get_activation(config.activation),
-            hidden_dropout_prob=config.hidden_dropout_prob,
-            attention_probs_dropout_prob=config.attention_probs_dropout_prob,
-            initializer_range=config.initializer_range,
-            grad_checkpointing_period=config.grad_checkpointing_period,
-            layer_norm_epsilon=config.layer_norm_eps,
-            name=name,
-            **kwargs,
-        )
+        super().__init__(num_layers, name=name, **stack_options(config), **kwargs)
         self.config = config
         self.of = tuple(of)
         self.attention_layers = [self._attention_block(index) for index in range(num_layers)]

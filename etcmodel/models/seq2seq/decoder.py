@@ -33,6 +33,11 @@ class DecoderLayers:
         self.cross_attention_layers = self.cross_attention_blocks()
         self.feed_forward_layers = self.feed_forward_blocks()
 
+    def attentions(self, index):
+        """(`CausalSelfAttention`, `CrossAttention`) of a layer."""
+        blocks = (self.attention_layers[index], self.cross_attention_layers[index])
+        return tuple(block.inner_layer for block in blocks)
+
     def self_attention_options(self):
         """Further arguments of every self-attention: dict."""
         return {}
@@ -73,7 +78,8 @@ class Decoder:
 
     That layer has `layers`, which are `DecoderLayers`, and two methods around them: `embed(ids,
     embeddings, start, training)`, to float [batch, length, hidden_size], where `start` is the
-    position of the first id, and `finish(hidden, training)`.
+    position of the first id, and `finish(hidden, training)`. Where the encoder's output is of more
+    than its input, `mask_of_output` says what of it is seen.
 
     Call args:
         decoder_input_ids: int [batch, length], or None with `decoder_inputs_embeds`.
@@ -103,7 +109,7 @@ class Decoder:
         training=None,
     ):
         hidden = self.embed(decoder_input_ids, decoder_inputs_embeds, training=training)
-        rules = (encoder_output, encoder_mask, decoder_attention_mask)
+        rules = (encoder_output, self.mask_of_output(encoder_mask), decoder_attention_mask)
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, *rules, training=training)
             return {"last_hidden_state": self.finish(hidden, training)}
@@ -123,6 +129,10 @@ class Decoder:
             outputs["cross_attentions"] = tuple(cross[0] for _, cross in calls)
         return outputs
 
+    def mask_of_output(self, encoder_mask):
+        """The mask of the encoder's output, of that of its input: 0/1 int, or None."""
+        return encoder_mask
+
     def begin(self, encoder_output, encoder_mask, num_rows, max_length):
         """What decoding token by token needs.
 
@@ -134,12 +144,12 @@ class Decoder:
         Returns:
             (memory, cache): `caches.Memory` of the encoder, and an empty `caches.Cache`.
         """
-        blocks = self.layers.cross_attention_layers
-        keys = [block.inner_layer.prepare(encoder_output) for block in blocks]
-        attention = self.layers.attention_layers[0].inner_layer
+        pairs = [self.layers.attentions(index) for index in range(self.layers.num_hidden_layers)]
+        keys = [cross.prepare(encoder_output) for _, cross in pairs]
+        attention, _ = pairs[0]
         shape = [attention.num_heads, num_rows, max_length, attention.size_per_head]
-        cache = caches.Cache.empty(len(blocks), shape, encoder_output.dtype)
-        return caches.Memory(keys, encoder_mask), cache
+        cache = caches.Cache.empty(len(keys), shape, encoder_output.dtype)
+        return caches.Memory(keys, self.mask_of_output(encoder_mask)), cache
 
     def step(self, ids, memory, cache):
         """The hidden states of one more token of each row.

@@ -26,6 +26,7 @@ class Generating:
     encoder_arguments = ()
     max_generated_length = None
 
+    @tf.autograph.experimental.do_not_convert
     def generate(self, input_ids, attention_mask=None, *, with_scores=False, **options):
         """Sequences for inputs, by one compiled loop.
 
@@ -72,8 +73,8 @@ class Generating:
         settings = generation_config_lib.settings_of(given, self.config, defaults)
         if limit is not None and settings.max_length > limit:
             raise ValueError(
-                f"`max_length` must be at most {limit}, as the decoder has {limit - 1} positions "
-                f"(`max_decoder_position_embeddings`). Received: {settings.max_length}"
+                f"`max_length` must be at most {limit}, as the decoder has {limit - 1} positions. "
+                f"Received: {settings.max_length}"
             )
         return settings
 

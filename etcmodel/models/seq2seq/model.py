@@ -15,7 +15,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """A text of any length, and the beginning of another one, to the decoder's hidden states.
 
     A system's class says its `config_class`, `encoder_class`, `decoder_class` and
-    `make_token_embedding`, a function of the layer.
+    `make_token_embedding`, a function of the layer; or makes all parts in `make_parts`.
 
     Args:
         config: of the system, or its dict.
@@ -52,6 +52,10 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         self.config = self.config_class.of(config)
+        self.make_parts()
+
+    def make_parts(self):
+        """Makes `shared`, the token embeddings, `encoder` and `decoder`."""
         self.shared = self.make_token_embedding()
         policy = {"dtype": self.dtype_policy}
         self.encoder = self.encoder_class(self.config, self.shared, **policy)

@@ -1,0 +1,53 @@
+"""The options of fine-tuning runs whose model is a GMAT."""
+
+import dataclasses
+
+from etcmodel.finetuning.config import FinetuningConfig
+from etcmodel.options import option
+
+__all__ = ["GmatFinetuningConfig"]
+
+_REPLACED = {"num_memory_tokens": 0, "chunk_size": 1}  # By their least values.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatFinetuningConfig(FinetuningConfig):
+    """As `FinetuningConfig`, with options that replace entries of the model's config.
+
+    Raises:
+        ValueError: also if the model is no GMAT, or has fewer positions than sequences may have
+            tokens.
+    """
+
+    num_memory_tokens: int = option(
+        -1,
+        "Replaces that of the model's config; 0 for no memory. -1: it stays.",
+        role="model",
+        lower_bound=-1,
+    )
+    chunk_size: int = option(
+        0, "Replaces that of the model's config. 0: it stays.", role="model", lower_bound=0
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        config = self.encoder_config
+        if config.model_type != "gmat":
+            raise ValueError(
+                "This task needs a model config of type 'gmat'. Received one of type "
+                f"{config.model_type!r}"
+            )
+        if self.long_seq_length > config.max_length:
+            raise ValueError(
+                f"`long_seq_length` must be at most the model's number of positions, "
+                f"{config.max_length}. Received: {self.long_seq_length}"
+            )
+
+    def model_config(self):
+        """`GmatConfig`: that of the file, with what the options replace."""
+        given = {
+            name: getattr(self, name)
+            for name, least in _REPLACED.items()
+            if getattr(self, name) >= least
+        }
+        return dataclasses.replace(self.encoder_config, **given)

@@ -1,0 +1,174 @@
+"""GenBERT with a GMAT as its encoder: one BERT's weights for encoder and decoder.
+
+Source: Gupta and Berant 2020 (arXiv:2006.03274), section 3.2 and appendix A.1.
+"""
+
+import dataclasses
+import re
+import typing
+
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.layers import base, sublayers
+from etcmodel.models.gmat.config import GmatConfig
+from etcmodel.models.gmat.decoder import GmatDecoder, Transform
+from etcmodel.models.gmat.modeling import GmatModel
+from etcmodel.models.seq2seq import config as seq2seq_config
+from etcmodel.models.seq2seq import inputs, model, names
+from etcmodel.models.seq2seq import outputs as outputs_lib
+
+__all__ = ["GmatEncoder", "GmatForConditionalGeneration", "GmatSeq2SeqConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
+    """Sizes and options of a `GmatForConditionalGeneration`.
+
+    Attributes:
+        decoder_start_token_id: int or None. With what decoder ids begin.
+        eos_token_id: int or None. With what they end.
+        others: see `GmatConfig`. There is no compression, and there are two token types or more:
+            0 is the encoder's, 1 the decoder's.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type or out of range.
+    """
+
+    model_type: typing.ClassVar[str] = "gmat_seq2seq"
+
+    decoder_start_token_id: int | None = None
+    eos_token_id: int | None = None
+
+    @classmethod
+    def of_encoder(cls, config, **entries):
+        """The config of a model whose encoder has a `GmatConfig`.
+
+        Args:
+            config: `GmatConfig`.
+            **entries: those that are to be others.
+        """
+        return cls.from_dict({**config.to_dict(), **entries})
+
+    def encoder_config(self):
+        """The `GmatConfig` of the encoder."""
+        names_of_fields = [field.name for field in dataclasses.fields(GmatConfig)]
+        return GmatConfig(**{name: getattr(self, name) for name in names_of_fields})
+
+    def check(self):
+        super().check()
+        if self.num_compression_layers:
+            raise ValueError(
+                "`num_compression_layers` must be 0: a decoder has the layers of an encoder "
+                f"without compression. Received: {self.num_compression_layers}"
+            )
+        if self.type_vocab_size < 2:
+            raise ValueError(
+                "`type_vocab_size` must be at least 2, as decoder ids have token type 1. "
+                f"Received: {self.type_vocab_size}"
+            )
+
+
+class GmatEncoder(inputs.OptionalInput, base.Layer):
+    """Token ids to the hidden states that a decoder sees.
+
+    Args:
+        config: `GmatSeq2SeqConfig`.
+        name: name of the layer.
+    Call args:
+        As `GmatModel`, without `memory_ids` and `memory_mask`.
+    Returns:
+        dict: `last_hidden_state`, float [batch, length + num_memory_tokens, hidden_size], of the
+        tokens and then of the memory; and what else `GmatModel` returns where it is asked for.
+    """
+
+    def __init__(self, config, name="encoder", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._autocast = False  # The first argument is ids.
+        self.config = config
+        self.gmat = GmatModel(config.encoder_config(), dtype=self.dtype_policy)
+        self.transform = Transform(config, dtype=self.dtype_policy)
+
+    def build(self, input_shape):
+        for layer in (self.gmat, self.transform):
+            sublayers.build_sublayer(layer, input_shape)
+        super().build(input_shape)
+
+    def call(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        token_type_ids=None,
+        position_ids=None,
+        inputs_embeds=None,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        hidden, memory, *extras = self.gmat(
+            input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            output_hidden_states=output_hidden_states,
+            output_attentions=output_attentions,
+            training=training,
+        )
+        states = hidden if memory is None else tf.concat([hidden, memory], axis=1)
+        outputs = {"last_hidden_state": self.transform(states)}
+        return outputs | {name: tuple(x) for found in extras for name, x in found.items()}
+
+
+@tf_keras.utils.register_keras_serializable(package="etcmodel")
+class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDecoder):
+    """A text in chunks that meet in a memory to another text, which the same layers write.
+
+    In its self-attention a token of the decoder sees all tokens before it, and by the same weights
+    the encoder's tokens and memory. Encoder and decoder each have a dense layer of their own after
+    the last one; logits are products with the token embeddings. With untied projections
+    (`has_own_memory_projections`) those of the memory are the only weights that no decoder layer
+    has.
+
+    Args:
+        config: `GmatSeq2SeqConfig` or its dict.
+        name: name of the layer.
+    Call args, returns and errors:
+        See `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
+    """
+
+    config_class = GmatSeq2SeqConfig
+    encoder_arguments = ("token_type_ids", "position_ids")
+    architecture = "GmatForConditionalGeneration"
+    naming = names.Naming(aliases={}, ignored=re.compile(r"(?!)"))
+
+    def __init__(self, config, name="gmat_for_conditional_generation", **kwargs):
+        super().__init__(config, name, **kwargs)
+
+    def make_parts(self):
+        self.encoder = GmatEncoder(self.config, dtype=self.dtype_policy)
+        self.decoder = GmatDecoder(self.encoder, dtype=self.dtype_policy)
+
+    shared = property(lambda self: self.encoder.gmat.embeddings.word_embeddings)
+
+    def build(self, input_shape):
+        sublayers.build_sublayer(self.encoder, input_shape)  # First, as the variables are its own.
+        self.logits_bias = self.add_weight(
+            name="logits_bias", shape=(self.config.vocab_size,), initializer="zeros"
+        )
+        super().build(input_shape)
+
+    def logits(self, hidden):
+        """float32 [..., vocab_size] of the decoder's output, float [..., hidden_size]."""
+        logits = outputs_lib.tied_logits(hidden, self.shared.embedding_table)
+        return logits + tf.cast(self.logits_bias, tf.float32)
+
+    @property
+    def max_generated_length(self):
+        """int. One more than there are positions: the last token is not read."""
+        return self.config.max_length + 1
+
+    @staticmethod
+    def config_for(config, source):
+        """The config, which says all of it whatever the `Source` holds."""
+        del source
+        return config

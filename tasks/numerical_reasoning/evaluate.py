@@ -1,0 +1,69 @@
+"""Answers of generated tokens, and how many are right."""
+
+import numpy as np
+
+from etcmodel.finetuning import text_of
+from etcmodel.preprocessing.raw_files import by_id
+
+from . import pieces
+
+__all__ = ["answer_of", "metrics", "predict"]
+
+
+def answer_of(sequence, tokenizer):
+    """The text of generated tokens: str.
+
+    Args:
+        sequence: int [length]. The start token first; after the end token nothing counts.
+        tokenizer: `FullTokenizer` of word pieces.
+    """
+    # A model may know more ids than its vocabulary has lines.
+    found = [tokenizer.inv_vocab.get(token_id, "[UNK]") for token_id in sequence[1:]]
+    return pieces.text_of_pieces(found[: found.index(pieces.END)] if pieces.END in found else found)
+
+
+def predict(outputs, tokenizer):
+    """Answers by example.
+
+    Args:
+        outputs: iterator of dict of NumPy arrays: `example_id` and int `sequences` [length].
+        tokenizer: `FullTokenizer` of word pieces.
+    Returns:
+        dict of id to str.
+    """
+    return {
+        text_of(output["example_id"]): answer_of(output["sequences"].tolist(), tokenizer)
+        for output in outputs
+    }
+
+
+def metrics(examples, predictions):
+    """The share of answers that are right in every digit, white space and case apart.
+
+    Args:
+        examples: list of `Example`s with answers.
+        predictions: dict of id to str. What is not there is wrong.
+    Returns:
+        dict of floats in [0, 1]: "exact_match", and "exact_match_<kind>" for each kind of question
+        that the examples name.
+    Raises:
+        ValueError: if an example has no answer, two have one id, or there is none.
+    """
+    examples = list(by_id(examples).values())
+    if not examples:
+        raise ValueError("There is no example to evaluate.")
+    rights = {"exact_match": []}
+    for example in examples:
+        if example.answer is None:
+            raise ValueError(
+                f"example {example.example_id!r}: field `answer` is missing, so nothing is measured"
+            )
+        is_right = _plain(predictions.get(example.example_id, "")) == _plain(example.answer)
+        rights["exact_match"].append(is_right)
+        if example.kind:
+            rights.setdefault(f"exact_match_{example.kind}", []).append(is_right)
+    return {name: float(np.mean(found)) for name, found in sorted(rights.items())}
+
+
+def _plain(text):
+    return "".join(text.lower().split())

@@ -1,0 +1,115 @@
+"""From examples to features, in plain Python."""
+
+import dataclasses
+
+from etcmodel import preprocessing
+from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
+
+from . import examples, pieces
+
+__all__ = ["ConverterFactory", "Features", "InputConfig", "NumericalOptions", "make_features"]
+
+_IGNORED_LABEL = -100
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumericalOptions(OneInputOptions):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(
+        FeatureOptions,
+        "long_seq_length",
+        default=140,
+        help_text="Length of question and passage in tokens, padding included.",
+    )
+    max_answer_length: int = option(
+        20,
+        "Most tokens of an answer; those before and after it count, too.",
+        role="features",
+        lower_bound=3,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputConfig(NumericalOptions, FeatureOptions):
+    """Settings of `make_features`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Features:
+    """What becomes of an example.
+
+    Attributes:
+        values: dict of feature name to list: `example_id`; of `long_seq_length` each `input_ids`
+            and `attention_mask`, 1 for tokens; with an answer `labels`, `max_answer_length - 1` ids
+            of it and its end, -100 for padding.
+        num_tokens: int. All tokens of question and passage, with those that are cut off.
+        is_cut: bool. Whether the end of the passage is cut off.
+    """
+
+    values: dict
+    num_tokens: int
+    is_cut: bool
+
+
+def make_features(example, config, tokenizer):
+    """The `Features` of an example: [CLS] question [SEP] passage [SEP], numbers in digits.
+
+    Args:
+        example: `Example`.
+        config: `InputConfig`.
+        tokenizer: `FullTokenizer` of word pieces, as of `pieces.check_tokenizer`.
+    Raises:
+        ValueError: naming the example, if its question leaves no place for the passage, or its
+            answer is too long or has the piece that ends answers.
+    """
+    question = pieces.pieces_of(example.question, tokenizer)
+    passage = pieces.pieces_of(example.passage, tokenizer)
+    place = config.long_seq_length - len(question) - 3
+    if place < 1:
+        raise ValueError(
+            f"example {example.example_id!r}: field `question` has {len(question)} tokens, which "
+            f"with --long_seq_length={config.long_seq_length} leaves none for the passage"
+        )
+    tokens = ["[CLS]", *question, "[SEP]", *passage[:place], "[SEP]"]
+    rest = config.long_seq_length - len(tokens)
+    values = {
+        "example_id": [example.example_id],
+        "input_ids": [*tokenizer.convert_tokens_to_ids(tokens), *[0] * rest],
+        "attention_mask": [1] * len(tokens) + [0] * rest,
+    }
+    if example.answer is not None:
+        values["labels"] = _labels(example, config.max_answer_length - 1, tokenizer)
+    return Features(values, len(question) + len(passage) + 3, len(passage) > place)
+
+
+def _labels(example, num_labels, tokenizer):
+    answer = pieces.pieces_of(example.answer, tokenizer)
+    name = f"example {example.example_id!r}: field `answer`"
+    if pieces.END in answer:
+        raise ValueError(f"{name} must not have {pieces.END!r}, which ends answers")
+    if len(answer) >= num_labels:
+        raise ValueError(
+            f"{name} has {len(answer)} tokens; --max_answer_length={num_labels + 1} is for "
+            f"{num_labels - 1}"
+        )
+    ids = tokenizer.convert_tokens_to_ids([*answer, pieces.END])
+    return [*ids, *[_IGNORED_LABEL] * (num_labels - len(ids))]
+
+
+class ConverterFactory(preprocessing.ConverterFactory):
+    """Makes the converter; `fields` are arguments of `InputConfig`."""
+
+    task = "numerical_reasoning"
+
+    def input_config(self, tokenizer):
+        pieces.check_tokenizer(tokenizer)
+        return InputConfig(**self.fields)
+
+    def convert(self, raw, config, tokenizer):
+        found = make_features(examples.parse_example(raw), config, tokenizer)
+        return preprocessing.Converted(
+            features=[found.values],
+            counts={"passages_cut": int(found.is_cut)},
+            lengths={"tokens": found.num_tokens},
+        )

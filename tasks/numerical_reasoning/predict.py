@@ -1,0 +1,27 @@
+"""From raw questions to answers, with an exported model."""
+
+import dataclasses
+
+from etcmodel import finetuning
+
+from . import examples, features
+from .task import NumericalTask
+
+__all__ = ["NumericalPredictor"]
+
+
+class NumericalPredictor(finetuning.Predictor):
+    """Answers questions with an exported model; `predict` gives {example id: answer}.
+
+    Args: see `finetuning.Predictor`.
+    """
+
+    task_class = NumericalTask
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def make_features(self, example):
+        unanswered = dataclasses.replace(example, answer=None)
+        found = features.make_features(unanswered, self.config.features(), self.tokenizer)
+        return [found.values]

@@ -1,0 +1,27 @@
+"""Converts questions on passages, JSON lines, into sharded TFRecords.
+
+  python -m etcmodel.tasks.numerical_reasoning.preprocess --input_pattern=train.jsonl \
+    --output_prefix=records/train --vocab_file=vocab.txt --long_seq_length=140
+"""
+
+import dataclasses
+
+from etcmodel.preprocessing import program, raw_files
+
+from .features import NumericalOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(NumericalOptions, program.PreprocessOptions):
+    """Those of role "features" are arguments of `InputConfig`."""
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from . import features  # With TensorFlow, which takes seconds to import.
+
+    return features.ConverterFactory, raw_files.read_json_values
+
+
+if __name__ == "__main__":
+    program.run_program(PreprocessOptions, load_parts)

@@ -1,0 +1,42 @@
+"""What a run on numerical reasoning is told beside the training options, as flags."""
+
+import dataclasses
+
+from etcmodel import finetuning, options
+
+from .features import InputConfig, NumericalOptions
+
+__all__ = ["NumericalConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumericalConfig(NumericalOptions, finetuning.GmatFinetuningConfig):
+    """Everything about a run beside the training options; each field's help says what it means."""
+
+    help_texts = {
+        "eval_gold": "JSON lines with the answers to the questions to evaluate on.",
+        "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "
+        "--output_dir.",
+    }
+
+    untied_memory: bool | None = finetuning.option(
+        None,
+        "Whether queries of the memory, and the keys and values that they see, have projections "
+        "of their own. None: as in the model's config.",
+        role="model",
+    )
+
+    def model_config(self):
+        config = super().model_config()
+        if self.untied_memory is None:
+            return config
+        return dataclasses.replace(config, has_own_memory_projections=self.untied_memory)
+
+    def records(self):
+        from . import inputs  # With TensorFlow, which takes seconds to import.
+
+        return inputs.RecordConfig.of_run(self)
+
+    def features(self):
+        """How raw questions become features, at prediction."""
+        return InputConfig(**options.shared(InputConfig, self))

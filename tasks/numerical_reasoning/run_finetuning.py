@@ -1,0 +1,30 @@
+"""Trains, evaluates, exports and runs GenBERT over a GMAT on numerical reasoning.
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+given); `evaluate` prints the scores of the best checkpoint; `export` writes it as a SavedModel;
+`predict` answers the questions of a raw file with an exported model.
+"""
+
+from etcmodel import finetuning
+
+from .run_config import NumericalConfig
+
+# Of the paper's models, which begin with BERT-base's weights; small ones need larger rates.
+DEFAULTS = {
+    "optimizer": "bert_adam",
+    "learning_rate": 3e-5,
+    "num_train_epochs": 15.0,
+    "train_batch_size": 68,
+    "warmup_proportion": 0.1,
+}
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.NumericalTask, predict.NumericalPredictor
+
+
+if __name__ == "__main__":
+    finetuning.run_program(NumericalConfig, load_parts, defaults=DEFAULTS)

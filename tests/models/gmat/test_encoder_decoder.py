@@ -1,0 +1,186 @@
+"""GenBERT over a GMAT: values, what a token sees, generation, gradients, folders."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import etcmodel
+from etcmodel.models import gmat
+from tests.models.gmat import genbert, small
+
+IDS = small.ids(2, 11)
+MASK = np.ones([2, 11], np.int32)
+MASK[1, 6:] = 0
+LABELS = small.ids(2, 7, seed=3)
+MEMORIES = {
+    "none": {"num_memory_tokens": 0},
+    "tied": {},
+    "untied": {"has_own_memory_projections": True},
+    "untied_output": small.OWN,
+}
+every_memory = pytest.mark.parametrize("changes", MEMORIES.values(), ids=MEMORIES.keys())
+
+
+@functools.cache
+def tied():
+    return genbert.model(num_hidden_layers=2)
+
+
+@every_memory
+def test_logits_are_those_of_a_slow_twin(changes):
+    model = genbert.model(num_hidden_layers=2, **changes)
+    found = model(IDS, MASK, labels=LABELS)
+    twin = genbert.Twin(model)
+    entropies = []
+    for row, length in enumerate((11, 6)):
+        decoder_ids = np.concatenate([[genbert.START], LABELS[row, :-1]])
+        wanted = twin.logits(IDS[row, :length], decoder_ids)
+        np.testing.assert_allclose(found["logits"][row], wanted, rtol=1e-4, atol=1e-4)
+        log_sums = np.log(np.exp(wanted).sum(-1))
+        entropies += list(log_sums - np.take_along_axis(wanted, LABELS[row][:, None], 1)[:, 0])
+    np.testing.assert_allclose(found["loss"], np.mean(entropies), rtol=1e-4)
+
+
+def test_no_token_sees_a_later_one_and_all_see_the_whole_text():
+    model = tied()
+    decoder_ids = small.ids(1, 7, seed=4)
+
+    def logits(ids, changed_at=None):
+        other = decoder_ids.copy()
+        if changed_at is not None:
+            other[0, changed_at] = (other[0, changed_at] + 1) % small.VOCAB_SIZE
+        return model(ids, decoder_input_ids=other)["logits"].numpy()[0]
+
+    ids = IDS[:1]
+    plain, changed = logits(ids), logits(ids, changed_at=4)
+    np.testing.assert_array_equal(plain[:4], changed[:4])
+    assert np.abs(plain[4:] - changed[4:]).max(-1).min() > 1e-4
+    for place in (1, 6, 10):  # One a chunk.
+        other = ids.copy()
+        other[0, place] = (other[0, place] + 1) % small.VOCAB_SIZE
+        assert np.abs(logits(other) - plain).max(-1).min() > 1e-6
+
+
+def test_without_a_memory_the_decoder_alone_sees_all_chunks():
+    model = genbert.model(num_hidden_layers=2, num_memory_tokens=0)
+    other = IDS.copy()
+    other[:, 0] = (other[:, 0] + 1) % small.VOCAB_SIZE
+    plain, changed = (model.encoder(x)["last_hidden_state"].numpy() for x in (IDS, other))
+    np.testing.assert_array_equal(plain[:, 4:], changed[:, 4:])
+    assert np.abs(plain[:, :4] - changed[:, :4]).max() > 1e-3
+
+
+def test_token_by_token_it_gives_what_it_gives_as_a_whole():
+    model = tied()
+    ids = np.concatenate([np.full([2, 1], genbert.START), LABELS[:, :-1]], 1).astype(np.int32)
+    wanted = model(IDS, MASK, ids)["logits"]
+    encoded = model.encoder(IDS, MASK)["last_hidden_state"]
+    memory, cache = model.decoder.begin(encoded, MASK, num_rows=2, max_length=7)
+    for place in range(7):
+        hidden, cache = model.decoder.step(ids[:, place], memory, cache)
+        np.testing.assert_allclose(model.logits(hidden), wanted[:, place], rtol=1e-4, atol=1e-5)
+
+
+def test_weights_are_there_once_and_get_gradients_from_both_sides():
+    model = tied()
+    assert len({id(x) for x in model.weights}) == len(model.weights)
+    assert len(model.trainable_variables) == len(model.weights)
+    sides = {"encoder": [], "decoder": []}
+    for side in sides:
+        with tf.GradientTape() as tape:
+            encoded = model.encoder(IDS, MASK)["last_hidden_state"]
+            # What goes through the other side is held fixed.
+            encoded = tf.stop_gradient(encoded) if side == "decoder" else encoded
+            loss = model(attention_mask=MASK, encoder_output=encoded, labels=LABELS)["loss"]
+        sides[side] = tape.gradient(loss, model.trainable_variables)
+    names = [x.name.partition("/")[2] for x in model.trainable_variables]
+    shared = "encoder/gmat/layers/attention_layer_0/attention/query/kernel:0"
+    whole, of_decoder = (dict(zip(names, sides[x], strict=True)) for x in sides)
+    assert not [name for name, gradient in whole.items() if gradient is None]
+    assert of_decoder["encoder/gmat/embeddings/memory_embeddings/embedding_table:0"] is None
+    assert np.abs(of_decoder[shared]).max() > 1e-6
+    assert np.abs(whole[shared] - of_decoder[shared]).max() > 1e-6
+
+
+def test_a_shared_weights_gradient_is_the_slope():
+    model = tied()
+    variable = model.encoder.gmat.layers.attention_layers[0].inner_layer.value.kernel
+    with tf.GradientTape() as tape:
+        loss = model(IDS, MASK, labels=LABELS)["loss"]
+    gradient, initial = tape.gradient(loss, variable).numpy(), variable.numpy()
+    twin = genbert.Twin(model)
+    name = "encoder/gmat/layers/attention_layer_0/attention/value/kernel"
+    direction = gradient / np.linalg.norm(gradient)
+
+    def slow_loss(step):
+        twin.weights[name] = initial + step * direction
+        found = []
+        for row, length in enumerate((11, 6)):
+            ids = np.concatenate([[genbert.START], LABELS[row, :-1]])
+            logits = twin.logits(IDS[row, :length], ids)
+            log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+            found += list(-np.take_along_axis(log_probs, LABELS[row][:, None], 1)[:, 0])
+        return np.mean(found)
+
+    slope = (slow_loss(1e-4) - slow_loss(-1e-4)) / 2e-4
+    np.testing.assert_allclose(np.linalg.norm(gradient), slope, rtol=1e-3)
+
+
+def test_recomputed_activations_give_the_same_gradients():
+    def gradients(period):
+        model = genbert.model(num_hidden_layers=2, grad_checkpointing_period=period)
+        with tf.GradientTape() as tape:
+            loss = model(IDS, MASK, labels=LABELS, training=True)["loss"]
+        return tape.gradient(loss, model.trainable_variables)
+
+    for plain, recomputed in zip(gradients(0), gradients(1), strict=True):
+        plain, recomputed = map(tf.convert_to_tensor, (plain, recomputed))
+        np.testing.assert_allclose(recomputed, plain, rtol=1e-4, atol=1e-6)
+
+
+def test_greedy_search_is_a_loop_over_the_whole():
+    model = tied()
+    sequence = [genbert.START]
+    while len(sequence) < 6 and sequence[-1] != genbert.END:
+        logits = model(IDS[1:], MASK[1:], np.array([sequence]))["logits"]
+        sequence.append(int(np.argmax(logits[0, -1])))
+    found = model.generate(IDS, MASK, max_length=6)["sequences"].numpy()[1]
+    assert found[: len(sequence)].tolist() == sequence
+    with pytest.raises(ValueError, match="`max_length` must be at most 129, .* Received: 130"):
+        model.generate(IDS, max_length=130)
+
+
+def test_it_comes_back_from_a_folder(tmp_path):
+    model = tied()
+    model.save_pretrained(tmp_path / "model")
+    for again in (
+        etcmodel.load_pretrained(tmp_path / "model"),
+        gmat.GmatForConditionalGeneration.from_pretrained(tmp_path / "model"),
+    ):
+        assert again.config == model.config
+        for x, y in zip(again.weights, model.weights, strict=True):
+            np.testing.assert_array_equal(x, y)
+    model.encoder.gmat.save_pretrained(tmp_path / "encoder")
+    encoder = gmat.GmatModel.from_pretrained(tmp_path / "encoder")
+    np.testing.assert_array_equal(encoder(IDS)[0], model.encoder.gmat(IDS)[0])
+
+
+def test_half_precision_has_logits_of_full_precision():
+    model = genbert.model(num_hidden_layers=1, policy="mixed_bfloat16")
+    outputs = model(IDS, MASK, labels=LABELS)
+    assert outputs["logits"].dtype == tf.float32 and np.isfinite(outputs["loss"])
+    assert outputs["encoder_last_hidden_state"].dtype == tf.bfloat16
+
+
+def test_what_no_decoder_can_be_made_of_is_refused():
+    with pytest.raises(ValueError, match="`num_compression_layers` must be 0"):
+        genbert.model(**small.COMPRESSED)
+    with pytest.raises(ValueError, match="`type_vocab_size` must be at least 2"):
+        genbert.model(type_vocab_size=1)
+    with pytest.raises(ValueError, match="Give decoder ids, or embeddings in their place"):
+        tied().decoder.embed(None, None)
+    without = gmat.GmatSeq2SeqConfig.of_encoder(small.config(num_hidden_layers=1))
+    with pytest.raises(ValueError, match="no `decoder_start_token_id`"):
+        gmat.GmatForConditionalGeneration(without)(IDS, labels=LABELS)

@@ -1,0 +1,116 @@
+"""The commands of docs/numerical_reasoning.md, as they stand there."""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from etcmodel.tasks.numerical_reasoning import evaluate, examples, predict
+from tests import page
+from tests.tasks import programs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the commands were run, and what they printed in `log`."""
+    folder = tmp_path_factory.mktemp("numbers")
+    text = (page.DOCS / "numerical_reasoning.md").read_text(encoding="utf-8")
+    (block,) = (x for x in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) if "python" in x)
+    done = subprocess.run(
+        ["bash", "-ec", block.replace("python -m", f"{sys.executable} -m")],
+        cwd=folder,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (folder / "log").write_text(done.stdout)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictor(folder):
+    path = folder / "try" / "numbers" / "run" / "export"
+    return predict.NumericalPredictor(str(path))
+
+
+def gold(folder):
+    path = folder / "try" / "numbers" / "numerical_reasoning_dev.jsonl"
+    return list(examples.read_examples(str(path)))
+
+
+def test_it_answers_more_than_by_the_commonest_number(folder):
+    lines = [line for line in (folder / "log").read_text().splitlines() if line.startswith("{")]
+    found = json.loads(lines[-1])
+    answers = collections.Counter(example.answer for example in gold(folder))
+    ((_, commonest),) = answers.most_common(1)
+    assert found["exact_match"] >= commonest / answers.total() + 0.1
+    assert {x for x in found if x.startswith("exact_match_")} == {
+        f"exact_match_{example.kind}" for example in gold(folder)
+    }
+
+
+def test_the_exported_model_answers_as_the_run_did(folder):
+    made = folder / "try" / "numbers"
+    found = json.loads((made / "answers.json").read_text())
+    kept = json.loads((made / "run" / "predictions.json").read_text())
+    assert found == kept and len(found) == 200
+    lines = [line for line in (folder / "log").read_text().splitlines() if line.startswith("{")]
+    assert evaluate.metrics(gold(folder), found) == json.loads(lines[-1])
+
+
+def test_raw_questions_are_answered_and_bad_ones_named(folder, predictor):
+    kept = json.loads((folder / "try" / "numbers" / "answers.json").read_text())
+    raws = [
+        {"id": x.example_id, "question": x.question, "passage": x.passage} for x in gold(folder)[:5]
+    ]
+    assert predictor.predict(raws, batch_size=2) == {raw["id"]: kept[raw["id"]] for raw in raws}
+    with pytest.raises(ValueError, match="example 'a': field `passage` is missing"):
+        predictor.predict([{"id": "a", "question": "?"}])
+
+
+def test_a_bad_line_is_counted_with_its_place(folder, tmp_path):
+    made = folder / "try" / "numbers"
+    lines = (made / "numerical_reasoning_dev.jsonl").read_text().splitlines()[:3]
+    lines.insert(1, json.dumps({"id": "bad", "question": "?", "passage": "x", "answer": 10**9}))
+    (tmp_path / "raw.jsonl").write_text("\n".join(lines))
+    done = programs.start(
+        "numerical_reasoning",
+        "preprocess",
+        input_pattern=tmp_path / "raw.jsonl",
+        output_prefix=tmp_path / "records",
+        vocab_file=made / "vocab.txt",
+        max_answer_length=6,
+        num_shards=1,
+    )
+    programs.finish(done)
+    statistics = json.loads((tmp_path / "records.stats.json").read_text())
+    assert (statistics["examples_written"], statistics["examples_bad"]) == (3, 1)
+    (bad,) = statistics["bad_examples"]
+    assert "raw.jsonl: element 1: example 'bad': field `answer` has 10 tokens" in bad
+
+
+def test_a_run_that_is_done_is_not_trained_again(folder, capfd):
+    made = folder / "try" / "numbers"
+    before = {path.name: path.read_bytes() for path in (made / "run").glob("ckpt-*")}
+    programs.fine_tune(
+        "numerical_reasoning",
+        run_mode="train",
+        vocab_file=made / "vocab.txt",
+        model_config_file=made / "gmat_config.json",
+        train_data=made / "train-*.tfrecord",
+        chunk_size=16,
+        num_memory_tokens=8,
+        untied_memory=True,
+        learning_rate=1e-3,
+        train_batch_size=32,
+        num_train_epochs=2.4,
+        output_dir=made / "run",
+    )
+    assert before and before == {x.name: x.read_bytes() for x in (made / "run").glob("ckpt-*")}

@@ -1,0 +1,147 @@
+"""Numerical reasoning without a memory, with a tied one, with an untied one, and in full attention.
+
+As table 3 of Gupta and Berant 2020 (arXiv:2006.03274), far smaller, on passages of our own. Runs
+the task's programs as a user runs them; what there is already in --output_dir is taken as it is,
+and a training that was stopped goes on, so that the same command continues a run that ended early.
+Prints a table.
+
+  python -m etcmodel.tools.benchmarks.numerical_reasoning --output_dir=numbers
+"""
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+from etcmodel import atomic_files
+from etcmodel.options import Options, option, run_program
+
+__all__ = ["NumericalBenchmarkOptions", "memories", "table"]
+
+_PROGRAMS = "etcmodel.tasks.numerical_reasoning"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumericalBenchmarkOptions(Options):
+    """What is generated and trained."""
+
+    output_dir: str = option("numbers", "Directory for data, runs and scores.")
+    sentences: int = option(2, "Of a passage.", lower_bound=1)
+    largest: int = option(10, "Numbers are below it.", lower_bound=4)
+    num_train: int = option(60_000, "Generated training questions.", lower_bound=1)
+    num_dev: int = option(1_000, "Generated questions to measure on.", lower_bound=1)
+    num_train_epochs: float = option(1.0, "Passes over the training questions.", lower_bound=0)
+    train_batch_size: int = option(32, "Questions a step.", lower_bound=1)
+    learning_rate: float = option(1e-3, "Greatest learning rate.", lower_bound=0)
+    long_seq_length: int = option(48, "Tokens of question and passage; two chunks.", lower_bound=2)
+    num_memory_tokens: int = option(8, "Of the runs with a memory.", lower_bound=1)
+    seeds: tuple[int, ...] = option((0,), "Each is a run of each kind.")
+    memories: tuple = option(
+        ("none", "tied", "untied", "full"),
+        "'none': two chunks alone. 'tied', 'untied': with a memory. 'full': one chunk.",
+        choices=("none", "tied", "untied", "full"),
+    )
+
+
+def memories(options):
+    """The flags of `run_finetuning` for each kind of run: dict of name to dict."""
+    half, memory = -(-options.long_seq_length // 2), options.num_memory_tokens
+    return {
+        "none": {"chunk_size": half, "num_memory_tokens": 0},
+        "tied": {"chunk_size": half, "num_memory_tokens": memory, "untied_memory": False},
+        "untied": {"chunk_size": half, "num_memory_tokens": memory, "untied_memory": True},
+        "full": {"chunk_size": options.long_seq_length, "num_memory_tokens": 0},
+    }
+
+
+def table(scores):
+    """Markdown of the scores, dict of (memory, seed) to those of `evaluate` and "seconds"."""
+    names = sorted({name for found in scores.values() for name in found} - {"seconds"})
+    rows = [["memory", "seed", *names, "seconds"]]
+    rows.append(["---"] * len(rows[0]))
+    for (memory, seed), found in scores.items():
+        values = [f"{found[name]:.3f}" if name in found else "" for name in names]
+        rows.append([memory, str(seed), *values, f"{found['seconds']:.0f}"])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _run(module, **flags):
+    """What a program of the package printed; it must succeed."""
+    command = [sys.executable, "-m", module, *(f"--{name}={x}" for name, x in flags.items())]
+    print("$ python " + " ".join(command[1:]), file=sys.stderr, flush=True)
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _make_records(options, folder):
+    data = folder / "data"
+    if not (data / "gmat_config.json").exists():  # It is written last.
+        _run(
+            "etcmodel.tools.make_demo_data",
+            dataset="numerical_reasoning",
+            output_dir=data,
+            **{
+                name: getattr(options, name)
+                for name in ("sentences", "largest", "num_train", "num_dev")
+            },
+        )
+    for split in ("train", "dev"):
+        if not (data / f"{split}.stats.json").exists():
+            _run(
+                f"{_PROGRAMS}.preprocess",
+                input_pattern=data / f"numerical_reasoning_{split}.jsonl",
+                output_prefix=data / split,
+                vocab_file=data / "vocab.txt",
+                long_seq_length=options.long_seq_length,
+                max_answer_length=8,
+                num_shards=4 if split == "train" else 1,
+            )
+    return data
+
+
+def _scores(options, data, run, seed, flags):
+    """The scores of one run, trained and evaluated unless that is done."""
+    path = run / "scores.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    start = time.time()
+    _run(
+        f"{_PROGRAMS}.run_finetuning",
+        run_mode="train",
+        model_config_file=data / "gmat_config.json",
+        vocab_file=data / "vocab.txt",
+        train_data=data / "train-*.tfrecord",
+        output_dir=run,
+        learning_rate=options.learning_rate,
+        train_batch_size=options.train_batch_size,
+        num_train_epochs=options.num_train_epochs,
+        random_seed=seed,
+        **flags,
+    )
+    seconds = time.time() - start
+    printed = _run(
+        f"{_PROGRAMS}.run_finetuning",
+        run_mode="evaluate",
+        eval_data=data / "dev-*.tfrecord",
+        eval_gold=data / "numerical_reasoning_dev.jsonl",
+        output_dir=run,
+    )
+    scores = {**json.loads(printed.splitlines()[-1]), "seconds": seconds}
+    atomic_files.write_json(str(path), scores)
+    return scores
+
+
+def main(options):
+    """Trains and evaluates what is missing, and prints the table after each run."""
+    folder = pathlib.Path(options.output_dir)
+    data, kinds, scores = _make_records(options, folder), memories(options), {}
+    for seed in options.seeds:
+        for memory in options.memories:
+            run = folder / f"{memory}_{seed}"
+            scores[memory, seed] = _scores(options, data, run, seed, kinds[memory])
+            print(table(scores), flush=True)
+
+
+if __name__ == "__main__":
+    run_program(NumericalBenchmarkOptions, main)
