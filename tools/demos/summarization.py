@@ -1,8 +1,8 @@
-"""Invented reports whose summary is one of their sentences, far from the beginning.
+"""Invented reports whose summary is a sentence that comes first far from the beginning.
 
-The layout is that of the arXiv and PubMed data. A report is long and of common words; one sentence
-tells who did what and where, in names that come nowhere else, and is the summary. A reader of the
-first `distance` tokens can only guess the names.
+The layout is that of the arXiv and PubMed data. A report is long and of common words; in its last
+part one sentence comes again and again, which tells who did what and where in names that come
+nowhere else. It is the summary. A reader of the first `distance` tokens can only guess the names.
 """
 
 import itertools
@@ -33,19 +33,21 @@ def make_examples(*, split, num_examples, seed, distance=DISTANCE):
 
     Args:
         split, num_examples, seed: as there.
-        distance: int. Tokens before the key sentence: at least so many, at most three times as
-            many; after it there are at most half as many.
+        distance: int. Tokens before the key sentence: at least so many, at most twice as many.
+            From there on it begins every third sentence, for about as many tokens again.
     Returns:
         list of dict with `article_id`, `article_text` and `abstract_text`.
     """
 
     def make_example(rng, split, index):
-        before = _filler_sentences(rng, rng.randint(distance, 3 * distance))
-        after = _filler_sentences(rng, rng.randint(0, distance // 2))
         key = " ".join([*map(rng.choice, _PARTS), "."])
+        sentences = _filler_sentences(rng, rng.randint(distance, 2 * distance))
+        rest = _filler_sentences(rng, distance)
+        for start in range(0, len(rest), 2):
+            sentences += [key, *rest[start : start + 2]]
         return {
             "article_id": f"demo-{split}-{index:06d}",
-            "article_text": [*before, key, *after],
+            "article_text": sentences,
             "abstract_text": [f"<S> {key} </S>"],
         }
 
