@@ -30,6 +30,15 @@ _CLASSES = {
         (pegasus_x.PegasusXForConditionalGeneration, pegasus_x.PegasusXModel),
     ),
 }
+# What programs and checkpoints know such models by.
+_ENCODERS = {
+    led.LedConfig: led.LedModel,
+    longt5.LongT5Config: longt5.LongT5Model,
+    pegasus_x.PegasusXConfig: pegasus_x.PegasusXModel,
+}
+for _config, _model in _ENCODERS.items():
+    _new = {"config_class": _config, "encoder_class": _model, "scope": _config.model_type}
+    encoders.register(encoders.EncoderType(**_new))
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
 _MAX_NAMED = 5
 

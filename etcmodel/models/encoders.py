@@ -13,12 +13,9 @@ import tensorflow as tf
 from etcmodel.models import json_config
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
 from etcmodel.models.gmat.modeling import GmatConfig, GmatModel
-from etcmodel.models.led.model import LedConfig, LedModel
 from etcmodel.models.longformer.modeling import LongformerConfig, LongformerModel
 from etcmodel.models.longformer_char_lm.modeling import CharLmConfig, CharLmModel
-from etcmodel.models.longt5.model import LongT5Config, LongT5Model
 from etcmodel.models.modeling import EtcModel
-from etcmodel.models.pegasus_x.model import PegasusXConfig, PegasusXModel
 
 __all__ = [
     "Encoder",
@@ -298,14 +295,6 @@ register(
         ),
     )
 )
-_PLAIN = {
-    LongformerConfig: LongformerModel,
-    GmatConfig: GmatModel,
-    CharLmConfig: CharLmModel,
-    # With a decoder behind the encoder.
-    LedConfig: LedModel,
-    LongT5Config: LongT5Model,
-    PegasusXConfig: PegasusXModel,
-}
+_PLAIN = {LongformerConfig: LongformerModel, GmatConfig: GmatModel, CharLmConfig: CharLmModel}
 for _config, _encoder in _PLAIN.items():
     register(EncoderType(config_class=_config, encoder_class=_encoder, scope=_config.model_type))

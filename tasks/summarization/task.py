@@ -89,7 +89,8 @@ class SummarizationTask(finetuning.LineTask):
         return evaluate.rouge((line["summary"], line["reference"]) for line in lines)
 
     def write_export(self, model, directory, assets):
-        settings = {x: y for x, y in vars(self._settings()).items() if y is not None}
-        text = generation_config.GenerationConfig(settings).to_json_string()
+        settings = vars(self._settings())  # None takes back what the model's config says.
+        given = {name: value for name, value in settings.items() if value is not None}
+        text = generation_config.GenerationConfig(given).to_json_string()
         assets = {**assets, generation_config.FILE_NAME: text.encode()}
         return serving.export_generation(model.generator, directory, assets=assets, **settings)
