@@ -19,7 +19,7 @@ class SummarizationFeatureOptions(Options):
         help_text="Most tokens of a document, those around it included; the rest is left out.",
     )
     global_seq_length: int = changed(
-        FeatureOptions, "global_seq_length", help_text="No effect: there is no global input."
+        FeatureOptions, "global_seq_length", help_text="No effect: there are no global tokens."
     )
     release_compatible: bool = changed(
         FeatureOptions, "release_compatible", help_text="No effect: there is no release."

@@ -44,7 +44,11 @@ class Summarizer(tf_keras.Model):
         if training:
             outputs = self.generator(ids, mask, labels=features["labels"], training=True)
             return {"logits": outputs["logits"]}
-        settings = tf.autograph.experimental.do_not_convert(self._make_settings)()
+        # Nothing of it is for AutoGraph, which would warn.
+        return tf.autograph.experimental.do_not_convert(self._summaries)(ids, mask)
+
+    def _summaries(self, ids, mask):
+        settings = self._make_settings()
         found = self.generator.generate(ids, mask, **dataclasses.asdict(settings))["sequences"]
         rest = settings.max_length - tf.shape(found)[1]
         return {"sequences": tf.pad(found, [[0, 0], [0, rest]])}
