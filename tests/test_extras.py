@@ -48,6 +48,9 @@ NEEDY = {
         "EtcForMaskedLM(config).build(None)"
     ),
     "orbit": "import etcmodel.training.evaluator",
+    "rouge_score": (
+        "from etcmodel.tasks.summarization import evaluate\nevaluate.rouge([('a', 'b')])"
+    ),
     "sentencepiece": (
         "from etcmodel.text import vocabulary\nvocabulary.load_sentencepiece_model('spm.model')"
     ),

@@ -11,6 +11,7 @@ EXTRAS = {
     "official": "train",
     "orbit": "train",
     "punkt": "text",
+    "rouge_score": "train",
     "sentencepiece": "text",
     "tensorflow_text": "serve",
     "tokenizers": "text",

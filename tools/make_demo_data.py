@@ -15,7 +15,16 @@ import string
 from etcmodel import atomic_files, options
 from etcmodel.options import option
 
-from .demos import classification, hotpotqa, majority_tagging, nq, openkp, wikihop, wikihop_long
+from .demos import (
+    classification,
+    hotpotqa,
+    majority_tagging,
+    nq,
+    openkp,
+    summarization,
+    wikihop,
+    wikihop_long,
+)
 from .demos import numerical_reasoning as numerical
 
 __all__ = ["build_vocab", "make_demo_data", "task_of"]
@@ -23,7 +32,7 @@ __all__ = ["build_vocab", "make_demo_data", "task_of"]
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
 # whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
 # differs from `ETC_CONFIG`. Those of `SETTINGS` have `vocabulary` and `model_config`; all three
-# take their settings.
+# take their settings. `vocabulary_file` makes the file of a vocabulary that is no list of pieces.
 GENERATORS = {
     "classification": classification,
     "hotpotqa": hotpotqa,
@@ -31,15 +40,24 @@ GENERATORS = {
     "nq": nq,
     "numerical_reasoning": numerical,
     "openkp": openkp,
+    "summarization": summarization,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
 }
 SETTINGS = {
     "majority_tagging": ("length", "pairs"),
     "numerical_reasoning": ("sentences", "largest"),
+    "summarization": ("distance",),
 }
 # Datasets whose files have an example a line.
-JSON_LINES = ("classification", "majority_tagging", "nq", "numerical_reasoning", "openkp")
+JSON_LINES = (
+    "classification",
+    "majority_tagging",
+    "nq",
+    "numerical_reasoning",
+    "openkp",
+    "summarization",
+)
 _TASKS = {"wikihop_long": "wikihop"}  # Of datasets that are not called as their task.
 
 # Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
@@ -102,6 +120,10 @@ def _to_json_lines(examples):
     return "".join(f"{json.dumps(example)}\n" for example in examples)
 
 
+def _to_vocab_txt(pieces):
+    return "vocab.txt", "\n".join(pieces) + "\n"
+
+
 def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings):
     """Writes `<dataset>_train.json`, `<dataset>_dev.json` (or `.jsonl`), vocabulary and config.
 
@@ -113,8 +135,8 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
         seed: int. Decides all the examples.
         **settings: what the dataset has in `SETTINGS`; None for its default.
     Returns:
-        dict with the paths of "train", "dev", "vocab" (`vocab.txt`) and "config"
-        (`etc_config.json`, or that of another model, which is small enough for a CPU).
+        dict with the paths of "train", "dev", "vocab" (`vocab.txt`, or `tokenizer.json`) and
+        "config" (`etc_config.json`, or that of another model, which is small enough for a CPU).
     Raises:
         ValueError: if `dataset` is unknown, or has no such setting.
     """
@@ -126,11 +148,12 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
         for split, num_examples in (("train", num_train), ("dev", num_dev))
     )
     config_name, vocab, config = _model_of(dataset, train, settings)
+    to_file = getattr(generator, "vocabulary_file", _to_vocab_txt)
     to_text, ending = (_to_json_lines, "jsonl") if dataset in JSON_LINES else (_to_json, "json")
     contents = {
         "train": (f"{dataset}_train.{ending}", to_text(train)),
         "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
-        "vocab": ("vocab.txt", "\n".join(vocab) + "\n"),
+        "vocab": to_file(vocab),
         "config": (config_name, json.dumps({**config, "vocab_size": len(vocab)})),
     }
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
@@ -177,6 +200,9 @@ class DemoDataOptions(options.Options):
     )
     largest: int | None = option(
         None, "Numbers are below it, in numerical_reasoning alone. None: 10000.", lower_bound=4
+    )
+    distance: int | None = option(
+        None, "Tokens before what is to be told, of summarization alone. None: 1024.", lower_bound=1
     )
 
     def __post_init__(self):

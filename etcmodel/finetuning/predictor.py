@@ -9,10 +9,12 @@ import tempfile
 from etcmodel import bounded_json, serving
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
+from etcmodel.text import processor_files
 
 __all__ = ["Predictor", "export"]
 
-_VOCAB, _SPM_MODEL = "vocab.txt", "spiece.model"
+_SPM_MODEL = processor_files.SENTENCE_PIECES
+_VOCABS = (processor_files.WORD_PIECES, *processor_files.BYTE_LEVEL)
 
 
 def export(model, task, directory):
@@ -30,29 +32,17 @@ def export(model, task, directory):
     config = task.config
     encoder_type = encoders.encoder_type(config.encoder_config.model_type)
     _ = task.tokenizer  # Raises an error if the vocabulary does not fit.
-    vocabulary = (
-        {_SPM_MODEL: config.spm_model_file}
-        if config.spm_model_file
-        else {_VOCAB: config.vocab_file}
-    )
+    vocabulary = processor_files.vocabulary_files(config.vocab_file, config.spm_model_file)
     texts = {
         encoder_type.config_file: config.encoder_config.to_json_string(),
         _config_name(task): json.dumps(config.exported_options()),
     }
-    records = config.records()
     with tempfile.TemporaryDirectory() as folder:
         files = {name: pathlib.Path(folder, name) for name in texts}
         for name, path in files.items():
             path.write_text(texts[name], encoding="utf-8")
-        return serving.export_saved_model(
-            model,
-            directory,
-            features=records.model_features(),
-            padding=records.padding,
-            axes=records.model_axes(),
-            checks=records.checks(),
-            assets={**vocabulary, **{name: str(path) for name, path in files.items()}},
-        )
+        assets = {**vocabulary, **{name: str(path) for name, path in files.items()}}
+        return task.write_export(model, directory, assets)
 
 
 def _config_name(task):
@@ -64,6 +54,7 @@ class Predictor(abc.ABC):
 
     A subclass sets `task_class` and implements `parse_example` and `make_features`. They may use
     `config` (the task's `FinetuningConfig` with the options of the export), `task` and `tokenizer`.
+    If the export is none of features, it also sets `runner_class`.
 
     Args:
         directory: str. An export, or a directory of numbered exports, whose highest is used.
@@ -73,9 +64,10 @@ class Predictor(abc.ABC):
     """
 
     task_class = None
+    runner_class = serving.SavedModelRunner
 
     def __init__(self, directory, **options):
-        self._runner = serving.SavedModelRunner(directory)
+        self._runner = self.runner_class(directory)
         options_file = self._runner.asset(_config_name(self.task_class))
         if not (options_file and (config_file := self._config_file())):
             raise ValueError(f"{directory!r} is no export of a {self.task_class.title} model.")
@@ -83,7 +75,7 @@ class Predictor(abc.ABC):
         kept = options_lib.load_kept(self.task_class.config_class, options_kept, options_file)
         self.config = self.task_class.config_class(
             encoder_config=encoders.read_config(config_file),
-            vocab_file=self._runner.asset(_VOCAB),
+            vocab_file=next(filter(None, map(self._runner.asset, _VOCABS)), None),
             spm_model_file=self._runner.asset(_SPM_MODEL),
             **{**kept, **options},
         )
@@ -144,6 +136,22 @@ class Predictor(abc.ABC):
                     f"`read_examples`. Received: {_shown(example)}"
                 )
             yield example
+
+    def predict_file(self, input_file, predictions_file, batch_size=8):
+        """Writes the predictions for a raw file.
+
+        Args:
+            input_file: str.
+            predictions_file: str.
+            batch_size: int. Records per step.
+        Returns:
+            int. Number of predictions.
+        Raises:
+            ValueError: as `read_examples`.
+        """
+        predictions = self.predict(self.read_examples(input_file), batch_size)
+        self.task.write_predictions(predictions_file, predictions)
+        return self.task.num_predictions(predictions)
 
     def outputs(self, examples, batch_size=8):
         """Iterates over the model's outputs: one dict per record, with the features.

@@ -180,7 +180,7 @@ class Program(mode_program.ModeProgram):
     def _evaluate(self):
         training_config, task = self.training_config(), self._measurable_task()
         checkpoint = self._flag("export_ckpts")
-        training.show_metrics(training.evaluate(task, training_config, checkpoint))
+        training.show_metrics(task.evaluate_checkpoint(training_config, checkpoint))
 
     def _continuous_eval(self):
         if self._flag("export_ckpts"):
@@ -196,13 +196,8 @@ class Program(mode_program.ModeProgram):
 
     def _predict_records(self):
         training_config, task = self.training_config(), self._measurable_task()
-        outputs = training.predict(task, training_config, self._flag("export_ckpts"))
-        self._write(task, task.predict(outputs))
-
-    def _write(self, task, predictions):
-        path = self._predictions_file() or "predictions.json"
-        task.write_predictions(path, predictions)
-        print(f"{task.num_predictions(predictions)} predictions: {path}")
+        path, checkpoint = self._predictions_path(), self._flag("export_ckpts")
+        print(f"{task.predict_records(training_config, checkpoint, path)} predictions: {path}")
 
     def _measurable_task(self):
         task = self.make_task()
@@ -242,11 +237,14 @@ class Program(mode_program.ModeProgram):
         contradictions.check_export(
             predictor.config, self.flag_values, f"the export in {self._export_dir()}"
         )
-        predictions = predictor.predict(predictor.read_examples(path), batch_size)
-        self._write(predictor.task, predictions)
+        written = self._predictions_path()
+        print(f"{predictor.predict_file(path, written, batch_size)} predictions: {written}")
 
     def _export_dir(self):
         return self._flag("export_dir") or os.path.join(self._flag("output_dir"), "export")
+
+    def _predictions_path(self):
+        return self._predictions_file() or "predictions.json"
 
     def _predictions_file(self):
         path = self._flag("predictions_file")

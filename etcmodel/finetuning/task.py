@@ -3,7 +3,7 @@
 import abc
 import functools
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, serving, training
 from etcmodel.finetuning import options_task, records, trained_run
 
 __all__ = ["FinetuningTask"]
@@ -58,6 +58,49 @@ class FinetuningTask(options_task.RecordsTask):
     def num_predictions(self, predictions):
         """Number of examples in the predictions that `decode` returns: int."""
         return len(predictions)
+
+    def write_export(self, model, directory, assets):
+        """Writes a trained model as a SavedModel: by default of features.
+
+        Args:
+            model: of `build_model`.
+            directory: str. Must not exist.
+            assets: dict of file name to path.
+        Returns:
+            `directory`.
+        """
+        config = self.config.records()
+        return serving.export_saved_model(
+            model,
+            directory,
+            features=config.model_features(),
+            padding=config.padding,
+            axes=config.model_axes(),
+            checks=config.checks(),
+            assets=assets,
+        )
+
+    def evaluate_checkpoint(self, config, checkpoint=None):
+        """The official metrics of a checkpoint: see `training.evaluate`.
+
+        Args:
+            config: `TrainingConfig`.
+            checkpoint: str. Path prefix. None: the best one.
+        """
+        return training.evaluate(self, config, checkpoint)
+
+    def predict_records(self, config, checkpoint, path):
+        """Writes a checkpoint's predictions for the evaluation's records, without metrics.
+
+        Args:
+            config, checkpoint: as in `evaluate_checkpoint`.
+            path: str.
+        Returns:
+            int. Number of predictions.
+        """
+        predictions = self.predict(training.predict(self, config, checkpoint))
+        self.write_predictions(path, predictions)
+        return self.num_predictions(predictions)
 
     @functools.cached_property
     def tokenizer(self):

@@ -4,6 +4,7 @@ from etcmodel import lazy_imports
 
 # Those of strings need tensorflow-text.
 _HOMES = {
+    "GenerationRunner": "generation_runner",
     "SavedModelRunner": "saved_model",
     "export_generation": "generation",
     "export_saved_model": "export",

@@ -25,11 +25,18 @@ class SavedModelRunner:
             pattern.
     """
 
+    signature_name = "dense_features"
+
     def __init__(self, directory):
         check_no_pattern(directory, "The folder of an export")
         self.directory = newest_version(directory)
         self._model = load(self.directory)
-        self._signature = self._model.signatures["dense_features"]
+        if self.signature_name not in self._model.signatures:
+            raise ValueError(
+                f"The export in {self.directory!r} has no signature {self.signature_name!r}. It "
+                f"has: {sorted(self._model.signatures)}"
+            )
+        self._signature = self._model.signatures[self.signature_name]
         _, self._specs = self._signature.structured_input_signature
 
     def asset(self, name):

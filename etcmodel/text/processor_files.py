@@ -10,21 +10,24 @@ from etcmodel.text import byte_bpe, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
 __all__ = [
+    "BYTE_LEVEL",
     "SENTENCE_PIECES",
     "WORD_PIECES",
     "byte_level_file",
+    "is_byte_level",
     "is_there",
     "load",
     "make_tokenizer",
     "save",
     "settings_of",
+    "vocabulary_files",
 ]
 
 
 WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 # Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
-_OF_BYTES = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
-_NAMES = (SENTENCE_PIECES, WORD_PIECES, *_OF_BYTES)
+BYTE_LEVEL = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
+_NAMES = (SENTENCE_PIECES, WORD_PIECES, *BYTE_LEVEL)
 _VOCAB_FILE = "vocab_file"  # A folder may hold vocabularies of both kinds.
 _TOKENIZER_CONFIG = "tokenizer_config.json"
 
@@ -57,9 +60,9 @@ def byte_level_file(folder):
     Raises:
         ValueError: naming the folder, if there is none.
     """
-    found = [name for name in _OF_BYTES if is_there(folder, name)]
+    found = [name for name in BYTE_LEVEL if is_there(folder, name)]
     if not found:
-        raise ValueError(f"{str(folder)!r} holds none of {', '.join(_OF_BYTES)}.")
+        raise ValueError(f"{str(folder)!r} holds none of {', '.join(BYTE_LEVEL)}.")
     return os.path.join(folder, found[0])
 
 
@@ -99,7 +102,7 @@ def make_tokenizer(vocab_file, config):
     Returns:
         `byte_bpe.ByteLevelTokenizer`, or `tokenization.FullTokenizer`.
     """
-    if os.path.basename(str(vocab_file)) in _OF_BYTES:
+    if is_byte_level(vocab_file):
         return byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file))
     if str(vocab_file).endswith(".model"):
         return tokenization.FullTokenizer(
@@ -108,6 +111,34 @@ def make_tokenizer(vocab_file, config):
     return tokenization.FullTokenizer(
         vocab_file, config.do_lower_case, split_punctuation=config.split_punctuation
     )
+
+
+def is_byte_level(vocab_file):
+    """Whether a vocabulary is one of byte-level BPE, by its name: bool."""
+    return os.path.basename(str(vocab_file)) in BYTE_LEVEL
+
+
+def vocabulary_files(vocab_file, spm_model_file=None):
+    """All files of a vocabulary, by the names that they have in a model's folder.
+
+    Args:
+        vocab_file: str or None. See `make_tokenizer`.
+        spm_model_file: str or None. A SentencePiece model, which counts if both are given.
+    Returns:
+        dict of name to path; the first is the one that `make_tokenizer` takes.
+    """
+    if spm_model_file:
+        return {SENTENCE_PIECES: spm_model_file}
+    name = os.path.basename(str(vocab_file))
+    if not is_byte_level(vocab_file):
+        return {WORD_PIECES: vocab_file}
+    files = {name: vocab_file}
+    if name == byte_bpe.VOCAB_FILE:
+        folder = os.path.dirname(str(vocab_file))
+        files[byte_bpe.MERGES_FILE] = os.path.join(folder, byte_bpe.MERGES_FILE)
+        if is_there(folder, _TOKENIZER_CONFIG):
+            files[_TOKENIZER_CONFIG] = os.path.join(folder, _TOKENIZER_CONFIG)
+    return files
 
 
 def settings_of(tokenizer):

@@ -12,7 +12,7 @@ from etcmodel import bounded_json
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import json_config
 
-__all__ = ["FILE_NAME", "GenerationConfig", "read", "settings_of"]
+__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of"]
 
 FILE_NAME = "generation_config.json"
 _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSettings)}
@@ -113,6 +113,24 @@ class GenerationConfig:
         return json.dumps(dict(self.entries), indent=2, sort_keys=True) + "\n"
 
 
+def read_file(path):
+    """The `GenerationConfig` of a file of that form; None if there is no file.
+
+    Raises:
+        ValueError: naming the file, if it is damaged or an entry is of a wrong type.
+    """
+    if not tf.io.gfile.exists(path):
+        return None
+    return _config(bounded_json.read_object(path), path)
+
+
+def _config(entries, path):
+    try:
+        return GenerationConfig(entries)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 def read(directory, config):
     """The generation config of a folder of Hugging Face's.
 
@@ -125,23 +143,18 @@ def read(directory, config):
     Raises:
         ValueError: naming the file and the entry, if one is of a wrong type.
     """
-    path = os.path.join(directory, FILE_NAME)
-    if tf.io.gfile.exists(path):
-        entries = bounded_json.read_object(path)
-    else:
-        path = os.path.join(directory, "config.json")
-        of_model = bounded_json.read_object(path)
-        names = (*_SETTINGS, *_NEW_TOKENS, *_OTHERS)
-        entries = {x: of_model[x] for x in names if x in of_model and not hasattr(config, x)}
-        if not entries:
-            return None
-        entries |= {
-            x: getattr(config, x) for x in (*_SETTINGS, "bos_token_id") if hasattr(config, x)
-        }
-    try:
-        return GenerationConfig(entries)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    if found := read_file(os.path.join(directory, FILE_NAME)):
+        return found
+    path = os.path.join(directory, "config.json")
+    if not tf.io.gfile.exists(path):
+        return None
+    of_model = bounded_json.read_object(path)
+    names = (*_SETTINGS, *_NEW_TOKENS, *_OTHERS)
+    entries = {x: of_model[x] for x in names if x in of_model and not hasattr(config, x)}
+    if not entries:
+        return None
+    entries |= {x: getattr(config, x) for x in (*_SETTINGS, "bos_token_id") if hasattr(config, x)}
+    return _config(entries, path)
 
 
 def settings_of(given, config, defaults=None):

@@ -30,17 +30,23 @@ def decoder_ids(labels, start_token_id, pad_token_id):
     return tf.where(tf.equal(shifted, IGNORED_LABEL), tf.cast(pad_token_id, labels.dtype), shifted)
 
 
-def loss(logits, labels):
+def loss(logits, labels, label_smoothing=0.0):
     """The mean cross entropy over all labels of a batch but -100; NaN if there are no others.
 
     Args:
         logits: float [batch, length, vocab_size].
         labels: int [batch, length].
+        label_smoothing: float. Share of each label that is spread evenly over the vocabulary
+            (Szegedy et al. 2016, section 7).
     Returns:
         float32 scalar.
     """
     is_label = tf.not_equal(labels, IGNORED_LABEL)
     targets = tf.where(is_label, labels, tf.zeros([], labels.dtype))
-    by_token = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, tf.cast(logits, tf.float32))
+    logits = tf.cast(logits, tf.float32)
+    by_token = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
+    if label_smoothing:
+        evenly = -tf.reduce_mean(tf.nn.log_softmax(logits), axis=-1)
+        by_token = (1 - label_smoothing) * by_token + label_smoothing * evenly
     weights = tf.cast(is_label, tf.float32)
     return tf.reduce_sum(by_token * weights) / tf.reduce_sum(weights)

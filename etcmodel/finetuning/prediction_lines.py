@@ -1,0 +1,185 @@
+"""Predictions as JSON lines, written as they come, so that a stopped program goes on where it was.
+
+Until the last one is there, they are in `<file>.partial`, whose first line says what they are of.
+"""
+
+import dataclasses
+import itertools
+import json
+import os
+
+import tensorflow as tf
+
+from etcmodel import atomic_files, bounded_json, training
+from etcmodel.finetuning.predictor import Predictor
+from etcmodel.finetuning.task import FinetuningTask
+
+__all__ = ["LinePredictor", "LineTask", "read_lines", "write_lines"]
+
+_PARTIAL = ".partial"
+_ADVICE = "Remove the file to begin anew, or give another --predictions_file."
+
+
+def write_lines(path, source, predictions_after):
+    """Writes predictions, or what is missing of them since an earlier call was stopped.
+
+    Args:
+        path: str. The file; it appears when it is complete, and an older one is then replaced.
+        source: dict that JSON can hold: what the predictions are of. What was begun with another
+            source is not continued.
+        predictions_after: function of a number to an iterable of the predictions after so many of
+            them: dicts for JSON.
+    Returns:
+        int. Number of predictions in the file.
+    Raises:
+        ValueError: naming the entry, if the file was begun with another `source`.
+        BlockingIOError: if another process writes there.
+    """
+    partial = path + _PARTIAL
+    with atomic_files.held(partial + ".lock"):
+        count = _begin(partial, json.loads(json.dumps(source)))
+        try:
+            with tf.io.gfile.GFile(partial, "a") as file:
+                for prediction in predictions_after(count):
+                    file.write(_line(prediction))
+                    file.flush()
+                    count += 1
+        except BaseException:
+            if not count:  # Nothing was gained that should be kept.
+                tf.io.gfile.remove(partial)
+            raise
+        atomic_files.write_text(path, itertools.islice(_whole_lines(partial), 1, None))
+        tf.io.gfile.remove(partial)
+    return count
+
+
+def read_lines(path):
+    """The predictions in a complete file, one at a time: dicts."""
+    return map(bounded_json.loads, _whole_lines(path))
+
+
+def _begin(partial, source):
+    """Makes the file ready for the next line; returns how many predictions it has."""
+    if not tf.io.gfile.exists(partial):
+        atomic_files.write_text(partial, [_line(source)])
+        return 0
+    lines = _whole_lines(partial)
+    first = next(lines, None)
+    if first is None:  # Nothing but the start of a line.
+        tf.io.gfile.remove(partial)
+        return _begin(partial, source)
+    _check_source(partial, first, source)
+    count = sum(1 for _ in lines)
+    # Without the part of a line with which a killed process may have ended.
+    atomic_files.write_text(partial, _whole_lines(partial))
+    return count
+
+
+def _check_source(partial, line, source):
+    try:
+        begun = bounded_json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{partial}: the first line is damaged. {_ADVICE}") from error
+    for name in sorted({*begun, *source}):
+        if begun.get(name) != source.get(name):
+            raise ValueError(
+                f"{partial}: these predictions were begun with `{name}` {begun.get(name)!r}, and "
+                f"now it is {source.get(name)!r}. {_ADVICE}"
+            )
+
+
+def _line(value):
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def _whole_lines(path):
+    with tf.io.gfile.GFile(path, "rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line.decode("utf-8")
+
+
+class LineTask(FinetuningTask):
+    """A task whose predictions are JSON lines, one a record.
+
+    A subclass implements `line` and `metrics_of`, in place of `decode` and `metrics`.
+    """
+
+    decoding_needs_examples = False
+    needs_gold = False
+
+    def line(self, output):
+        """The prediction of a record: a dict for JSON.
+
+        Args:
+            output: dict of NumPy arrays: the record's features, and the model's outputs.
+        """
+        raise NotImplementedError
+
+    def metrics_of(self, lines):
+        """The metrics of predictions of the evaluation's records: dict of float.
+
+        Args:
+            lines: iterable of dict.
+        """
+        raise NotImplementedError
+
+    def source(self):
+        """What predictions depend on beside the weights: dict for JSON."""
+        return {}
+
+    def decode(self, outputs, examples):
+        del examples
+        return [self.line(output) for output in outputs]
+
+    def metrics(self, examples, predictions):
+        raise NotImplementedError("`metrics_of` measures what is in the predictions' lines.")
+
+    def write_predictions(self, path, predictions):
+        atomic_files.write_text(path, map(_line, predictions))
+
+    def evaluate(self, predictions):
+        lines = self.decode(predictions, None)
+        if self.config.predictions_file:
+            self.write_predictions(self.config.predictions_file, lines)
+        return self.metrics_of(lines)
+
+    def predict_records(self, config, checkpoint, path):
+        checkpoint = checkpoint or training.best_checkpoint(config.output_dir)
+        source = {"checkpoint": checkpoint, "records": self.config.eval_data, **self.source()}
+
+        def predictions_after(count):
+            def rest(batch_size):
+                return self.eval_dataset(batch_size).skip(count // batch_size)
+
+            outputs = training.predict(self, config, checkpoint, make_dataset=rest)
+            return map(
+                self.line, itertools.islice(outputs, count % config.predict_batch_size, None)
+            )
+
+        return write_lines(path, source, predictions_after)
+
+    def evaluate_checkpoint(self, config, checkpoint=None):
+        config = dataclasses.replace(config, predict_batch_size=config.eval_batch_size)
+        path = self.config.predictions_file or "predictions.json"
+        self.predict_records(config, checkpoint, path)
+        return self.metrics_of(read_lines(path))
+
+
+class LinePredictor(Predictor):
+    """A predictor of a `LineTask`, of raw examples that have a prediction each."""
+
+    def predict_file(self, input_file, predictions_file, batch_size=8):
+        size = None if tf.io.gfile.isdir(input_file) else tf.io.gfile.stat(input_file).length
+        source = {
+            "export": self._runner.directory,
+            "input_file": os.fspath(input_file),
+            "size": size,
+            **self.task.source(),
+        }
+
+        def predictions_after(count):
+            examples = itertools.islice(self.read_examples(input_file), count, None)
+            return map(self.task.line, self.outputs(examples, batch_size))
+
+        return write_lines(predictions_file, source, predictions_after)

@@ -1,0 +1,1 @@
+"""Summarization of long documents by models with an encoder and a decoder."""

@@ -1,0 +1,62 @@
+"""What the features of a summarization depend on."""
+
+import dataclasses
+
+from etcmodel.options import FeatureOptions, Options, changed, option
+
+__all__ = ["SummarizationFeatureOptions", "SummarizationInputConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizationFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(
+        FeatureOptions,
+        "long_seq_length",
+        default=4096,
+        lower_bound=3,
+        help_text="Most tokens of a document, those around it included; the rest is left out.",
+    )
+    global_seq_length: int = changed(
+        FeatureOptions, "global_seq_length", help_text="No effect: there are no global tokens."
+    )
+    release_compatible: bool = changed(
+        FeatureOptions, "release_compatible", help_text="No effect: there is no release."
+    )
+    target_length: int = option(
+        512,
+        "Most tokens of a summary, those around it included; in training the rest is left out.",
+        role="features",
+        lower_bound=3,
+    )
+    piece_id_offset: int = option(
+        0,
+        "What is added to ids of sentence pieces above 1: 103 for PEGASUS and PEGASUS-X.",
+        role="features",
+        lower_bound=0,
+    )
+    text_fields: tuple = option(
+        ("article_text", "text", "document"),
+        "Fields or columns of the document: the first of them that an example has.",
+        role="features",
+    )
+    summary_fields: tuple = option(
+        ("abstract_text", "summary"), "Likewise, of the summary.", role="features"
+    )
+    id_fields: tuple = option(
+        ("article_id", "id"),
+        "Likewise, of the id; without one, it is the file's name and the line.",
+        role="features",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("text_fields", "summary_fields"):
+            if not all(getattr(self, name) or ("",)):
+                raise ValueError(f"`{name}` must name fields. Received: {getattr(self, name)}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizationInputConfig(SummarizationFeatureOptions, FeatureOptions):
+    """Settings of `examples.make_features`."""

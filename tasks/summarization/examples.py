@@ -1,0 +1,64 @@
+"""From typed examples to features: token ids of the document, and those of the summary."""
+
+from .config import SummarizationInputConfig
+from .raw_data import SummaryExample, example_reader, parse_example, parse_row
+
+__all__ = [
+    "SummarizationInputConfig",
+    "SummaryExample",
+    "example_reader",
+    "make_features",
+    "make_input",
+    "make_labels",
+    "parse_example",
+    "parse_row",
+]
+
+PADDING_LABEL = -100  # As `models.seq2seq.labels` has it.
+
+
+def make_input(example, config, tokenizer):
+    """What a prediction is made of.
+
+    Args:
+        example: `SummaryExample`.
+        config: `SummarizationInputConfig`.
+        tokenizer: `Seq2SeqTokenizer`.
+    Returns:
+        dict of `example_id`, [1] str; `input_ids`, list of int; `tokens_left_out`, [1] int.
+    """
+    ids, left_out = tokenizer.encode(example.text, config.long_seq_length)
+    return {"example_id": [example.example_id], "input_ids": ids, "tokens_left_out": [left_out]}
+
+
+def make_labels(example, config, tokenizer):
+    """The ids of a summary, whose lines are joined by spaces.
+
+    Args: see `make_input`.
+    Returns:
+        (list of int; int, how many tokens were left out).
+    """
+    return tokenizer.encode(" ".join(example.summary.split("\n")), config.target_length)
+
+
+def make_features(example, config, tokenizer):
+    """What a record holds.
+
+    Args: see `make_input`; the example has a summary.
+    Returns:
+        (dict; int, how many tokens of the summary were left out). Beside `make_input`, whose ids
+        are padded: `attention_mask`, 1 for tokens, [long_seq_length]; `labels`, -100 for padding,
+        [target_length]; `summary`, [1] str.
+    """
+    features = make_input(example, config, tokenizer)
+    ids = features["input_ids"]
+    rest = config.long_seq_length - len(ids)
+    labels, left_out = make_labels(example, config, tokenizer)
+    padding = [PADDING_LABEL] * (config.target_length - len(labels))
+    return {
+        **features,
+        "input_ids": [*ids, *[tokenizer.pad_id] * rest],
+        "attention_mask": [*[1] * len(ids), *[0] * rest],
+        "labels": [*labels, *padding],
+        "summary": [example.summary],
+    }, left_out

@@ -1,0 +1,46 @@
+"""How summaries are generated: by options, and by what the first checkpoint's folder says."""
+
+import dataclasses
+
+from etcmodel.models.seq2seq import generation_config
+
+__all__ = ["numbers", "settings"]
+
+
+def settings(given, target_length, config, defaults):
+    """The `GenerationSettings` of a run.
+
+    Args:
+        given: dict of the options that are given.
+        target_length: int. The most new tokens, if nothing else says it.
+        config: the model's config.
+        defaults: `GenerationConfig` or None.
+    Raises:
+        ValueError: naming the setting, if one cannot be.
+    """
+    known = {*given, *(defaults.entries if defaults else ())}
+    if not known & {"max_length", "max_new_tokens"}:
+        given = {**given, "max_new_tokens": target_length}
+    return generation_config.settings_of(given, config, defaults)
+
+
+def numbers(runner, config):
+    """The settings of an export that are inputs of its signature, by name.
+
+    Args:
+        runner: `serving.GenerationRunner`, of an export with a `generation_config.json`.
+        config: `SummarizationConfig`, with the options that replace those of the export.
+    Raises:
+        ValueError: naming an option that only a new export can change.
+    """
+    exported = generation_config.read_file(runner.asset(generation_config.FILE_NAME))
+    model_config, length = config.model_config(), config.target_length
+    made = dataclasses.asdict(settings({}, length, model_config, exported))
+    wanted = dataclasses.asdict(settings(config.generation(), length, model_config, exported))
+    for name, value in wanted.items():
+        if name not in runner.numbers and value != made[name]:
+            raise ValueError(
+                f"`{name}` is {made[name]!r} in the export {runner.directory!r}, and cannot be "
+                f"changed to {value!r} at prediction. Export with it."
+            )
+    return {name: wanted[name] for name in runner.numbers}

@@ -1,0 +1,39 @@
+"""From raw documents to summaries, with an exported model."""
+
+from etcmodel import finetuning, serving
+
+from . import examples, generating
+from .task import SummarizationTask
+
+__all__ = ["SummarizationPredictor"]
+
+
+class SummarizationPredictor(finetuning.LinePredictor):
+    """Summarizes with an exported model; `predict` gives a list of `task.prediction`.
+
+    Args: see `finetuning.Predictor`; options of generation, such as `num_beams`, replace those that
+        the model was exported with.
+    """
+
+    task_class = SummarizationTask
+    runner_class = serving.GenerationRunner
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        self._features = self.config.features()
+        self._numbers = generating.numbers(self._runner, self.config)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw, self.config, with_summary=False)
+
+    def make_features(self, example):
+        return [examples.make_input(example, self._features, self.tokenizer)]
+
+    def outputs(self, examples, batch_size=8):
+        features = (record for example in examples for record in self.make_features(example))
+        return self._runner(features, batch_size, **self._numbers)
+
+    def summarize(self, text):
+        """The summary of a text: str; `predict` also tells how much of it was not read."""
+        (prediction,) = self.predict([{self.config.text_fields[0]: text}])
+        return prediction["summary"]

@@ -1,0 +1,43 @@
+"""Converts documents with summaries (JSON lines, or tables) into sharded TFRecords.
+
+How many documents and summaries were too long, and how much of them was left out, is in the
+statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+
+  python -m etcmodel.tasks.summarization.preprocess --input_pattern=train.jsonl \
+    --output_prefix=records/train --vocab_file=led/tokenizer.json --long_seq_length=4096
+"""
+
+import dataclasses
+
+from etcmodel.options import changed
+from etcmodel.preprocessing import program
+
+from .config import SummarizationFeatureOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(SummarizationFeatureOptions, program.PreprocessOptions):
+    """Those of role "features" are arguments of `SummarizationInputConfig`."""
+
+    help_texts = {
+        "input_pattern": "JSON lines, or a .csv or .tsv with a header (each possibly .gz); a "
+        "pattern for several.",
+        "vocab_file": "Byte-level BPE, for LED: tokenizer.json, or vocab.json with merges.txt "
+        "beside it.",
+        "do_lower_case": "No effect: texts are as they are.",
+    }
+
+    num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from etcmodel.preprocessing import text_rows
+
+    from . import conversion  # With TensorFlow, which takes seconds to import.
+
+    return conversion.ConverterFactory, text_rows.read_rows
+
+
+if __name__ == "__main__":
+    program.run_program(PreprocessOptions, load_parts)

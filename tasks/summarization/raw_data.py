@@ -1,0 +1,89 @@
+"""The typed examples of raw files: arXiv's and PubMed's layout, and a text with its summary."""
+
+import dataclasses
+import re
+
+from etcmodel.preprocessing import raw_files, text_rows
+from etcmodel.preprocessing.json_fields import Fields, is_int, is_list_of, require_object
+
+__all__ = ["SummaryExample", "example_reader", "parse_example", "parse_row"]
+
+_SENTENCE_MARK = re.compile(r"</?S>")  # Around the sentences of `abstract_text`.
+
+
+@dataclasses.dataclass(frozen=True)
+class SummaryExample:
+    """A document and its summary.
+
+    Attributes:
+        example_id: str.
+        text: str.
+        summary: str, with a line for each sentence where these are known; None if it is unknown.
+    """
+
+    example_id: str
+    text: str
+    summary: str | None = None
+
+
+def parse_row(row, options, with_summary=True):
+    """The `SummaryExample` of what `text_rows.read_rows` yields, as `parse_example`."""
+    if "problem" in row:
+        raise ValueError(row["problem"])
+    fields = row["fields"] if "fields" in row else {options.text_fields[0]: row["text"]}
+    return parse_example(fields, options, row["id"], with_summary)
+
+
+def parse_example(raw, options, default_id="", with_summary=True):
+    """Checks a JSON object, or a row of a table, and gives it its type.
+
+    Args:
+        raw: dict. Documents and summaries are str, or lists of str: sentences, maybe with `<S>` and
+            `</S>` around them.
+        options: `SummarizationFeatureOptions`, which name its fields.
+        default_id: str. The id of an example without one.
+        with_summary: bool. Whether to read the summary; a prediction does without.
+    Returns:
+        `SummaryExample`.
+    Raises:
+        ValueError: naming the example's id and the field that is missing or malformed.
+    """
+    require_object(raw)
+    name = _first(options.id_fields, raw)
+    example_id = raw.get(name, default_id)
+    example_id = str(example_id) if is_int(example_id) else example_id
+    if not isinstance(example_id, str):
+        raise Fields(default_id, raw).error(name, "must be a string", example_id)
+    fields = Fields(example_id or default_id, raw)
+    text = " ".join(_sentences(fields, _first(options.text_fields, raw)))
+    if not with_summary:
+        return SummaryExample(fields.example_id, text)
+    summary = "\n".join(_sentences(fields, _first(options.summary_fields, raw)))
+    return SummaryExample(fields.example_id, text, summary)
+
+
+def _first(names, raw):
+    """The first of some names that an object has; else the last, of which errors then tell."""
+    return next((name for name in names if name in raw), names[-1] if names else "id")
+
+
+def _sentences(fields, name):
+    """What a field holds, a list of str: one, or a sentence each."""
+    value = fields.get(name)
+    sentences = [value] if isinstance(value, str) else value
+    if not is_list_of(sentences, str):
+        raise fields.error(name, "must be a string, or a list of strings", value)
+    if not isinstance(value, str):
+        sentences = [_SENTENCE_MARK.sub("", sentence).strip() for sentence in sentences]
+    sentences = [sentence for sentence in sentences if sentence.strip()]
+    if not sentences:
+        raise fields.error(name, "must not be empty", value)
+    return sentences
+
+
+def example_reader(options, with_summary=True):
+    """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
+    return raw_files.example_reader(
+        lambda path: ((row["place"], row) for row in text_rows.read_rows(path)),
+        lambda row: parse_row(row, options, with_summary),
+    )

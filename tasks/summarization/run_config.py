@@ -1,0 +1,126 @@
+"""What a run of a summarization is told beside the training options, as flags."""
+
+import dataclasses
+
+from etcmodel import finetuning, options
+
+from .config import SummarizationFeatureOptions, SummarizationInputConfig
+
+__all__ = ["GenerationOptions", "SummarizationConfig"]
+
+option = finetuning.option
+_OF_MODEL = "None: as the checkpoint's generation_config.json says, else"
+# Entries of a config that bound lengths, which models without learned positions do not have.
+_POSITIONS = {
+    "long_seq_length": "max_encoder_position_embeddings",
+    "target_length": "max_decoder_position_embeddings",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GenerationOptions(options.Options):
+    """How summaries are generated, by the names of a model's `generate`."""
+
+    num_beams: int | None = option(
+        None, f"Beams of the search, 1 for the most probable token. {_OF_MODEL} 1.", role="decoding"
+    )
+    length_penalty: float | None = option(
+        None,
+        f"Scores of beams are divided by the length to the power of it. {_OF_MODEL} 1.",
+        role="decoding",
+    )
+    max_new_tokens: int | None = option(
+        None,
+        f"Most tokens of a summary. {_OF_MODEL} --target_length.",
+        role="decoding",
+        lower_bound=1,
+    )
+    min_new_tokens: int | None = option(
+        None,
+        f"No summary ends before so many tokens. {_OF_MODEL} 0.",
+        role="decoding",
+        lower_bound=0,
+    )
+    no_repeat_ngram_size: int | None = option(
+        None,
+        f"No n-gram of this size comes twice in a summary; 0 for no such rule. {_OF_MODEL} 0.",
+        role="decoding",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizationConfig(
+    SummarizationFeatureOptions, GenerationOptions, finetuning.FinetuningConfig
+):
+    """Everything about a run beside the training options; each field's help says what it means."""
+
+    help_texts = {
+        "eval_gold": "None: the records of --eval_data have the summaries, too.",
+        "input_file": "Raw file of the documents to summarize, in mode predict.",
+        "predictions_file": "Where summaries go, a JSON object a line. None: predictions.json in "
+        "--output_dir.",
+        "vocab_file": "Byte-level BPE, for LED: tokenizer.json, or vocab.json with merges.txt "
+        "beside it.",
+        "do_lower_case": "No effect: texts are as they are.",
+    }
+
+    label_smoothing: float = option(
+        0.0,
+        "Share of the labels' probability that is spread over the vocabulary, in the loss.",
+        role="training",
+        lower_bound=0,
+        upper_bound=1,
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.eval_gold:
+            raise ValueError("`eval_gold` must be left out: the records have the summaries.")
+        for name, entry in _POSITIONS.items():
+            limit = getattr(self.encoder_config, entry, None)
+            if limit is not None and getattr(self, name) > limit:
+                raise ValueError(
+                    f"`{name}` must be at most the model's `{entry}`, {limit}. Received: "
+                    f"{getattr(self, name)}"
+                )
+
+    def records(self):
+        from . import inputs  # With TensorFlow, which takes seconds to import.
+
+        return inputs.RecordConfig.of_run(self)
+
+    def features(self):
+        """How raw documents become features, at inference."""
+        return SummarizationInputConfig(**options.shared(SummarizationInputConfig, self))
+
+    def generation(self):
+        """The options of generation that are given: dict."""
+        names = [field.name for field in options.option_fields(GenerationOptions)]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def model_config(self):
+        """The model's config: the first token of an LED is global (Beltagy et al. 2020, 7.1)."""
+        config = self.encoder_config
+        if getattr(config, "global_positions", None) == ():
+            return dataclasses.replace(config, global_positions=(0,))
+        return config
+
+    def tokenizer(self):
+        from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
+
+        self.require_vocabulary()
+        found = Seq2SeqTokenizer(self.vocab_file, self.spm_model_file, self.piece_id_offset)
+        if found.vocab_size > self.encoder_config.vocab_size:
+            raise ValueError(
+                f"The vocabulary {found.source_file} has ids up to {found.vocab_size - 1}, the "
+                f"model's `vocab_size` is {self.encoder_config.vocab_size}."
+            )
+        for name in ("pad_id", "eos_id"):
+            entry = name.replace("_", "_token_")
+            ours, theirs = getattr(found, name), getattr(self.encoder_config, entry)
+            if ours != theirs:
+                raise ValueError(
+                    f"The model's `{entry}` is {theirs}, that of the vocabulary "
+                    f"{found.source_file} {ours}."
+                )
+        return found

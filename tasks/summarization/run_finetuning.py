@@ -1,0 +1,22 @@
+"""Fine-tunes, evaluates, exports and runs LED, LongT5 or PEGASUS-X on summarization.
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where --eval_data is given);
+`evaluate` prints ROUGE of the best checkpoint; `predict_records` writes its summaries; `export`
+writes it as a SavedModel; `predict` summarizes raw documents with an exported model. `evaluate`,
+`predict_records` and `predict` go on where they were stopped.
+"""
+
+from etcmodel import finetuning
+
+from .run_config import SummarizationConfig
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.SummarizationTask, predict.SummarizationPredictor
+
+
+if __name__ == "__main__":
+    finetuning.run_program(SummarizationConfig, load_parts)

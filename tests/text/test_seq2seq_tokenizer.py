@@ -1,0 +1,95 @@
+"""Texts to the ids that models with an encoder and a decoder read, and back."""
+
+import json
+
+import pytest
+import sentencepiece
+
+from etcmodel.text import processor_files, tokenization
+from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
+from tests.reference import cases
+
+FOLDER = cases.topic_folder("longformer") / "tokenizer"
+CASES = json.loads((FOLDER / "tokens.json").read_text(encoding="utf-8"))["single"]
+VOCAB = str(FOLDER / "vocab.json")
+
+
+def train_pieces(folder, eos_id=1):
+    """The path of a SentencePiece model of words, with special pieces as T5 and PEGASUS have."""
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(["rain fell", "rain fell on stone"]),
+        model_prefix=str(folder / "spiece"),
+        model_type="word",
+        vocab_size=7 if eos_id >= 0 else 6,
+        pad_id=0,
+        eos_id=eos_id,
+        unk_id=2 if eos_id >= 0 else 1,
+        bos_id=-1,
+        minloglevel=2,
+    )
+    return str(folder / "spiece.model")
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory):
+    return train_pieces(tmp_path_factory.mktemp("pieces"))
+
+
+def test_byte_level_texts_are_hugging_faces_of_the_same_files():
+    tokenizer = Seq2SeqTokenizer(VOCAB)
+    for case in CASES:
+        assert tokenizer.encode(case["text"], 1000) == (case["ids"], 0), case["text"]
+        assert tokenizer.decode(case["ids"]) == case["decoded_skip_special"].strip()
+    assert (tokenizer.pad_id, tokenizer.eos_id) == (1, 2)
+    assert tokenizer.decode([0, tokenizer.vocab_size + 3, 2]) == ""
+
+
+def test_what_is_cut_is_counted_and_the_end_stays():
+    tokenizer = Seq2SeqTokenizer(VOCAB)
+    ids = next(case["ids"] for case in CASES if len(case["ids"]) > 6)
+    text = next(case["text"] for case in CASES if case["ids"] == ids)
+    assert tokenizer.encode(text, 5) == ([*ids[:4], 2], len(ids) - 5)
+    assert tokenizer.encode(text, len(ids)) == (ids, 0)
+
+
+def test_sentence_pieces_end_with_the_end_token(pieces):
+    tokenizer = Seq2SeqTokenizer(spm_model_file=pieces)
+    words = {word: tokenizer.vocab[f"▁{word}"] for word in ("rain", "fell", "on", "stone")}
+    ids, left_out = tokenizer.encode("rain fell on  stone", 9)
+    assert (ids, left_out) == ([*words.values(), 1], 0)
+    assert tokenizer.decode([0, *ids, 0, 0]) == "rain fell on stone"
+    assert tokenizer.encode("rain fell on stone", 3) == ([words["rain"], words["fell"], 1], 2)
+    assert tokenizer.encode("snow", 9)[0] == [2, 1]
+
+
+def test_pieces_of_pegasus_lie_behind_its_own_tokens(pieces):
+    plain, shifted = (Seq2SeqTokenizer(spm_model_file=pieces, id_offset=x) for x in (0, 103))
+    ids, _ = plain.encode("rain snow", 9)
+    assert shifted.encode("rain snow", 9)[0] == [ids[0] + 103, 105, 1]
+    assert shifted.decode([0, 2, 104, ids[0] + 103, 1]) == "rain"
+    assert shifted.vocab_size == plain.vocab_size + 103
+    assert shifted.decode([shifted.vocab_size]) == ""
+
+
+def test_what_is_no_vocabulary_of_summaries_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="must be byte-level BPE, .* Received: 'vocab.txt'"):
+        Seq2SeqTokenizer(str(tmp_path / "vocab.txt"))
+    with pytest.raises(ValueError, match="spiece.model' has no end token"):
+        Seq2SeqTokenizer(spm_model_file=train_pieces(tmp_path, eos_id=-1))
+
+
+def test_files_and_digest_are_those_of_the_whole_vocabulary(tmp_path, pieces):
+    names = ("vocab.json", "merges.txt", "tokenizer_config.json")
+    assert processor_files.vocabulary_files("a/vocab.txt") == {"vocab.txt": "a/vocab.txt"}
+    assert processor_files.vocabulary_files("x", pieces) == {"spiece.model": pieces}
+    for name in names[:2]:
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    vocab = str(tmp_path / names[0])
+    assert processor_files.vocabulary_files(vocab) == {x: str(tmp_path / x) for x in names[:2]}
+    digest = Seq2SeqTokenizer(vocab).source_sha256()
+    assert tokenization.file_sha256(vocab) == digest
+    (tmp_path / names[2]).write_text('{"add_prefix_space": true}')
+    assert list(processor_files.vocabulary_files(vocab)) == list(names)
+    merges = tmp_path / names[1]
+    merges.write_bytes(merges.read_bytes() + b"\n")
+    assert tokenization.file_sha256(vocab) != digest
