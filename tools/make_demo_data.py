@@ -15,20 +15,30 @@ import string
 from etcmodel import atomic_files, options
 from etcmodel.options import option
 
-from .demos import classification, hotpotqa, majority_tagging, nq, openkp, wikihop, wikihop_long
+from .demos import (
+    classification,
+    hotpotqa,
+    majority_tagging,
+    nq,
+    openkp,
+    triviaqa,
+    wikihop,
+    wikihop_long,
+)
 
 __all__ = ["build_vocab", "make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
 # whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
-# differs from `ETC_CONFIG`. Those of `SETTINGS` have `vocabulary` and `model_config`; all three
-# take their settings.
+# differs from `ETC_CONFIG`; `to_text` for the file of examples; `files` for those beside it. Those
+# of `SETTINGS` have `vocabulary` and `model_config`; all three take their settings.
 GENERATORS = {
     "classification": classification,
     "hotpotqa": hotpotqa,
     "majority_tagging": majority_tagging,
     "nq": nq,
     "openkp": openkp,
+    "triviaqa": triviaqa,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
 }
@@ -122,6 +132,7 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
     )
     config_name, vocab, config = _model_of(dataset, train, settings)
     to_text, ending = (_to_json_lines, "jsonl") if dataset in JSON_LINES else (_to_json, "json")
+    to_text = getattr(generator, "to_text", to_text)
     contents = {
         "train": (f"{dataset}_train.{ending}", to_text(train)),
         "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
@@ -131,6 +142,9 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
     for key, (_, text) in contents.items():
         atomic_files.write_text(paths[key], [text])
+    files = generator.files([*train, *dev]) if hasattr(generator, "files") else {}
+    for name, text in files.items():
+        atomic_files.write_text(os.path.join(output_dir, name), [text])
     return paths
 
 

@@ -1,0 +1,83 @@
+"""What TriviaQA's features depend on."""
+
+import dataclasses
+
+from etcmodel.options import FeatureOptions, Options, changed, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(FeatureOptions, "long_seq_length")
+    global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
+    stride: int | None = option(
+        None,
+        "Cut a long document into windows that repeat about as many tokens of the one before. "
+        "None: the end of a long document is left out.",
+        role="features",
+        lower_bound=0,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaEvidenceOptions(Options):
+    """Where the documents are."""
+
+    evidence_dir: str | None = option(
+        None,
+        "Folder of the evidence files, with folders `wikipedia` and `web`; or the one of these "
+        "that the questions need.",
+        role="decoding",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaDecodingOptions(Options):
+    """How answers are chosen."""
+
+    max_answer_length: int = option(
+        30, "Longest answer, in tokens.", role="decoding", lower_bound=1
+    )
+    answer_score: str = option(
+        "best",
+        "Which answer wins over all windows: that of the best span by the sum of its logits, or "
+        "the one whose spans' probabilities in their windows have the highest sum.",
+        role="decoding",
+        choices=("best", "sum"),
+    )
+    by_document: bool = option(
+        False,
+        "Answer each question from each document on its own, as <question id>--<file name>: the "
+        "official form for the web questions.",
+        role="decoding",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaExampleOptions(TriviaQaFeatureOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool = option(
+        True,
+        "Make labels, and leave out windows without an answer; else add the texts.",
+        role="features",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaInputConfig(TriviaQaExampleOptions, TriviaQaEvidenceOptions, FeatureOptions):
+    """Settings of `examples.make_features`."""
+
+    def make_processor(self, tokenizer):
+        """The `EtcProcessor` that arranges a question and a document for every model.
+
+        Raises:
+            ValueError: if the vocabulary lacks a token that is needed.
+        """
+        from etcmodel.text.processor import EtcProcessor
+
+        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
+        return EtcProcessor(
+            tokenizer, question_globals="tokens", stride=self.stride, pad_to="max", **lengths
+        )

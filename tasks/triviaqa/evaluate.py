@@ -1,0 +1,70 @@
+"""TriviaQA's official metrics: exact match and F1, the best over all spellings of the answer.
+
+Source: Joshi et al. 2017 (arXiv:1705.03551), section 5.3, and the official script
+`triviaqa_evaluation.py`, whose numbers these are (in [0, 1], not percent).
+"""
+
+from etcmodel.finetuning import metrics as metrics_lib
+from etcmodel.preprocessing import raw_files
+
+from .answers import normalize_answer
+
+__all__ = ["answer_score", "metrics"]
+
+
+def answer_score(prediction, answers):
+    """(exact match, F1) of a predicted answer: floats in [0, 1].
+
+    Args:
+        prediction: str.
+        answers: sequence of str. All that are right; not empty.
+    """
+    predicted = normalize_answer(prediction)
+    right = [normalize_answer(answer) for answer in answers]
+    overlaps = (metrics_lib.word_overlap(predicted.split(), x.split()) for x in right)
+    return float(predicted in right), max(f1 for f1, _, _ in overlaps)
+
+
+def metrics(gold, predictions, by_document=False):
+    """The mean scores over all questions; one without a prediction scores 0.
+
+    Args:
+        gold: iterable of `TriviaQaExample` with answers.
+        predictions: dict of a question's id to the answer, a str; with `by_document` of
+            `<question id>--<document>`.
+        by_document: bool. Score each document of each question, as the official script does for the
+            web questions.
+    Returns:
+        dict of float: `em`, `f1`, and `answered`, the share with a prediction; where there are
+        verified questions (by document also: with verified documents), `verified_em` and
+        `verified_f1` over these alone.
+    Raises:
+        ValueError: if two questions have the same id, there is none, or one has no answer.
+    """
+    scores, verified = [], []
+    for example in raw_files.by_id(gold).values():
+        if example.answers is None:
+            raise ValueError(
+                f"example {example.example_id!r}: field `Answer` is missing, and evaluation needs "
+                "it. Give a gold file with answers."
+            )
+        keys = {example.example_id: example.is_verified}
+        if by_document:
+            is_verified = example.is_verified
+            keys = {
+                f"{example.example_id}--{page.name}": is_verified and page.is_verified
+                for page in example.pages
+            }
+        for key, is_verified in keys.items():
+            is_answered = key in predictions
+            score = answer_score(predictions[key], example.answers) if is_answered else (0.0, 0.0)
+            scores.append((*score, float(is_answered)))
+            verified += [score] * is_verified
+    if not scores:
+        raise ValueError("There is no gold example to evaluate on.")
+    means = [sum(column) / len(scores) for column in zip(*scores, strict=True)]
+    named = dict(zip(("em", "f1", "answered"), means, strict=True))
+    if verified:
+        means = [sum(column) / len(verified) for column in zip(*verified, strict=True)]
+        named |= zip(("verified_em", "verified_f1"), means, strict=True)
+    return named

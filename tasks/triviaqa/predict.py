@@ -1,0 +1,55 @@
+"""From raw questions and their documents to answers, with an exported model."""
+
+from etcmodel import finetuning
+
+from . import evidence, examples
+from .task import TriviaQaTask
+
+__all__ = ["TriviaQaPredictor"]
+
+
+class TriviaQaPredictor(finetuning.Predictor):
+    """Answers questions with an exported model.
+
+    Args:
+        directory: of the export, or a directory of numbered exports (the highest is taken).
+        **options: replace options kept with the model, such as `evidence_dir`.
+    Raises:
+        ValueError: if there is no export with the files of this task, or no such folder.
+    """
+
+    task_class = TriviaQaTask
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        evidence.check_folder(self.config.evidence_dir)
+        self._features = self.config.features()
+        self._processor = self._features.make_processor(self.tokenizer)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def make_features(self, example):
+        converted = examples.make_features(example, self._features, self._processor)
+        if not converted.windows:
+            raise ValueError(f"example {example.example_id!r}: {'; '.join(converted.problems)}")
+        return converted.windows
+
+    def predict(self, examples, batch_size=8):
+        """The answers and their details; takes the questions one at a time.
+
+        Args:
+            examples: iterable of `TriviaQaExample`s or of dicts in the data set's format.
+            batch_size: int. Windows of one step.
+        Returns:
+            dict of a question's id to a dict: see `decode.generate_predictions`.
+        Raises:
+            ValueError: naming the example, if one is malformed or no document of it can be used.
+        """
+        return self.task.decode(self.outputs(self.parsed(examples), batch_size), None)
+
+    def predict_one(self, question, texts):
+        """What `predict` tells of one question about texts, a list of str."""
+        pages = [{"Text": text} for text in texts]
+        raw = {"QuestionId": "question", "Question": question, "SearchResults": pages}
+        return self.predict([raw])["question"]

@@ -1,0 +1,42 @@
+"""Converts TriviaQA's questions and their evidence files into sharded TFRecords.
+
+Beside the shards it writes `<prefix>.config.json` (the settings they were made with), the
+statistics, and `<prefix>_left_out.jsonl`: the questions with documents that are missing, empty or
+cannot be decoded, and their places. Any flag of Apache Beam may be given too.
+
+  python -m etcmodel.tasks.triviaqa.preprocess --input_pattern=qa/wikipedia-train.json \
+    --evidence_dir=evidence --output_prefix=records/train --vocab_file=vocab.txt
+"""
+
+import dataclasses
+
+from etcmodel.options import changed
+from etcmodel.preprocessing import program
+
+from .config import TriviaQaEvidenceOptions, TriviaQaExampleOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(TriviaQaExampleOptions, TriviaQaEvidenceOptions, program.PreprocessOptions):
+    """TriviaQA's options; those of role "features" are arguments of `TriviaQaInputConfig`."""
+
+    help_texts = {
+        "input_pattern": "TriviaQA's JSON file, such as wikipedia-train.json or web-train.json (a "
+        "pattern for several), possibly .gz.",
+    }
+
+    num_shards: int = changed(program.PreprocessOptions, "num_shards", default=64)
+
+    def feature_fields(self):
+        return {**super().feature_fields(), "evidence_dir": self.evidence_dir}
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+
+    return conversion.ConverterFactory, raw_data.read_questions
+
+
+if __name__ == "__main__":
+    program.run_program(PreprocessOptions, load_parts)
