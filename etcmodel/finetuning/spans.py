@@ -26,8 +26,8 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
 
     Args:
         start_logits, end_logits: float [num_tokens].
-        places: int [2, num_tokens]. The characters `text[start:end]` of each token; -1 for tokens
-            that no span may have.
+        places: two of int [num_tokens]. The characters `text[start:end]` of each token; -1 for
+            tokens that no span may have.
         text: str.
         max_length: int. Tokens of the longest span.
         num_best: int. How many starts, ends, and spans.

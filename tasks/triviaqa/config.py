@@ -4,6 +4,8 @@ import dataclasses
 
 from etcmodel.options import FeatureOptions, Options, changed, option
 
+__all__ = ["TriviaQaDecodingOptions", "TriviaQaFeatureOptions", "TriviaQaInputConfig"]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaFeatureOptions(Options):
@@ -26,14 +28,13 @@ class TriviaQaEvidenceOptions(Options):
 
     evidence_dir: str | None = option(
         None,
-        "Folder of the evidence files, with folders `wikipedia` and `web`; or the one of these "
-        "that the questions need.",
+        "Folder of the evidence files, with folders wikipedia and web, or the one that is needed.",
         role="decoding",
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaDecodingOptions(Options):
+class TriviaQaDecodingOptions(TriviaQaEvidenceOptions):
     """How answers are chosen."""
 
     max_answer_length: int = option(
@@ -41,21 +42,21 @@ class TriviaQaDecodingOptions(Options):
     )
     answer_score: str = option(
         "best",
-        "Which answer wins over all windows: that of the best span by the sum of its logits, or "
-        "the one whose spans' probabilities in their windows have the highest sum.",
+        "Which answer wins: that of the best span of all windows, by its logits, or the one whose "
+        "spans have the highest sum of their probabilities.",
         role="decoding",
         choices=("best", "sum"),
     )
     by_document: bool = option(
         False,
-        "Answer each question from each document on its own, as <question id>--<file name>: the "
-        "official form for the web questions.",
+        "Answer each question from each document alone, as <question id>--<file name>, which is "
+        "the official form for the web questions.",
         role="decoding",
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaExampleOptions(TriviaQaFeatureOptions):
+class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
     """What else preprocessing can choose."""
 
     is_training: bool = option(
@@ -66,7 +67,7 @@ class TriviaQaExampleOptions(TriviaQaFeatureOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaInputConfig(TriviaQaExampleOptions, TriviaQaEvidenceOptions, FeatureOptions):
+class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`."""
 
     def make_processor(self, tokenizer):

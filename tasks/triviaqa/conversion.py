@@ -18,7 +18,7 @@ _COUNTS = (
 )
 
 
-class ConverterFactory(preprocessing.ConverterFactory):
+class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `TriviaQaInputConfig`."""
 
     task = "triviaqa"
@@ -31,24 +31,15 @@ class ConverterFactory(preprocessing.ConverterFactory):
         config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
         return config
 
-    def __call__(self):
-        tokenizer = self.tokenizer()
-        config = self.input_config(tokenizer)
-        processor = config.make_processor(tokenizer)
-        return lambda row: self.convert(row, config, processor)
-
     def convert(self, row, config, processor):
-        try:
-            raw_files.check_readable(row["question"])
-            example = examples.parse_example(row["question"])
-            converted = examples.make_features(example, config, processor)
-        except ValueError as error:
-            raise ValueError(f"{row['place']}: {error}") from error
-        place = {"place": row["place"], "question_id": example.example_id}
-        left_out = json.dumps({**place, "problems": converted.problems})
+        raw_files.check_readable(row["question"])
+        example = examples.parse_example(row["question"])
+        converted = examples.make_features(example, config, processor)
+        left_out = {"place": row["place"], "question_id": example.example_id}
+        left_out["problems"] = converted.problems
         return preprocessing.Converted(
             features=converted.windows,
             counts={name: converted.counts[name] for name in _COUNTS},
             lengths={"documents": len(example.pages)},
-            lines={"left_out": left_out} if converted.problems else {},
+            lines={"left_out": json.dumps(left_out)} if converted.problems else {},
         )

@@ -3,10 +3,10 @@
 Spans are of the document's text as it is written. Strings that are equal once normalized are one
 answer (`answers.normalize_answer`). The question's answer is
 
-- `best`: that of the span with the highest sum of its two logits, as by Longformer. Windows are
-  compared by their logits, though each has a softmax of its own in training.
+- `best`: that of the span with the highest sum of its two logits, as by Longformer, though in
+  training each window has a softmax of its own.
 - `sum`: the one with the highest sum of its spans' probabilities (start times end, each within its
-  window), so that an answer gains by being found in several places or documents.
+  window), so that it helps to be found in several places or documents.
 """
 
 import collections
@@ -17,6 +17,7 @@ import numpy as np
 from etcmodel.finetuning import spans, text_of
 
 from .answers import normalize_answer
+from .raw_data import document_key
 
 __all__ = ["generate_predictions"]
 
@@ -49,8 +50,8 @@ def generate_predictions(outputs, config):
     """
     found = collections.defaultdict(dict)
     for output in outputs:
-        key, document = text_of(output["question_id"]), text_of(output["document"])
-        answers = found[f"{key}--{document}" if config.by_document else key]
+        question, document = text_of(output["question_id"]), text_of(output["document"])
+        answers = found[document_key(question, document) if config.by_document else question]
         for span in _spans(output, config):
             name = normalize_answer(span.text)
             answer = answers.setdefault(name, _Answer(span, document))
@@ -61,10 +62,10 @@ def generate_predictions(outputs, config):
 
 
 def _spans(output, config):
-    places = np.stack([np.ravel(output[f"token_{name}"]) for name in ("starts", "ends")])
-    logits = (np.ravel(output[name]) for name in ("start", "end"))
-    length = config.max_answer_length
-    return spans.best_spans(*logits, places, text_of(output["text"]), max_length=length)
+    names = ("start", "end", "token_starts", "token_ends")
+    start, end, *places = (np.ravel(output[name]) for name in names)
+    text, length = text_of(output["text"]), config.max_answer_length
+    return spans.best_spans(start, end, places, text, max_length=length)
 
 
 def _told(answers, config):

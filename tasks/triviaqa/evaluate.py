@@ -35,9 +35,8 @@ def metrics(gold, predictions, by_document=False):
         by_document: bool. Score each document of each question, as the official script does for the
             web questions.
     Returns:
-        dict of float: `em`, `f1`, and `answered`, the share with a prediction; where there are
-        verified questions (by document also: with verified documents), `verified_em` and
-        `verified_f1` over these alone.
+        dict of float: `em`, `f1`, and `answered`, the share with a prediction; and the same with
+        `verified_` of verified questions (and documents) alone, where there are any.
     Raises:
         ValueError: if two questions have the same id, there is none, or one has no answer.
     """
@@ -48,23 +47,16 @@ def metrics(gold, predictions, by_document=False):
                 f"example {example.example_id!r}: field `Answer` is missing, and evaluation needs "
                 "it. Give a gold file with answers."
             )
-        keys = {example.example_id: example.is_verified}
-        if by_document:
-            is_verified = example.is_verified
-            keys = {
-                f"{example.example_id}--{page.name}": is_verified and page.is_verified
-                for page in example.pages
-            }
-        for key, is_verified in keys.items():
-            is_answered = key in predictions
-            score = answer_score(predictions[key], example.answers) if is_answered else (0.0, 0.0)
-            scores.append((*score, float(is_answered)))
+        for key, is_verified in example.keys(by_document).items():
+            told = predictions.get(key)
+            score = (0.0,) * 3 if told is None else (*answer_score(told, example.answers), 1.0)
+            scores.append(score)
             verified += [score] * is_verified
     if not scores:
         raise ValueError("There is no gold example to evaluate on.")
-    means = [sum(column) / len(scores) for column in zip(*scores, strict=True)]
-    named = dict(zip(("em", "f1", "answered"), means, strict=True))
-    if verified:
-        means = [sum(column) / len(verified) for column in zip(*verified, strict=True)]
-        named |= zip(("verified_em", "verified_f1"), means, strict=True)
-    return named
+    named = {"": scores, "verified_": verified} if verified else {"": scores}
+    return {
+        f"{part}{name}": sum(column) / len(rows)
+        for part, rows in named.items()
+        for name, column in zip(("em", "f1", "answered"), zip(*rows, strict=True), strict=True)
+    }

@@ -34,8 +34,7 @@ def read_document(page, folder):
     """
     text, source = page.text, f"{page.source}/{page.name}"
     if text is None:
-        path = _path(page, folder)
-        if path is None:
+        if (path := _path(page, folder)) is None:
             where = f"no such file in {folder}" if folder else "--evidence_dir is not given"
             raise EvidenceError("missing", f"{source}: {where}")
         try:

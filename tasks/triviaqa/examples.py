@@ -15,30 +15,22 @@ from typing import NamedTuple
 import numpy as np
 
 from etcmodel import finetuning
+from etcmodel.text import targets
 
 from . import answers, evidence
-from .config import TriviaQaInputConfig
-from .raw_data import TriviaQaExample, parse_example, read_examples
+from .raw_data import parse_example, read_examples
 
-__all__ = [
-    "ConvertedExample",
-    "TriviaQaExample",
-    "TriviaQaInputConfig",
-    "make_features",
-    "parse_example",
-    "read_examples",
-]
+__all__ = ["ConvertedExample", "make_features", "parse_example", "read_examples"]
 
 _DOCUMENT = 1  # The number of its text: that of the question is 0.
 
 
 class ConvertedExample(NamedTuple):
-    """What became of a question: a dict of features for each window; what was cut and left out,
-    counted; which documents cannot be used, and why."""
+    """What became of a question."""
 
-    windows: list
-    counts: collections.Counter
-    problems: list
+    windows: list  # Features of each, dicts.
+    counts: collections.Counter  # Of what was cut and left out.
+    problems: list  # Documents that cannot be used, and why: str.
 
 
 def make_features(example, config, processor):
@@ -57,22 +49,19 @@ def make_features(example, config, processor):
     Raises:
         ValueError: naming the example, if the question does not fit, or in training has no answer.
     """
+    name = f"example {example.example_id!r}"
     if config.is_training and example.answers is None:
-        raise ValueError(
-            f"example {example.example_id!r}: field `Answer` is missing, and training needs it"
-        )
+        raise ValueError(f"{name}: field `Answer` is missing, and training needs it")
     converted = ConvertedExample([], collections.Counter(), [])
-    num_usable = 0
     for page in example.pages:
         try:
             text = evidence.read_document(page, config.evidence_dir)
         except evidence.EvidenceError as error:
             converted.counts[f"documents_{error.kind}"] += 1
             converted.problems.append(str(error))
-            continue
-        num_usable += 1
-        _add_windows(converted, example, page, text, config, processor)
-    if not num_usable:
+        else:
+            _add_windows(converted, example, page, text, config, processor)
+    if len(converted.problems) == len(example.pages):
         converted.counts["questions_without_evidence"] += 1
         converted.problems.append("the question has no document that can be used")
     elif not converted.windows:
@@ -88,32 +77,22 @@ def _add_windows(converted, example, page, text, config, processor):
     for row, encoding in enumerate(batch.encodings):
         is_text = encoding.texts == _DOCUMENT
         if not is_text.any():
-            raise ValueError(
-                f"{name}: the question leaves no room for a document. Raise --long_seq_length or "
-                "--global_seq_length."
-            )
+            problem = "the question leaves no room for a document"
+            raise ValueError(f"{name}: {problem}. Raise --long_seq_length or --global_seq_length.")
         places = np.full([2, config.long_seq_length], -1, np.int64)
         places[:, : len(is_text)] = np.where(is_text, encoding.offsets.T, -1)
         own = _labels(found, places) if config.is_training else _text(page, text, places)
         if own is None:
             converted.counts["windows_without_answer"] += 1
-            continue
-        features = finetuning.features_of_row(batch, row)
-        converted.windows.append({"question_id": [example.example_id], **features, **own})
+        else:
+            features = {"question_id": [example.example_id], **own}
+            converted.windows.append({**features, **finetuning.features_of_row(batch, row)})
 
 
 def _labels(found, places):
     """Features of the answers that are in the window as a whole, or None without any."""
-    (tokens,) = np.nonzero(places[0] >= 0)
-    starts, ends = places[:, tokens]
-    labels = np.zeros_like(places)
-    for start, end in found:
-        first = np.searchsorted(ends, start, side="right")
-        last = np.searchsorted(starts, end, side="left") - 1
-        if starts[0] <= start and end <= ends[-1] and first <= last:
-            labels[0, tokens[first]] = labels[1, tokens[last]] = 1
-    names = ("labels/starts", "labels/ends")
-    return dict(zip(names, labels.tolist(), strict=True)) if labels.any() else None
+    starts, ends = targets.span_ends(found, places).tolist()
+    return {"labels/starts": starts, "labels/ends": ends} if any(starts) else None
 
 
 def _text(page, text, places):

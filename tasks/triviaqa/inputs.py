@@ -7,6 +7,8 @@ from etcmodel.feature_checks import FLAG, Range
 
 __all__ = ["RecordConfig"]
 
+_LABELS = ("labels/starts", "labels/ends")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.ProcessedRecordConfig):
@@ -16,18 +18,15 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
         place = Range(-1, None, "-1, or a character of the text")
         return {
             **super().ranges(),
-            **dict.fromkeys(("labels/starts", "labels/ends"), FLAG),
+            **dict.fromkeys(_LABELS, FLAG),
             **dict.fromkeys(("token_starts", "token_ends"), place),
         }
 
     def label_features(self):
-        names = ("labels/starts", "labels/ends")
-        return {name: finetuning.int_feature(self.long_seq_length) for name in names}
+        return dict.fromkeys(_LABELS, finetuning.int_feature(self.long_seq_length))
 
     def decoding_features(self):
         texts = ("question_id", "document", "text")
-        places = ("token_starts", "token_ends")
-        return {
-            **{name: finetuning.string_feature() for name in texts},
-            **{name: finetuning.int_feature(self.long_seq_length) for name in places},
-        }
+        place = finetuning.int_feature(self.long_seq_length)
+        found = {name: finetuning.string_feature() for name in texts}
+        return {**found, "token_starts": place, "token_ends": place}

@@ -9,7 +9,7 @@ __all__ = ["TriviaQaPredictor"]
 
 
 class TriviaQaPredictor(finetuning.Predictor):
-    """Answers questions with an exported model.
+    """Answers questions with an exported model; `predict` gives `decode.generate_predictions`.
 
     Args:
         directory: of the export, or a directory of numbered exports (the highest is taken).
@@ -35,21 +35,9 @@ class TriviaQaPredictor(finetuning.Predictor):
             raise ValueError(f"example {example.example_id!r}: {'; '.join(converted.problems)}")
         return converted.windows
 
-    def predict(self, examples, batch_size=8):
-        """The answers and their details; takes the questions one at a time.
-
-        Args:
-            examples: iterable of `TriviaQaExample`s or of dicts in the data set's format.
-            batch_size: int. Windows of one step.
-        Returns:
-            dict of a question's id to a dict: see `decode.generate_predictions`.
-        Raises:
-            ValueError: naming the example, if one is malformed or no document of it can be used.
-        """
-        return self.task.decode(self.outputs(self.parsed(examples), batch_size), None)
-
     def predict_one(self, question, texts):
         """What `predict` tells of one question about texts, a list of str."""
         pages = [{"Text": text} for text in texts]
-        raw = {"QuestionId": "question", "Question": question, "SearchResults": pages}
-        return self.predict([raw])["question"]
+        raw = {"QuestionId": "one", "Question": question, "SearchResults": pages}
+        (told,) = self.predict([raw]).values()
+        return told

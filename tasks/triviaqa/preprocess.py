@@ -13,11 +13,11 @@ import dataclasses
 from etcmodel.options import changed
 from etcmodel.preprocessing import program
 
-from .config import TriviaQaEvidenceOptions, TriviaQaExampleOptions
+from .config import TriviaQaExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(TriviaQaExampleOptions, TriviaQaEvidenceOptions, program.PreprocessOptions):
+class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
     """TriviaQA's options; those of role "features" are arguments of `TriviaQaInputConfig`."""
 
     help_texts = {

@@ -25,29 +25,35 @@ class Page(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TriviaQaExample:
-    """A question.
-
-    `answers` is a tuple of str, normalized: all that count as right; None where the file has none.
-    """
+    """A question with its `Page`s."""
 
     example_id: str
     question: str
     pages: tuple
-    answers: tuple | None = None
+    answers: tuple | None = None  # All that are right, normalized; None where the file has none.
     is_verified: bool = False  # In the part of the data that people verified.
+
+    def keys(self, by_document):
+        """dict of what answers are called to whether they count as verified."""
+        name, is_verified = self.example_id, self.is_verified
+        if not by_document:
+            return {name: is_verified}
+        return {document_key(name, x.name): is_verified and x.is_verified for x in self.pages}
+
+
+def document_key(example_id, name):
+    """str: what the official script calls the answer to a question from one document."""
+    return f"{example_id}--{name}"
 
 
 def parse_example(raw):
-    """Checks a JSON object of the list `Data` and gives it its type.
+    """The `TriviaQaExample` of a JSON object of the list `Data`.
 
     Args:
-        raw: dict. With `QuestionId`, `Question`, and lists `EntityPages` and `SearchResults`, one
-            of which may be missing, of objects with `Filename`. A document may have `Text` instead
-            of a file. `Answer` may be missing.
-    Returns:
-        A `TriviaQaExample`.
+        raw: dict. With `QuestionId`, `Question`, maybe `Answer`, and `EntityPages` or
+            `SearchResults`, lists of objects with a `Filename`, or else with a `Text`.
     Raises:
-        ValueError: names the example's id and the field that is missing or malformed.
+        ValueError: naming the example's id and the field that is missing or malformed.
     """
     require_object(raw)
     example_id = raw.get("QuestionId")
@@ -77,19 +83,16 @@ def _page(fields, place, source, raw):
 
 
 def _answers(fields):
-    """The official script's right answers; of files without normalized ones, all aliases."""
+    """The answers that the official script takes for right."""
     answer = fields.raw.get("Answer")
     if answer is None:
         return None
     if not isinstance(answer, dict):
         raise fields.error("Answer", "must be an object", answer)
     within = Fields(fields.example_id, answer)
-    names = ("NormalizedAliases", "HumanAnswers", "Aliases")
-    normalized, human, aliases = (
-        within.list_of(name, str, "strings", optional=True) for name in names
-    )
-    found = normalized or [*aliases, within.text("Value", optional=True) or ""]
-    answers = tuple(dict.fromkeys(map(normalize_answer, [*found, *human])))
+    names = ("NormalizedAliases", "HumanAnswers")
+    found = (x for name in names for x in within.list_of(name, str, "strings", optional=True))
+    answers = tuple(dict.fromkeys(map(normalize_answer, found)))
     if not any(answers):
         raise fields.error("Answer", "must have `NormalizedAliases`", answer)
     return answers

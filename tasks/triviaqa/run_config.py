@@ -4,28 +4,17 @@ import dataclasses
 
 from etcmodel import finetuning, options
 
-from .config import (
-    TriviaQaDecodingOptions,
-    TriviaQaEvidenceOptions,
-    TriviaQaFeatureOptions,
-    TriviaQaInputConfig,
-)
+from .config import TriviaQaDecodingOptions, TriviaQaFeatureOptions, TriviaQaInputConfig
 
 __all__ = ["TriviaQaConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaConfig(
-    TriviaQaFeatureOptions,
-    TriviaQaDecodingOptions,
-    TriviaQaEvidenceOptions,
-    finetuning.FinetuningConfig,
-):
+class TriviaQaConfig(TriviaQaFeatureOptions, TriviaQaDecodingOptions, finetuning.FinetuningConfig):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {
         "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
-        "input_file": "TriviaQA's JSON file of the questions to predict, in mode predict.",
         "predictions_file": "Where answers go, in the official format; details go beside it, into "
         "<name>_details.jsonl. None: predictions.json in --output_dir.",
     }

@@ -14,9 +14,6 @@ __all__ = ["TriviaQaConfig", "TriviaQaTask"]
 class TriviaQaTask(finetuning.FinetuningTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
-    Predictions are those of `decode.generate_predictions`; a file in the official format has the
-    answers alone.
-
     Args:
         config: `TriviaQaConfig`.
     """
@@ -41,11 +38,13 @@ class TriviaQaTask(finetuning.FinetuningTask):
         return decode.generate_predictions(outputs, self.config)
 
     def metrics(self, examples, predictions):
-        answers = {key: told["answer"] for key, told in predictions.items()}
-        return evaluate.metrics(examples, answers, self.config.by_document)
+        return evaluate.metrics(examples, _answers(predictions), self.config.by_document)
 
     def write_predictions(self, path, predictions):
-        answers = {key: told["answer"] for key, told in predictions.items()}
         details = (json.dumps({"id": key, **told}) + "\n" for key, told in predictions.items())
         finetuning.write_text(f"{path.removesuffix('.json')}_details.jsonl", details)
-        finetuning.write_json(path, answers)
+        finetuning.write_json(path, _answers(predictions))
+
+
+def _answers(predictions):
+    return {key: told["answer"] for key, told in predictions.items()}
