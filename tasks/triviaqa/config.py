@@ -15,8 +15,7 @@ class TriviaQaFeatureOptions(Options):
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
     stride: int | None = option(
         None,
-        "Cut a long document into windows that repeat about as many tokens of the one before. "
-        "None: the end of a long document is left out.",
+        "Tokens that windows of a long document share. None: there is one, and the end is cut.",
         role="features",
         lower_bound=0,
     )
@@ -37,20 +36,16 @@ class TriviaQaEvidenceOptions(Options):
 class TriviaQaDecodingOptions(TriviaQaEvidenceOptions):
     """How answers are chosen."""
 
-    max_answer_length: int = option(
-        30, "Longest answer, in tokens.", role="decoding", lower_bound=1
-    )
+    max_answer_length: int = option(30, "Longest answer in tokens", role="decoding", lower_bound=1)
     answer_score: str = option(
         "best",
-        "Which answer wins: that of the best span of all windows, by its logits, or the one whose "
-        "spans have the highest sum of their probabilities.",
+        "Which answer wins: that of the best span, or that with the highest sum of probabilities.",
         role="decoding",
         choices=("best", "sum"),
     )
     by_document: bool = option(
         False,
-        "Answer each question from each document alone, as <question id>--<file name>, which is "
-        "the official form for the web questions.",
+        "Answer from each document alone, as <question id>--<file name>: official for web pages.",
         role="decoding",
     )
 
@@ -60,9 +55,7 @@ class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
     """What else preprocessing can choose."""
 
     is_training: bool = option(
-        True,
-        "Make labels, and leave out windows without an answer; else add the texts.",
-        role="features",
+        True, "Make labels and drop windows without an answer; else keep texts.", role="features"
     )
 
 
@@ -71,11 +64,7 @@ class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`."""
 
     def make_processor(self, tokenizer):
-        """The `EtcProcessor` that arranges a question and a document for every model.
-
-        Raises:
-            ValueError: if the vocabulary lacks a token that is needed.
-        """
+        """The `EtcProcessor` that arranges a question and a document; ValueError if it cannot."""
         from etcmodel.text.processor import EtcProcessor
 
         lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}

@@ -1,8 +1,7 @@
 """From model outputs to answers, over all windows of all documents of a question.
 
-Spans are of the document's text as it is written. Strings that are equal once normalized are one
-answer (`answers.normalize_answer`). The question's answer is
-
+Strings that are equal once normalized are one answer (`answers.normalize_answer`). That of a
+question is, by `--answer_score`,
 - `best`: that of the span with the highest sum of its two logits, as by Longformer, though in
   training each window has a softmax of its own.
 - `sum`: the one with the highest sum of its spans' probabilities (start times end, each within its
@@ -44,9 +43,8 @@ def generate_predictions(outputs, config):
             features of `examples.make_features` for other than training.
         config: `TriviaQaDecodingOptions`.
     Returns:
-        dict of a question's id to a dict: `answer`, `score` and `document`, the file's name of its
-        best span; and `others`, the next best answers with their scores. With `by_document` the
-        keys are `<question id>--<document>`.
+        dict of `TriviaQaExample.keys` to dicts: `answer`, `score` and `document` (the name of its
+        best span's file), and `others`, the next best answers with their scores.
     """
     found = collections.defaultdict(dict)
     for output in outputs:

@@ -30,10 +30,8 @@ def metrics(gold, predictions, by_document=False):
 
     Args:
         gold: iterable of `TriviaQaExample` with answers.
-        predictions: dict of a question's id to the answer, a str; with `by_document` of
-            `<question id>--<document>`.
-        by_document: bool. Score each document of each question, as the official script does for the
-            web questions.
+        predictions: dict of `TriviaQaExample.keys` to the answers, str.
+        by_document: bool. Score each question with each document, as the script does for the web.
     Returns:
         dict of float: `em`, `f1`, and `answered`, the share with a prediction; and the same with
         `verified_` of verified questions (and documents) alone, where there are any.

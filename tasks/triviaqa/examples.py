@@ -38,8 +38,7 @@ def make_features(example, config, processor):
 
     Args:
         example: `TriviaQaExample`.
-        config: `TriviaQaInputConfig`.
-        processor: of `config.make_processor`.
+        config, processor: `TriviaQaInputConfig`, and what its `make_processor` made.
     Returns:
         `ConvertedExample`. Its features are `question_id`, one str, and those of the processor (see
         `models.features`; L long tokens). In training `labels/starts` and `labels/ends`, 0/1 [L], 1

@@ -1,5 +1,7 @@
 """From raw questions and their documents to answers, with an exported model."""
 
+import logging
+
 from etcmodel import finetuning
 
 from . import evidence, examples
@@ -29,15 +31,24 @@ class TriviaQaPredictor(finetuning.Predictor):
     def parse_example(self, raw):
         return examples.parse_example(raw)
 
+    def read_examples(self, path):
+        def check(example):
+            for problem in self._converted(example).problems:
+                logging.warning("%s: example %r: %s", path, example.example_id, problem)
+
+        return self.task.read_examples(path, check)
+
     def make_features(self, example):
+        return self._converted(example).windows
+
+    def _converted(self, example):
         converted = examples.make_features(example, self._features, self._processor)
         if not converted.windows:
             raise ValueError(f"example {example.example_id!r}: {'; '.join(converted.problems)}")
-        return converted.windows
+        return converted
 
     def predict_one(self, question, texts):
         """What `predict` tells of one question about texts, a list of str."""
         pages = [{"Text": text} for text in texts]
         raw = {"QuestionId": "one", "Question": question, "SearchResults": pages}
-        (told,) = self.predict([raw]).values()
-        return told
+        return self.predict([raw])["one"]

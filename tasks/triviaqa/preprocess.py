@@ -1,8 +1,7 @@
 """Converts TriviaQA's questions and their evidence files into sharded TFRecords.
 
-Beside the shards it writes `<prefix>.config.json` (the settings they were made with), the
-statistics, and `<prefix>_left_out.jsonl`: the questions with documents that are missing, empty or
-cannot be decoded, and their places. Any flag of Apache Beam may be given too.
+Beside shards, settings (`<prefix>.config.json`) and statistics it writes `<prefix>_left_out.jsonl`:
+questions with documents that cannot be used, and why. Any flag of Apache Beam may be given too.
 
   python -m etcmodel.tasks.triviaqa.preprocess --input_pattern=qa/wikipedia-train.json \
     --evidence_dir=evidence --output_prefix=records/train --vocab_file=vocab.txt

@@ -34,7 +34,7 @@ class TriviaQaExample:
     is_verified: bool = False  # In the part of the data that people verified.
 
     def keys(self, by_document):
-        """dict of what answers are called to whether they count as verified."""
+        """dict of what answers are called, by the official script, to whether they are verified."""
         name, is_verified = self.example_id, self.is_verified
         if not by_document:
             return {name: is_verified}
@@ -42,7 +42,7 @@ class TriviaQaExample:
 
 
 def document_key(example_id, name):
-    """str: what the official script calls the answer to a question from one document."""
+    """str: what the answer to a question from one document is called."""
     return f"{example_id}--{name}"
 
 
@@ -57,7 +57,7 @@ def parse_example(raw):
     """
     require_object(raw)
     example_id = raw.get("QuestionId")
-    if not isinstance(example_id, str) or not example_id:
+    if not (isinstance(example_id, str) and example_id):
         raise ValueError(f"an example has no field `QuestionId`. Its fields: {sorted(raw)}")
     fields = Fields(example_id, raw)
     question = fields.text("Question")

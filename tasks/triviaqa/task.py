@@ -12,11 +12,7 @@ __all__ = ["TriviaQaConfig", "TriviaQaTask"]
 
 
 class TriviaQaTask(finetuning.FinetuningTask):
-    """Trains, evaluates and decodes; the work is done by the modules beside this one.
-
-    Args:
-        config: `TriviaQaConfig`.
-    """
+    """Trains, evaluates and decodes, as a `TriviaQaConfig` says, by the modules beside this one."""
 
     name = "triviaqa"
     title = "TriviaQA"
