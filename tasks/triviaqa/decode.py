@@ -2,8 +2,8 @@
 
 Strings that are equal once normalized are one answer (`answers.normalize_answer`). That of a
 question is, by `--answer_score`,
-- `best`: that of the span with the highest sum of its two logits, as by Longformer, though in
-  training each window has a softmax of its own.
+- `best`: that of the span with the highest sum of its two logits, though in training each window
+  has a softmax of its own.
 - `sum`: the one with the highest sum of its spans' probabilities (start times end, each within its
   window), so that it helps to be found in several places or documents.
 """

@@ -11,7 +11,7 @@ __all__ = ["loss"]
 def loss(outputs, features):
     """The mean loss of a batch: of both ends, that any of the answers starts or ends there.
 
-    The softmax is over the tokens of one document (window), as in Longformer's program.
+    The softmax is over the tokens of one document (window).
 
     Args:
         outputs: dict of `start` and `end`, float32 [batch, long_len].
