@@ -22,6 +22,7 @@ from .demos import (
     nq,
     openkp,
     summarization,
+    triviaqa,
     wikihop,
     wikihop_long,
 )
@@ -31,8 +32,9 @@ __all__ = ["build_vocab", "make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
 # whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
-# differs from `ETC_CONFIG`. Those of `SETTINGS` have `vocabulary` and `model_config`; all three
-# take their settings. `vocabulary_file` makes the file of a vocabulary that is no list of pieces.
+# differs from `ETC_CONFIG`; `to_text` for the file of examples; `files` for those beside it. Those
+# of `SETTINGS` have `vocabulary` and `model_config`; all three take their settings.
+# `vocabulary_file` makes the file of a vocabulary that is no list of pieces.
 GENERATORS = {
     "classification": classification,
     "hotpotqa": hotpotqa,
@@ -41,6 +43,7 @@ GENERATORS = {
     "numerical_reasoning": numerical,
     "openkp": openkp,
     "summarization": summarization,
+    "triviaqa": triviaqa,
     "wikihop": wikihop,
     "wikihop_long": wikihop_long,
 }
@@ -150,6 +153,7 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
     config_name, vocab, config = _model_of(dataset, train, settings)
     to_file = getattr(generator, "vocabulary_file", _to_vocab_txt)
     to_text, ending = (_to_json_lines, "jsonl") if dataset in JSON_LINES else (_to_json, "json")
+    to_text = getattr(generator, "to_text", to_text)
     contents = {
         "train": (f"{dataset}_train.{ending}", to_text(train)),
         "dev": (f"{dataset}_dev.{ending}", to_text(dev)),
@@ -159,6 +163,9 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
     paths = {key: os.path.join(output_dir, name) for key, (name, _) in contents.items()}
     for key, (_, text) in contents.items():
         atomic_files.write_text(paths[key], [text])
+    files = generator.files([*train, *dev]) if hasattr(generator, "files") else {}
+    for name, text in files.items():
+        atomic_files.write_text(os.path.join(output_dir, name), [text])
     return paths
 
 

@@ -4,9 +4,19 @@ The expected calibration error is that of Guo et al. 2017 (arXiv:1706.04599), se
 distance of confidence and accuracy in bins of equal width.
 """
 
+import collections
+
 import numpy as np
 
-__all__ = ["expected_calibration_error", "f1_scores", "pearson", "ranks", "sigmoid", "softmax"]
+__all__ = [
+    "expected_calibration_error",
+    "f1_scores",
+    "pearson",
+    "ranks",
+    "sigmoid",
+    "softmax",
+    "word_overlap",
+]
 
 
 def sigmoid(logits):
@@ -68,3 +78,19 @@ def ranks(values):
     """Ranks from 1; equal values share the mean of theirs: float64 [num_examples]."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
+def word_overlap(predicted, given):
+    """F1, precision and recall of an answer's words: three floats, 0 without a common word.
+
+    Source: Rajpurkar et al. 2016 (arXiv:1606.05250), section 6.1. A word counts as often as both
+    answers have it.
+
+    Args:
+        predicted, given: list of str.
+    """
+    num_common = (collections.Counter(predicted) & collections.Counter(given)).total()
+    if not num_common:
+        return 0.0, 0.0, 0.0
+    precision, recall = num_common / len(predicted), num_common / len(given)
+    return 2 * precision * recall / (precision + recall), precision, recall

@@ -108,12 +108,16 @@ class Predictor(abc.ABC):
 
         Args:
             examples: iterable of examples (`read_examples`), or of dicts in the data set's
-                format; answers are not needed.
+                format; answers are not needed. They are taken one at a time if the task's decoding
+                does not need them.
             batch_size: int. Records per step.
         Raises:
             ValueError: naming the example, if one is malformed.
         """
-        examples = list(self.parsed(examples))
+        examples = self.parsed(examples)
+        if not self.task.decoding_needs_examples:
+            return self.task.decode(self.outputs(examples, batch_size), None)
+        examples = list(examples)
         return self.task.decode(self.outputs(examples, batch_size), examples)
 
     def parsed(self, examples):

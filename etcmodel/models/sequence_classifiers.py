@@ -4,9 +4,7 @@ The batch is that of `EtcProcessor` (see `models.features`), with one text, or o
 row. An encoder takes of it what it knows; a system is added by an entry of `_MAKERS`.
 """
 
-import tensorflow as tf
-
-from etcmodel.models import heads
+from etcmodel.models import heads, processed_batches
 from etcmodel.models.config import EtcConfig
 from etcmodel.models.gmat.config import GmatConfig
 from etcmodel.models.gmat.heads import GmatForSequenceClassification
@@ -20,14 +18,7 @@ class _ReadsProcessed:
     """Calls a head of `of_text` with what its encoder reads of a batch of `EtcProcessor`."""
 
     def call(self, features, training=None):
-        config, is_token = self.encoder.config, features["example_ids"] > 0
-        batch = {
-            # Longformer counts positions by the config's padding, maybe not the vocabulary's.
-            "input_ids": tf.where(is_token, features["token_ids"], config.pad_token_id),
-            "attention_mask": tf.cast(is_token, tf.int32),
-        }
-        if config.type_vocab_size > 1:  # RoBERTa's checkpoints have but one.
-            batch["token_type_ids"] = features["segment_ids"]
+        batch = processed_batches.text_arguments(features, self.encoder.config)
         return super().call(batch, training=training)
 
 

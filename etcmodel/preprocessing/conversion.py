@@ -5,7 +5,7 @@ import dataclasses
 
 from etcmodel.text import vocabulary_files
 
-__all__ = ["ConverterFactory"]
+__all__ = ["ConverterFactory", "ProcessorConverterFactory"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,3 +84,23 @@ class ConverterFactory(abc.ABC):
             "vocab_size": len(tokenizer.vocab),
             "vocab_sha256": tokenizer.source_sha256(),
         }
+
+
+class ProcessorConverterFactory(ConverterFactory):
+    """Of a task whose raw examples have a `place`, and whose config makes a processor.
+
+    The task's config has `make_processor`, and its `convert` gets a processor, not a tokenizer.
+    """
+
+    def __call__(self):
+        tokenizer = self.tokenizer()
+        config = self.input_config(tokenizer)
+        processor = config.make_processor(tokenizer)
+
+        def convert(row):
+            try:
+                return self.convert(row, config, processor)
+            except ValueError as error:
+                raise ValueError(f"{row['place']}: {error}") from error
+
+        return convert

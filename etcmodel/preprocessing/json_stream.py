@@ -11,7 +11,7 @@ from typing import NamedTuple
 from etcmodel import bounded_json
 from etcmodel.line_files import BLOCK
 
-__all__ = ["NO_UTF8", "JsonPlaceError", "read_values"]
+__all__ = ["NO_UTF8", "JsonPlaceError", "read_member", "read_values"]
 
 NO_UTF8 = "invalid UTF-8"  # The message of such an error.
 
@@ -55,6 +55,51 @@ def read_values(file):
         yield _load(token)
 
 
+def read_member(file, name):
+    """Streams the elements of the array that a JSON object has under a name, as `read_values` does.
+
+    The object's other members are passed over unread.
+
+    Args:
+        file: binary file, open to be read.
+        name: str.
+    Yields:
+        As `read_values`.
+    Raises:
+        JsonPlaceError: if it is not such JSON in UTF-8.
+        ValueError: if it is another kind of file, or the object has no such array.
+    """
+    scanner = _Scanner(file)
+    first = scanner.find(_NO_SPACE)
+    bounded_json.check_encoding(scanner.block)
+    if first == b"{":
+        scanner.position += 1
+    if first != b"{" or not _enter_array(scanner, name):
+        raise ValueError(f"expected a JSON object with an array `{name}`, found none")
+    tokens = scanner.tokens()
+    for token in _until_bracket(tokens, scanner):
+        yield _load(token)
+    if all(token.mark != b"}" for token in tokens):
+        raise JsonPlaceError("the file ends within the object", scanner.offset)
+    for token in tokens:
+        raise JsonPlaceError("Extra data", token.offset)
+
+
+def _enter_array(scanner, name):
+    """Moves behind the opening bracket of an object's array; False if it has none of the name."""
+    wanted = json.dumps(name).encode("utf-8")
+    for token in scanner.tokens():
+        if token.mark == b"}":
+            break
+        if scanner.find(_NO_SPACE) != b":":
+            continue
+        scanner.position += 1
+        if token.text == wanted and scanner.find(_NO_SPACE) == b"[":
+            scanner.position += 1
+            return True
+    return False
+
+
 class _Token(NamedTuple):
     """A value, or a mark that is part of none.
 
@@ -77,8 +122,15 @@ def _values(scanner):
 
 
 def _elements(scanner):
-    """The elements of an array whose opening bracket was read."""
+    """The elements of an array whose opening bracket was read, and which the file ends with."""
     tokens = scanner.tokens()
+    yield from _until_bracket(tokens, scanner)
+    for token in tokens:
+        raise JsonPlaceError("Extra data", token.offset)
+
+
+def _until_bracket(tokens, scanner):
+    """The elements of an array, up to its closing bracket."""
     is_value_next, may_end = True, True
     for token in tokens:
         if token.mark == b"]" and may_end:
@@ -92,8 +144,6 @@ def _elements(scanner):
         may_end = not is_value_next
     else:
         raise JsonPlaceError("the file ends within the array", scanner.offset)
-    for token in tokens:
-        raise JsonPlaceError("Extra data", token.offset)
 
 
 def _load(token):

@@ -20,8 +20,10 @@ __all__ = [
     "open_bytes",
     "read_entries",
     "read_json_elements",
+    "read_json_member",
     "read_json_values",
     "read_lines",
+    "read_text",
     "unreadable",
 ]
 
@@ -81,6 +83,30 @@ def read_entries(path):
             raise ValueError(f"{path}: line {number}: {error}") from error
         entries.append(line.removeprefix("\ufeff").strip())
     return entries
+
+
+def read_text(path, open_file=open_bytes):
+    """The text of a whole file.
+
+    Args:
+        path: str. As for `open_bytes`.
+        open_file: function of the path to a binary file.
+
+    Raises:
+        ValueError: saying what is wrong, if it is too long, or not UTF-8, or a broken `.gz`.
+        OSError: naming the file, if it cannot be read.
+    """
+    try:
+        with line_files.naming(path), contextlib.closing(open_file(path)) as file:
+            content = file.read(bounded_json.MAX_BYTES + 1)
+    except line_files.BROKEN_GZIP as error:
+        raise ValueError(f"broken gzip file: {error}") from error
+    if problem := bounded_json.problem_of_size(len(content)):
+        raise ValueError(problem)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from error
 
 
 def load_json_line(line):
@@ -187,10 +213,27 @@ def read_json_values(path):
         ValueError: if the file is not such JSON in UTF-8; names the file and the place.
         OSError: naming the file, if it cannot be read.
     """
+    return _read_json(path, json_stream.read_values)
+
+
+def read_json_member(path, name):
+    """Streams the elements of the array that a file's JSON object has under a name.
+
+    Args:
+        path: str. As in `read_json_values`.
+        name: str.
+
+    Yields, raises:
+        As `read_json_values`; also a ValueError if there is no such array.
+    """
+    return _read_json(path, lambda file: json_stream.read_member(file, name))
+
+
+def _read_json(path, read):
     count = 0
     try:
         with line_files.naming(path), contextlib.closing(open_bytes(path)) as file:
-            for value, problem in json_stream.read_values(file):
+            for value, problem in read(file):
                 yield unreadable(problem) if problem else value
                 count += 1
     except line_files.BROKEN_GZIP as error:

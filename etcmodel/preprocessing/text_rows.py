@@ -1,12 +1,11 @@
 """Streams raw texts of JSON lines, of tables with a header, or of a folder of files."""
 
-import contextlib
 import csv
 import os
 
 import tensorflow as tf
 
-from etcmodel import bounded_json, line_files
+from etcmodel import bounded_json
 from etcmodel.preprocessing import raw_files
 
 __all__ = ["read_rows"]
@@ -115,14 +114,7 @@ def _names(folder):
 
 def _read_text(path, place, label):
     try:
-        with line_files.naming(path), contextlib.closing(raw_files.open_bytes(path)) as file:
-            content = file.read(bounded_json.MAX_BYTES + 1)
-    except line_files.BROKEN_GZIP as error:
-        return {"place": place, "problem": f"broken gzip file: {error}"}
-    if problem := bounded_json.problem_of_size(len(content)):
-        return {"place": place, "problem": problem}
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return {"place": place, "problem": f"invalid UTF-8 at byte {error.start + 1}"}
+        text = raw_files.read_text(path)
+    except ValueError as error:
+        return {"place": place, "problem": str(error)}
     return {"place": place, "id": place, "text": text, "label": label}

@@ -4,7 +4,7 @@ import numpy as np
 
 from etcmodel.text.documents import QUESTION
 
-__all__ = ["answer_targets", "label_targets"]
+__all__ = ["answer_targets", "label_targets", "span_ends"]
 
 _ANSWER = ("start", "end", "text")
 
@@ -54,6 +54,27 @@ def label_targets(batch, field):
             f"`extra[{field!r}]` must hold numbers, as many in each example. Received: {values}"
         )
     return labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32)
+
+
+def span_ends(spans, places):
+    """The tokens at both ends of spans of characters, such as all places of an answer.
+
+    Args:
+        spans: iterable of (start, end): characters `[start, end)`.
+        places: int [2, num_tokens]. Those of each token, in order; -1 for tokens of no text.
+    Returns:
+        int64 0/1 [2, num_tokens]: 1 at the first and at the last token of each span that lies
+        between the first and the last character of the tokens as a whole.
+    """
+    (tokens,) = np.nonzero(places[0] >= 0)
+    starts, ends = places[:, tokens]
+    labels = np.zeros(places.shape, np.int64)
+    for start, end in spans:
+        first = np.searchsorted(ends, start, side="right")
+        last = np.searchsorted(starts, end, side="left") - 1
+        if starts[0] <= start and end <= ends[-1] and first <= last:
+            labels[0, tokens[first]] = labels[1, tokens[last]] = 1
+    return labels
 
 
 def _check_one_a_row(batch):

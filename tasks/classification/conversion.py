@@ -8,7 +8,7 @@ from .config import ClassificationInputConfig
 __all__ = ["ConverterFactory"]
 
 
-class ConverterFactory(preprocessing.ConverterFactory):
+class ConverterFactory(preprocessing.ProcessorConverterFactory):
     """Makes the converter; `fields` are arguments of `ClassificationInputConfig`."""
 
     task = "classification"
@@ -19,20 +19,11 @@ class ConverterFactory(preprocessing.ConverterFactory):
         config.make_processor(tokenizer)  # Raises an error if the vocabulary does not fit.
         return config
 
-    def __call__(self):
-        tokenizer = self.tokenizer()
-        config = self.input_config(tokenizer)
-        processor = config.make_processor(tokenizer)
-        return lambda row: self.convert(row, config, processor)
-
     def convert(self, row, config, processor):
-        try:
-            example = examples.parse_row(row, config)
-            if example.label is None:
-                raise ValueError(f"field `{config.label_field}` is missing, and records need it")
-            features, encoding = examples.make_features(example, config, processor)
-        except ValueError as error:
-            raise ValueError(f"{row['place']}: {error}") from error
+        example = examples.parse_row(row, config)
+        if example.label is None:
+            raise ValueError(f"field `{config.label_field}` is missing, and records need it")
+        features, encoding = examples.make_features(example, config, processor)
         return preprocessing.Converted(
             features=[features],
             counts={"examples_truncated": int(bool(encoding.cut))},

@@ -9,6 +9,8 @@ import re
 import string
 from typing import NamedTuple
 
+from etcmodel.finetuning import metrics as metrics_lib
+
 __all__ = [
     "Score",
     "answer_score",
@@ -49,13 +51,7 @@ def f1_score(prediction, ground_truth):
     prediction, ground_truth = normalize_answer(prediction), normalize_answer(ground_truth)
     if prediction != ground_truth and {prediction, ground_truth} & set(_CLOSED_ANSWERS):
         return 0.0, 0.0, 0.0
-    predicted_words, true_words = prediction.split(), ground_truth.split()
-    common = collections.Counter(predicted_words) & collections.Counter(true_words)
-    num_common = common.total()
-    if not num_common:
-        return 0.0, 0.0, 0.0
-    precision, recall = num_common / len(predicted_words), num_common / len(true_words)
-    return _f1(precision, recall), precision, recall
+    return metrics_lib.word_overlap(prediction.split(), ground_truth.split())
 
 
 def exact_match_score(prediction, ground_truth):

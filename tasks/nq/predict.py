@@ -9,7 +9,7 @@ __all__ = ["NqPredictor"]
 
 
 class NqPredictor(finetuning.Predictor):
-    """Answers questions about pages with an exported model.
+    """Answers questions about pages, taken one at a time, with an exported model.
 
     `predict` gives the official format: {"predictions": [{"example_id": int, …}, …]}.
 
@@ -32,14 +32,3 @@ class NqPredictor(finetuning.Predictor):
 
     def make_features(self, example):
         return examples.make_windows(example, self._features, self._word_ids).windows
-
-    def predict(self, examples, batch_size=8):
-        """Predictions in the official format; takes the pages one at a time.
-
-        Args:
-            examples: iterable of `NqExample`s or of dicts in the data set's format.
-            batch_size: int. Windows of one step.
-        Raises:
-            ValueError: naming the example, if one is malformed.
-        """
-        return self.task.decode(self.outputs(self.parsed(examples), batch_size), None)

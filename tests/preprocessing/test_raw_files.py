@@ -106,6 +106,48 @@ def test_a_file_that_is_no_such_json_is_named_with_the_place(tmp_path, content, 
         list(raw_files.read_json_values(path))
 
 
+class TestMember:
+    @given(
+        st.dictionaries(st.text(alphabet='"\\{}[]:,D', max_size=3), VALUES, max_size=3),
+        st.lists(VALUES, max_size=4),
+        st.integers(0, 3),
+        st.integers(1, 9),
+    )
+    def test_elements_are_those_of_the_whole_object(self, others, elements, place, block):
+        members = [*others.items()]
+        members.insert(min(place, len(members)), ("Data", elements))
+        content = json.dumps(dict(members), indent=block // 5, ensure_ascii=False).encode()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(json_stream, "BLOCK", block)
+            found = list(json_stream.read_member(io.BytesIO(content), "Data"))
+        assert found == [(element, "") for element in elements]
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ('{"Data": [1, 2', "line 1, column 15: the file ends within the array"),
+            ('{"Data": [1, 2]', "line 1, column 16: the file ends within the object"),
+            ('{"Data": [1 2]}', "line 1, column 13: Expecting ',' delimiter"),
+            ('{"Data": []}\n{}', "line 2, column 1: Extra data"),
+            ('{"Data": {"Data": [1]}}', "expected a JSON object with an array `Data`"),
+            ('["Data", [1]]', "expected a JSON object with an array `Data`"),
+            ("", "expected a JSON object with an array `Data`"),
+        ],
+    )
+    def test_other_files_are_named_with_the_place(self, tmp_path, content, message):
+        path = write(tmp_path / "a.json", content.encode())
+        with pytest.raises(ValueError, match=f"^{path}: .*{message}"):
+            list(raw_files.read_json_member(path, "Data"))
+
+    def test_an_element_beyond_the_bounds_does_not_hide_the_next(self, tmp_path):
+        content = b'{"a": 1, "Data": [' + b"[" * 200 + b"]" * 200 + b', {"y": 2}], "b": {}}'
+        path = write(tmp_path / "a.json.gz", content)
+        first, second = raw_files.read_json_member(path, "Data")
+        with pytest.raises(ValueError, match="nested deeper than 100 levels"):
+            raw_files.check_readable(first)
+        assert second == {"y": 2}
+
+
 class CountedReads(io.BytesIO):
     """A file that counts how often it is read."""
 

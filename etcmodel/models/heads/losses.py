@@ -6,6 +6,7 @@ A loss is the mean over the labeled tokens of each example, then over the exampl
 import tensorflow as tf
 import tf_keras
 
+from etcmodel.layers import heads
 from etcmodel.ops import argument_checks
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PositionCrossentropy",
     "SparseAccuracy",
     "SparseCrossentropy",
+    "any_position_crossentropy",
 ]
 
 
@@ -172,3 +174,25 @@ class BinaryAccuracy(_Accuracy):
 
     def found(self, logits):
         return tf.cast(logits > 0, tf.int32), tf.shape(logits)
+
+
+def any_position_crossentropy(logits, is_right, allowed):
+    """Cross entropy of the event that a position drawn by a softmax is any of the right ones.
+
+    Unlike the mean over these it does not ask the model to find all of them. Source: Clark and
+    Gardner 2017 (arXiv:1710.10723), section 3, "summed objective".
+
+    Args:
+        logits: float [batch, len].
+        is_right: bool [batch, len].
+        allowed: bool [batch, len]. The positions of the softmax.
+    Returns:
+        float32 [batch]; 0 where no allowed position is right.
+    """
+    is_right = is_right & allowed
+    logits = tf.cast(logits, tf.float32)
+    right, all_of_them = (
+        tf.reduce_logsumexp(tf.where(mask, logits, heads.MASKED_LOGIT), axis=-1)
+        for mask in (is_right, allowed)
+    )
+    return tf.where(tf.reduce_any(is_right, axis=-1), all_of_them - right, 0.0)

@@ -1,0 +1,55 @@
+"""The best spans of a window of text, by the logits of their ends; no TensorFlow is needed."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Span", "best_spans"]
+
+
+class Span(NamedTuple):
+    """A span of a window.
+
+    Attributes:
+        text: str.
+        logit: float. The sum of both logits.
+        probability: float. The product of the ends' probabilities among the window's tokens.
+    """
+
+    text: str
+    logit: float
+    probability: float
+
+
+def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_best=20):
+    """The best spans among those of the best starts and the best ends, and single tokens.
+
+    Args:
+        start_logits, end_logits: float [num_tokens].
+        places: two of int [num_tokens]. The characters `text[start:end]` of each token; -1 for
+            tokens that no span may have.
+        text: str.
+        max_length: int. Tokens of the longest span.
+        num_best: int. How many starts, ends, and spans.
+    Returns:
+        list of `Span`, the best first; of equal ones the first in the text.
+    """
+    (tokens,) = np.nonzero(places[0] >= 0)
+    logits = [np.asarray(x, np.float64)[tokens] for x in (start_logits, end_logits)]
+    totals = sum(np.logaddexp.reduce(x) for x in logits)
+    firsts, lasts = (np.argsort(-x, kind="stable")[:num_best] for x in logits)
+    firsts, lasts = np.sort(firsts), np.union1d(firsts, lasts)
+    lengths = tokens[lasts] - tokens[firsts][:, np.newaxis] + 1
+    rows, columns = np.nonzero((lengths >= 1) & (lengths <= max_length))
+    firsts, lasts = firsts[rows], lasts[columns]
+    scores = logits[0][firsts] + logits[1][lasts]
+    order = np.argsort(-scores, kind="stable")[:num_best]
+    return [
+        Span(text[start:end], float(score), float(np.exp(score - totals)))
+        for start, end, score in zip(
+            places[0][tokens[firsts[order]]],
+            places[1][tokens[lasts[order]]],
+            scores[order],
+            strict=True,
+        )
+    ]

@@ -1,0 +1,61 @@
+"""Finders of answers in texts for whatever encoder: one batch of features fits all of them.
+
+The batch is that of `EtcProcessor` (see `models.features`), with a question and a text a row. An
+encoder takes of it what it knows; a system is added by an entry of `_MAKERS`.
+"""
+
+import tensorflow as tf
+
+from etcmodel.models import heads, processed_batches
+from etcmodel.models.config import EtcConfig
+from etcmodel.models.longformer.config import LongformerConfig
+from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
+
+__all__ = ["EtcSpanReader", "LongformerSpanReader", "make_span_reader"]
+
+_OF_ETC = ("token_ids", "segment_ids", "example_ids", "links")
+_GLOBAL_OF_ETC = ("global_token_ids", "global_segment_ids", "global_example_ids")
+
+
+class EtcSpanReader(heads.EtcForQuestionAnswering):
+    """`EtcForQuestionAnswering` without types of answers and evidence.
+
+    Records may have features for decoding, which it leaves out.
+    """
+
+    def call(self, features, training=None):
+        names = (*_OF_ETC, *_GLOBAL_OF_ETC)
+        return super().call({name: features[name] for name in names}, training=training)
+
+
+class LongformerSpanReader(LongformerForQuestionAnswering):
+    """`LongformerForQuestionAnswering` of such a batch; [CLS] and the question are global."""
+
+    def call(self, features, training=None):
+        batch = processed_batches.text_arguments(features, self.encoder.config)
+        is_global = tf.cast(processed_batches.question_mask(features), tf.int32)
+        return super().call({**batch, "global_attention_mask": is_global}, training=training)
+
+
+_MAKERS = {
+    EtcConfig.model_type: lambda config: EtcSpanReader(config, answer_types=(), evidence=False),
+    LongformerConfig.model_type: LongformerSpanReader,
+}
+
+
+def make_span_reader(config):
+    """A new `heads.EncoderWithHead`, from a batch of features to logits of the answer's ends.
+
+    Its output is a dict of `start` and `end`, float32 [batch, long_len].
+
+    Args:
+        config: `EncoderConfig`.
+    Raises:
+        ValueError: naming the config's type, if there is no such model for it.
+    """
+    if config.model_type not in _MAKERS:
+        raise ValueError(
+            f"Answers are found by models of `model_type` {', '.join(map(repr, _MAKERS))}. "
+            f"Received: {config.model_type!r}"
+        )
+    return _MAKERS[config.model_type](config)

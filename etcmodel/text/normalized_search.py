@@ -1,0 +1,39 @@
+"""Where a text has an answer, if texts that are equal once normalized are the same answer."""
+
+import collections
+import re
+
+__all__ = ["find_normalized"]
+
+
+def find_normalized(text, answers, normalized_words, separators):
+    """Where words of a text are, once normalized, one of the answers.
+
+    Words are what stands between white space and separators: an answer never begins or ends within
+    one. Words of which nothing is left, such as articles, do not matter.
+
+    Args:
+        text: str.
+        answers: iterable of str.
+        normalized_words: function of a str to a tuple of its normalized words.
+        separators: str. Characters that normalization makes white space.
+    Returns:
+        list of (start, end): the characters `text[start:end]` of each, in order, without separators
+        and words that do not matter around them. They may overlap.
+    """
+    wanted = collections.defaultdict(set)
+    for answer in answers:
+        if words := normalized_words(answer):
+            wanted[words[0]].add(words)
+    found = [
+        (word, match.start(), match.end())
+        for match in re.finditer(rf"[^\s{re.escape(separators)}]+", text)
+        for word in normalized_words(match.group())
+    ]
+    spans = set()
+    for index, (first, start, _) in enumerate(found):
+        for words in wanted.get(first, ()):
+            part = found[index : index + len(words)]
+            if words == tuple(word for word, *_ in part):
+                spans.add((start, part[-1][2]))
+    return sorted(spans)

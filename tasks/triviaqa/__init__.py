@@ -1,0 +1,1 @@
+"""TriviaQA: questions with several documents each, which may or may not tell the answer."""

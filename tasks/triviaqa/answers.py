@@ -1,0 +1,32 @@
+"""When two answers are the same, by TriviaQA's official script, and where a text has an answer."""
+
+import functools
+import re
+import string
+
+from etcmodel.text import normalized_search
+
+__all__ = ["find_answers", "normalize_answer"]
+
+_SEPARATORS = string.punctuation + "\u2018\u2019\u00b4`"  # Quotes that are no ASCII, too.
+_TO_SPACES = str.maketrans(dict.fromkeys(_SEPARATORS, " "))
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def normalize_answer(text):
+    """Lower-cases a text, and makes punctuation, underscores, articles and white space one space.
+
+    Source: Joshi et al. 2017 (arXiv:1705.03551) and their script `triviaqa_evaluation.py`.
+    """
+    text = text.replace("_", " ").lower().translate(_TO_SPACES)
+    return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+@functools.lru_cache(1 << 16)
+def _normalized_words(text):
+    return tuple(normalize_answer(text).split())
+
+
+def find_answers(text, answers):
+    """The places where whole words of a text are right: see `text.normalized_search`."""
+    return normalized_search.find_normalized(text, answers, _normalized_words, _SEPARATORS)

@@ -1,0 +1,73 @@
+"""What TriviaQA's features depend on."""
+
+import dataclasses
+
+from etcmodel.options import FeatureOptions, Options, changed, option
+
+__all__ = ["TriviaQaDecodingOptions", "TriviaQaFeatureOptions", "TriviaQaInputConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaFeatureOptions(Options):
+    """What features, records and model must agree in."""
+
+    long_seq_length: int = changed(FeatureOptions, "long_seq_length")
+    global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
+    stride: int | None = option(
+        None,
+        "Tokens that windows of a long document share. None: there is one, and the end is cut.",
+        role="features",
+        lower_bound=0,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaEvidenceOptions(Options):
+    """Where the documents are."""
+
+    evidence_dir: str | None = option(
+        None,
+        "Folder of the evidence files, with folders wikipedia and web, or the one that is needed.",
+        role="decoding",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaDecodingOptions(TriviaQaEvidenceOptions):
+    """How answers are chosen."""
+
+    max_answer_length: int = option(30, "Longest answer in tokens", role="decoding", lower_bound=1)
+    answer_score: str = option(
+        "best",
+        "Which answer wins: that of the best span, or that with the highest sum of probabilities.",
+        role="decoding",
+        choices=("best", "sum"),
+    )
+    by_document: bool = option(
+        False,
+        "Answer from each document alone, as <question id>--<file name>: official for web pages.",
+        role="decoding",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool = option(
+        True, "Make labels and drop windows without an answer; else keep texts.", role="features"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
+    """Settings of `examples.make_features`."""
+
+    def make_processor(self, tokenizer):
+        """The `EtcProcessor` that arranges a question and a document; ValueError if it cannot."""
+        from etcmodel.text.processor import EtcProcessor
+
+        lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}
+        return EtcProcessor(
+            tokenizer, question_globals="tokens", stride=self.stride, pad_to="max", **lengths
+        )

@@ -1,0 +1,55 @@
+"""The documents of questions, which are files beside the JSON."""
+
+import os
+
+import tensorflow as tf
+
+from etcmodel import line_files
+from etcmodel.preprocessing import raw_files
+
+__all__ = ["PROBLEMS", "EvidenceError", "check_folder", "read_document"]
+
+PROBLEMS = ("missing", "undecodable", "empty")
+
+
+class EvidenceError(ValueError):
+    """A document that cannot be used; `kind` is one of `PROBLEMS`."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+def check_folder(folder):
+    """Raises ValueError if `--evidence_dir` is given and is no folder."""
+    if folder is not None and not tf.io.gfile.isdir(folder):
+        raise ValueError(f"--evidence_dir: no such folder: {folder!r}")
+
+
+def read_document(page, folder):
+    """The text of a `raw_data.Page`, not blank, maybe of a file in `--evidence_dir`.
+
+    Raises:
+        EvidenceError: naming the file, if it is missing, cannot be decoded, or is empty.
+    """
+    text, source = page.text, f"{page.source}/{page.name}"
+    if text is None:
+        if (path := _path(page, folder)) is None:
+            where = f"no such file in {folder}" if folder else "--evidence_dir is not given"
+            raise EvidenceError("missing", f"{source}: {where}")
+        try:
+            text = raw_files.read_text(path, line_files.open_bytes)
+        except ValueError as error:
+            raise EvidenceError("undecodable", f"{source}: {error}") from error
+    if not text.strip():
+        raise EvidenceError("empty", f"{source}: the document is empty")
+    return text
+
+
+def _path(page, folder):
+    """The file of a document, or None. A name must not lead out of the folder."""
+    parts = page.name.split("/")
+    if not folder or "\0" in page.name or not {"", ".", ".."}.isdisjoint(parts):
+        return None
+    paths = (os.path.join(folder, page.source, *parts), os.path.join(folder, *parts))
+    return next((x for x in paths if tf.io.gfile.exists(x) and not tf.io.gfile.isdir(x)), None)

@@ -1,0 +1,102 @@
+"""From a typed question to features, one record for each document, or window of it.
+
+The processor (`EtcProcessor`) arranges a record as [CLS] question [SEP] document [SEP]. The first
+global token stands for all of it, then there is one for each token of the question and each
+sentence. A long document is cut at its end, as by Longformer (Beltagy et al. 2020,
+arXiv:2004.05150, appendix D), or, with a stride, into windows.
+
+Nobody marked the answers: each place of a document that is right by the official script is taken
+for one (distant supervision; see `answers.find_answers`).
+"""
+
+import collections
+from typing import NamedTuple
+
+import numpy as np
+
+from etcmodel import finetuning
+from etcmodel.text import targets
+
+from . import answers, evidence
+from .raw_data import parse_example, read_examples
+
+__all__ = ["ConvertedExample", "make_features", "parse_example", "read_examples"]
+
+_DOCUMENT = 1  # The number of its text: that of the question is 0.
+
+
+class ConvertedExample(NamedTuple):
+    """What became of a question."""
+
+    windows: list  # Features of each, dicts.
+    counts: collections.Counter  # Of what was cut and left out.
+    problems: list  # Documents that cannot be used, and why: str.
+
+
+def make_features(example, config, processor):
+    """Converts a question with its documents.
+
+    Args:
+        example: `TriviaQaExample`.
+        config, processor: `TriviaQaInputConfig`, and what its `make_processor` made.
+    Returns:
+        `ConvertedExample`. Its features are `question_id`, one str, and those of the processor (see
+        `models.features`; L long tokens). In training `labels/starts` and `labels/ends`, 0/1 [L], 1
+        at the first and the last token of each answer, only for windows with an answer. Else
+        `document` (its name) and `text` (the window's part of it), one str each; `token_starts` and
+        `token_ends`, int [L], each token's characters in `text`, -1 for tokens not of the document.
+    Raises:
+        ValueError: naming the example, if the question does not fit, or in training has no answer.
+    """
+    name = f"example {example.example_id!r}"
+    if config.is_training and example.answers is None:
+        raise ValueError(f"{name}: field `Answer` is missing, and training needs it")
+    converted = ConvertedExample([], collections.Counter(), [])
+    for page in example.pages:
+        try:
+            text = evidence.read_document(page, config.evidence_dir)
+        except evidence.EvidenceError as error:
+            converted.counts[f"documents_{error.kind}"] += 1
+            converted.problems.append(str(error))
+        else:
+            _add_windows(converted, example, page, text, config, processor)
+    if len(converted.problems) == len(example.pages):
+        converted.counts["questions_without_evidence"] += 1
+        converted.problems.append("the question has no document that can be used")
+    elif not converted.windows:
+        converted.counts["questions_without_answer"] += 1
+    return converted
+
+
+def _add_windows(converted, example, page, text, config, processor):
+    name = f"example {example.example_id!r}"
+    batch = processor.batch_of({"question": example.question, "text": text}, name)
+    converted.counts["documents_cut"] += bool(batch.encodings[0].cut)
+    found = answers.find_answers(text, example.answers) if config.is_training else ()
+    for row, encoding in enumerate(batch.encodings):
+        is_text = encoding.texts == _DOCUMENT
+        if not is_text.any():
+            problem = "the question leaves no room for a document"
+            raise ValueError(f"{name}: {problem}. Raise --long_seq_length or --global_seq_length.")
+        places = np.full([2, config.long_seq_length], -1, np.int64)
+        places[:, : len(is_text)] = np.where(is_text, encoding.offsets.T, -1)
+        own = _labels(found, places) if config.is_training else _text(page, text, places)
+        if own is None:
+            converted.counts["windows_without_answer"] += 1
+        else:
+            features = {"question_id": [example.example_id], **own}
+            converted.windows.append({**features, **finetuning.features_of_row(batch, row)})
+
+
+def _labels(found, places):
+    """Features of the answers that are in the window as a whole, or None without any."""
+    starts, ends = targets.span_ends(found, places).tolist()
+    return {"labels/starts": starts, "labels/ends": ends} if any(starts) else None
+
+
+def _text(page, text, places):
+    """Features that tell the text of an answer."""
+    first = int(places[0][places[0] >= 0].min())
+    starts, ends = np.where(places >= 0, places - first, -1).tolist()
+    part = text[first : int(places[1].max())]
+    return {"document": [page.name], "text": [part], "token_starts": starts, "token_ends": ends}

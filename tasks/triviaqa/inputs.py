@@ -1,0 +1,32 @@
+"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+
+import dataclasses
+
+from etcmodel import finetuning
+from etcmodel.feature_checks import FLAG, Range
+
+__all__ = ["RecordConfig"]
+
+_LABELS = ("labels/starts", "labels/ends")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecordConfig(finetuning.ProcessedRecordConfig):
+    """What the records must agree with."""
+
+    def ranges(self):
+        place = Range(-1, None, "-1, or a character of the text")
+        return {
+            **super().ranges(),
+            **dict.fromkeys(_LABELS, FLAG),
+            **dict.fromkeys(("token_starts", "token_ends"), place),
+        }
+
+    def label_features(self):
+        return dict.fromkeys(_LABELS, finetuning.int_feature(self.long_seq_length))
+
+    def decoding_features(self):
+        texts = ("question_id", "document", "text")
+        place = finetuning.int_feature(self.long_seq_length)
+        found = {name: finetuning.string_feature() for name in texts}
+        return {**found, "token_starts": place, "token_ends": place}

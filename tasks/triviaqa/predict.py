@@ -1,0 +1,54 @@
+"""From raw questions and their documents to answers, with an exported model."""
+
+import logging
+
+from etcmodel import finetuning
+
+from . import evidence, examples
+from .task import TriviaQaTask
+
+__all__ = ["TriviaQaPredictor"]
+
+
+class TriviaQaPredictor(finetuning.Predictor):
+    """Answers questions with an exported model; `predict` gives `decode.generate_predictions`.
+
+    Args:
+        directory: of the export, or a directory of numbered exports (the highest is taken).
+        **options: replace options kept with the model, such as `evidence_dir`.
+    Raises:
+        ValueError: if there is no export with the files of this task, or no such folder.
+    """
+
+    task_class = TriviaQaTask
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        evidence.check_folder(self.config.evidence_dir)
+        self._features = self.config.features()
+        self._processor = self._features.make_processor(self.tokenizer)
+
+    def parse_example(self, raw):
+        return examples.parse_example(raw)
+
+    def read_examples(self, path):
+        def check(example):
+            for problem in self._converted(example).problems:
+                logging.warning("%s: example %r: %s", path, example.example_id, problem)
+
+        return self.task.read_examples(path, check)
+
+    def make_features(self, example):
+        return self._converted(example).windows
+
+    def _converted(self, example):
+        converted = examples.make_features(example, self._features, self._processor)
+        if not converted.windows:
+            raise ValueError(f"example {example.example_id!r}: {'; '.join(converted.problems)}")
+        return converted
+
+    def predict_one(self, question, texts):
+        """What `predict` tells of one question about texts, a list of str."""
+        pages = [{"Text": text} for text in texts]
+        raw = {"QuestionId": "one", "Question": question, "SearchResults": pages}
+        return self.predict([raw])["one"]

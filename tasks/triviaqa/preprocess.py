@@ -1,0 +1,41 @@
+"""Converts TriviaQA's questions and their evidence files into sharded TFRecords.
+
+Beside shards, settings (`<prefix>.config.json`) and statistics it writes `<prefix>_left_out.jsonl`:
+questions with documents that cannot be used, and why. Any flag of Apache Beam may be given too.
+
+  python -m etcmodel.tasks.triviaqa.preprocess --input_pattern=qa/wikipedia-train.json \
+    --evidence_dir=evidence --output_prefix=records/train --vocab_file=vocab.txt
+"""
+
+import dataclasses
+
+from etcmodel.options import changed
+from etcmodel.preprocessing import program
+
+from .config import TriviaQaExampleOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
+    """TriviaQA's options; those of role "features" are arguments of `TriviaQaInputConfig`."""
+
+    help_texts = {
+        "input_pattern": "TriviaQA's JSON file, such as wikipedia-train.json or web-train.json (a "
+        "pattern for several), possibly .gz.",
+    }
+
+    num_shards: int = changed(program.PreprocessOptions, "num_shards", default=64)
+
+    def feature_fields(self):
+        return {**super().feature_fields(), "evidence_dir": self.evidence_dir}
+
+
+def load_parts():
+    """The class that makes converters, and the function that reads a raw file."""
+    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+
+    return conversion.ConverterFactory, raw_data.read_questions
+
+
+if __name__ == "__main__":
+    program.run_program(PreprocessOptions, load_parts)

@@ -1,0 +1,29 @@
+"""What a run on TriviaQA is told beside the training options, as flags."""
+
+import dataclasses
+
+from etcmodel import finetuning, options
+
+from .config import TriviaQaDecodingOptions, TriviaQaFeatureOptions, TriviaQaInputConfig
+
+__all__ = ["TriviaQaConfig"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TriviaQaConfig(TriviaQaFeatureOptions, TriviaQaDecodingOptions, finetuning.FinetuningConfig):
+    """Everything about a run beside the training options; each field's help says what it means."""
+
+    help_texts = {
+        "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
+        "predictions_file": "Where answers go, in the official format; details go beside it, into "
+        "<name>_details.jsonl. None: predictions.json in --output_dir.",
+    }
+
+    def records(self):
+        from . import inputs  # With TensorFlow, which takes seconds to import.
+
+        return inputs.RecordConfig.of_run(self)
+
+    def features(self):
+        """How raw questions become features, at inference."""
+        return TriviaQaInputConfig(**options.shared(TriviaQaInputConfig, self), is_training=False)

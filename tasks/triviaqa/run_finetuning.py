@@ -1,0 +1,21 @@
+"""Fine-tunes, evaluates, exports and runs ETC or Longformer on TriviaQA.
+
+Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a
+SavedModel; `predict` answers the questions of a raw JSON file with an exported model.
+"""
+
+from etcmodel import finetuning
+
+from .run_config import TriviaQaConfig
+
+
+def load_parts():
+    """The task's classes for training and for prediction."""
+    from . import predict, task  # With TensorFlow, which takes seconds to import.
+
+    return task.TriviaQaTask, predict.TriviaQaPredictor
+
+
+if __name__ == "__main__":
+    finetuning.run_program(TriviaQaConfig, load_parts)

@@ -1,0 +1,69 @@
+"""The commands of docs/triviaqa.md that need no download, as they stand there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from etcmodel.tasks.triviaqa import evaluate, predict, raw_data
+from tests import page
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the commands put their files, and what they printed in `log`."""
+    folder = tmp_path_factory.mktemp("triviaqa")
+    text = (page.DOCS / "triviaqa.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
+    (block,) = (block for block in blocks if "make_demo_data" in block)
+    done = subprocess.run(
+        ["bash", "-ec", block.replace("python -m", f"{sys.executable} -m")],
+        cwd=folder,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = folder / "try" / "triviaqa"
+    (made / "log").write_text(done.stdout, encoding="utf-8")
+    return made
+
+
+def lines(path):
+    return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_the_answers_are_learned(folder):
+    (line,) = (x for x in (folder / "log").read_text().splitlines() if x.startswith("{"))
+    metrics = json.loads(line)
+    assert metrics["em"] >= 0.9 and metrics["answered"] == 1.0
+
+
+def test_the_exported_model_answers_as_the_run_did(folder):
+    gold = list(raw_data.read_examples(str(folder / "triviaqa_dev.json")))
+    found = json.loads((folder / "answers.json").read_text())
+    assert found == json.loads((folder / "model" / "predictions.json").read_text())
+    assert found.keys() == {example.example_id for example in gold}
+    assert evaluate.metrics(gold, found)["em"] >= 0.9
+    details = lines(folder / "answers_details.jsonl")
+    assert {told["id"]: told["answer"] for told in details} == found
+    pages = {example.example_id: [x.name for x in example.pages] for example in gold}
+    assert all(told["document"] in pages[told["id"]] for told in details)
+    scores = [[told["score"], *(x["score"] for x in told["others"])] for told in details]
+    assert all(row == sorted(row, reverse=True) for row in scores)
+
+
+def test_texts_are_read_without_files(folder):
+    predictor = predict.TriviaQaPredictor(str(folder / "model" / "export"))
+    texts = ["Nobody came from Tarn Mead.", "Ada Kelso came from Ilmaria as a child. It rained."]
+    told = predictor.predict_one("Which country was Ada Kelso from?", texts)
+    assert (told["answer"], told["document"]) == ("Ilmaria", "SearchResults[1]")
+    with pytest.raises(ValueError, match="example 'one': .*no document that can be used"):
+        predictor.predict_one("Which country?", [])
+    with pytest.raises(ValueError, match="--evidence_dir: no such folder"):
+        predict.TriviaQaPredictor(str(folder / "model" / "export"), evidence_dir="nowhere")

@@ -1,0 +1,87 @@
+"""From the raw file to typed questions, and what is refused."""
+
+import json
+
+import pytest
+
+from etcmodel.tasks.triviaqa import raw_data
+from tests.tasks.triviaqa.questions import raw_question, write_questions
+
+
+def test_a_question_has_the_documents_of_both_lists():
+    raw = raw_question(wikipedia=["A.txt"], web=["1/1_2.txt"], answers=["red king", "the Red_King"])
+    raw["SearchResults"].append({"Text": "It was red.", "DocPartOfVerifiedEval": True})
+    raw["Answer"]["HumanAnswers"] = ["a king!"]
+    assert raw_data.parse_example(raw) == raw_data.TriviaQaExample(
+        example_id="q_1",
+        question="who was it",
+        pages=(
+            raw_data.Page("wikipedia", "A.txt"),
+            raw_data.Page("web", "1/1_2.txt"),
+            raw_data.Page("web", "SearchResults[1]", "It was red.", True),
+        ),
+        answers=("red king", "king"),
+    )
+
+
+def test_lists_and_answers_may_be_missing():
+    example = raw_data.parse_example({"QuestionId": "q", "Question": "who", "EntityPages": None})
+    assert example == raw_data.TriviaQaExample("q", "who", ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"QuestionId": ""}, "an example has no field `QuestionId`"),
+        ({"QuestionId": 3}, "an example has no field `QuestionId`"),
+        ({"Question": None}, "example 'q_1': field `Question` must be a string"),
+        ({"Question": " "}, "field `Question` must not be empty"),
+        ({"EntityPages": {}}, "field `EntityPages` must be a list of objects"),
+        ({"EntityPages": [{}]}, r"field `EntityPages\[0\].Filename` must be the name of a file"),
+        ({"SearchResults": [{"Filename": ""}]}, "must be the name of a file. Received: ''"),
+        ({"SearchResults": [{"Text": 3}]}, r"`SearchResults\[0\].Text` must be a string"),
+        ({"Answer": "red"}, "field `Answer` must be an object"),
+        ({"Answer": {"Value": "red"}}, "field `Answer` must have `NormalizedAliases`"),
+        ({"Answer": {"NormalizedAliases": ["the"]}}, "must have `NormalizedAliases`"),
+        ({"Answer": {"NormalizedAliases": [3]}}, "`NormalizedAliases` must be a list of strings"),
+    ],
+)
+def test_malformed_questions_are_named(fields, message):
+    with pytest.raises(ValueError, match=message):
+        raw_data.parse_example(raw_question(**fields))
+
+
+def test_a_reader_skips_what_cannot_be_used(tmp_path, caplog):
+    path = tmp_path / "web-dev.json"
+    write_questions(path, [raw_question(1), {**raw_question(2), "Question": 3}, raw_question(3)])
+    found = list(raw_data.read_examples(str(path)))
+    assert [example.example_id for example in found] == ["q_1", "q_3"]
+    assert "Data[1]: example 'q_2': field `Question` must be a string" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[1]", "expected a JSON object with an array `Data`, found none"),
+        ('{"Domain": "Web"}', "expected a JSON object with an array `Data`"),
+        ('{"Data": [{}', "the file ends within the array"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content, message):
+    path = tmp_path / "a.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"a.json: .*{message}"):
+        list(raw_data.read_questions(str(path)))
+
+
+def test_the_official_layout_is_streamed_whatever_the_order_of_its_members(tmp_path):
+    path = tmp_path / "a.json"
+    questions = [raw_question(1), raw_question(2)]
+    path.write_text(
+        json.dumps({"Other": {"Data": [1]}, "Data": questions, "VerifiedEval": False}),
+        encoding="utf-8",
+    )
+    assert list(raw_data.read_questions(str(path))) == [
+        {"place": "Data[0]", "question": questions[0]},
+        {"place": "Data[1]", "question": questions[1]},
+    ]

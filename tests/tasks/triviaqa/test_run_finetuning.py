@@ -1,0 +1,108 @@
+"""Longformer's way from raw files to answers, with windows and answers by document."""
+
+import json
+
+import pytest
+
+from etcmodel.preprocessing import program
+from etcmodel.tasks.triviaqa import preprocess
+from etcmodel.tools import make_demo_data
+from tests.tasks import programs
+
+pytestmark = pytest.mark.slow
+
+LONGFORMER = {
+    "model_type": "longformer",
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    "initializer_range": 0.1,
+    "attention_window": 32,
+    "max_position_embeddings": 98,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with data and a trained model."""
+    folder = tmp_path_factory.mktemp("longformer")
+    paths = make_demo_data.make_demo_data(
+        dataset="triviaqa", output_dir=str(folder), num_train=600, num_dev=40, seed=0
+    )
+    for name in ("train", "dev"):
+        options = preprocess.PreprocessOptions(
+            input_pattern=paths[name],
+            output_prefix=str(folder / name),
+            evidence_dir=str(folder / "evidence"),
+            vocab_file=paths["vocab"],
+            is_training=name == "train",
+            num_shards=1,
+            long_seq_length=64,
+            global_seq_length=32,
+            stride=20,
+        )
+        list(program.run(options, preprocess.load_parts))
+    with open(paths["vocab"], encoding="utf-8") as file:
+        config = {**LONGFORMER, "vocab_size": len(file.readlines())}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    programs.fine_tune(
+        "triviaqa",
+        run_mode="train",
+        model_config_file=folder / "config.json",
+        vocab_file=paths["vocab"],
+        train_data=folder / "train-*.tfrecord",
+        output_dir=folder / "run",
+        train_batch_size=16,
+        learning_rate=4e-3,
+        num_train_epochs=6,
+    )
+    return folder
+
+
+def evaluate(folder, capsys, **flags):
+    """(metrics, predictions) of the run."""
+    programs.fine_tune(
+        "triviaqa",
+        run_mode="evaluate",
+        output_dir=folder / "run",
+        eval_data=folder / "dev-*.tfrecord",
+        eval_gold=folder / "triviaqa_dev.json",
+        **flags,
+    )
+    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return metrics, json.loads((folder / "run" / "predictions.json").read_text())
+
+
+@pytest.mark.parametrize("answer_score", ["best", "sum"])
+def test_answers_are_learned_from_windows(folder, capsys, answer_score):
+    metrics, predictions = evaluate(folder, capsys, answer_score=answer_score)
+    assert metrics["em"] >= 0.8 and metrics["f1"] >= metrics["em"]
+    assert len(predictions) == 40
+
+
+def test_an_export_answers_by_document_and_skips_questions_without_any(folder, capsys, caplog):
+    metrics, evaluated = evaluate(folder, capsys, by_document=True)
+    assert metrics["em"] <= 0.5 and len(evaluated) == 80  # One of two documents has it.
+    programs.fine_tune("triviaqa", run_mode="export", output_dir=folder / "run")
+    raw = json.loads((folder / "triviaqa_dev.json").read_text(encoding="utf-8"))
+    raw["Data"][1]["EntityPages"] = [{"Filename": "none.txt"}]
+    for question in raw["Data"]:
+        del question["Answer"]
+    (folder / "questions.json").write_text(json.dumps(raw), encoding="utf-8")
+    programs.fine_tune(
+        "triviaqa",
+        run_mode="predict",
+        export_dir=folder / "run" / "export",
+        evidence_dir=folder / "evidence",
+        input_file=folder / "questions.json",
+        predictions_file=folder / "answers.json",
+        by_document=True,
+    )
+    predicted = json.loads((folder / "answers.json").read_text())
+    assert "Data[1]: example 'demo_dev_1': wikipedia/none.txt: no such file in" in caplog.text
+    assert predicted == {
+        key: answer for key, answer in evaluated.items() if not key.startswith("demo_dev_1--")
+    }
