@@ -12,10 +12,12 @@ import statistics
 from etcmodel.options import Options, check_files, option, run_program
 
 from .benchmarks import report, turns
+from .benchmarks.costs import forward_flops
 from .benchmarks.turns import tensorflow_worker, torch_worker
-from .benchmarks.worker import flops, matmul_seconds_to_speed
+from .benchmarks.worker import matmul_seconds_to_speed
 
 _MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")
+_RADIUS = 84  # Of ETC's base model.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,8 +159,14 @@ def _figure(what, times, peak, speeds, options):
         "matmul_flops_per_second": {k: statistics.median(v) for k, v in speeds.items()},
     }
     if what["model"].startswith("etc"):
-        sizes = {"layers": options.num_hidden_layers, "hidden": options.hidden_size}
-        work = flops(what["length"], what["global_length"], **sizes)
+        work = forward_flops(
+            what["length"],
+            what["global_length"],
+            radius=_RADIUS,
+            layers=options.num_hidden_layers,
+            hidden=options.hidden_size,
+            intermediate=4 * options.hidden_size,
+        )
         work *= 3 if what["phase"] == "train" else 1
         dtype = "bfloat16" if "bfloat16" in what["model"] else "float32"
         figure["flops"] = work

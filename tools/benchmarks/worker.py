@@ -14,7 +14,6 @@ __all__ = [
     "encoder_functions",
     "etc_functions",
     "fetch",
-    "flops",
     "graph_phases",
     "num_heads",
     "serve",
@@ -27,22 +26,6 @@ _HEAD_SIZE = 64
 def num_heads(hidden):
     """Attention heads of a model of that size, as in BERT: int."""
     return max(hidden // _HEAD_SIZE, 1)
-
-
-def flops(length, global_length, radius=84, layers=12, hidden=768):
-    """Floating-point operations of a forward pass of unshared ETC, two for a multiply and add.
-
-    Counted are matrix products: all projections of both inputs, the feed-forward layers, and query
-    by key and probability by value over exactly the pairs within reach. Labels, normalization and
-    the like are not counted; neither are pairs computed only to be masked.
-    """
-    long_projections = (
-        (4 + 2) * length * hidden * hidden
-    )  # Query, key, value, output; g2l key, value.
-    global_projections = (4 + 2) * global_length * hidden * hidden
-    feed_forward = 2 * (length + global_length) * hidden * (4 * hidden)
-    pairs = length * (2 * radius + 1 + global_length) + global_length * (global_length + length)
-    return 2 * layers * (long_projections + global_projections + feed_forward + 2 * pairs * hidden)
 
 
 def serve(phases):

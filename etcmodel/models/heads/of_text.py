@@ -32,6 +32,7 @@ class TextHead(base.EncoderWithHead):
         features: dict of the encoder's arguments, or `input_ids` alone. Labels, whose names begin
             with "labels/", are left out.
         training: bool.
+        **arguments: further arguments of the encoder.
     Raises:
         ValueError: if `encoder` is of another class.
     """
@@ -64,8 +65,9 @@ class TextHead(base.EncoderWithHead):
     def head(self, hidden, other, training):
         """Logits, or a dict of them, of the encoder's outputs."""
 
-    def call(self, features, training=None):
-        return self.head(*self.encode(_batch_of(features), training), training)
+    def call(self, features, training=None, **arguments):
+        batch = {**_batch_of(features), **arguments}
+        return self.head(*self.encode(batch, training), training)
 
     def feature_shape(self, name):
         return [None]
@@ -240,8 +242,8 @@ class MultipleChoice(TextHead):
     def feature_shape(self, name):
         return [None, None]
 
-    def call(self, features, training=None):
-        batch = _batch_of(features)
+    def call(self, features, training=None, **arguments):
+        batch = {**_batch_of(features), **arguments}
         batch = {name: tf.convert_to_tensor(x) for name, x in batch.items() if x is not None}
         shape = tf.shape(next(iter(batch.values())))
         flat = {

@@ -105,3 +105,14 @@ def test_positions_beyond_the_text_do_not_count():
     np.testing.assert_allclose(loss(np.array([2, 3]), logits), -log_probs[0, 2], rtol=1e-6)
     clipped = -np.mean([log_probs[0, 0], log_probs[1, 1]])
     np.testing.assert_allclose(loss(np.array([-5, 1]), logits), clipped, rtol=1e-6)
+
+
+def test_arguments_are_given_by_name_as_in_hugging_face():
+    model = longformer.LongformerForMaskedLM(small.config())
+    given = {
+        "attention_mask": np.array([[1] * 6 + [0]] * 2),
+        "global_attention_mask": np.array([[1] + [0] * 6] * 2),
+    }
+    named = model(ids(), **given)
+    np.testing.assert_array_equal(named, model({"input_ids": ids(), **given}))
+    assert np.abs(named - model(ids())).max() > 1e-4

@@ -1,0 +1,64 @@
+"""docs/coming_from.md: its code loads what others have saved."""
+
+import numpy as np
+import pytest
+
+import etcmodel
+from etcmodel import checkpoints
+from etcmodel.checkpoints import writing
+from tests import page
+from tests.checkpoints import berts, longformers
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "is", "long", "a", "."]
+BLOCKS = page.blocks("coming_from.md")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of the three checkpoints that the page names, of small models."""
+    folder = tmp_path_factory.mktemp("from")
+    config = etcmodel.EtcConfig(
+        vocab_size=len(WORDS),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+    )
+    model = etcmodel.EtcModel(config)
+    model.build(None)
+    values = {name: v.numpy() for name, v in checkpoints.release_names(model).items()}
+    writing.write(values, str(folder / "etc_base_2x_pretrain"), "released", config=config)
+    longformers.write(folder / "longformer-base-4096", longformers.masked_lm())
+    berts.write_folder(folder / "bert-base-uncased", WORDS)
+    return folder
+
+
+def run(number, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(BLOCKS[number], names)
+    return names
+
+
+def test_all_code_is_run():
+    assert len(BLOCKS) == 3
+
+
+def test_a_checkpoint_of_the_release(folder, monkeypatch):
+    assert run(0, folder, monkeypatch)["model"].config.vocab_size == len(WORDS)
+
+
+def test_a_folder_of_hugging_face(folder, monkeypatch):
+    names = run(1, folder, monkeypatch)
+    expected = etcmodel.load_pretrained(folder / "longformer-base-4096")(
+        np.array([[0, 7, 5, 2]]), global_attention_mask=np.array([[1, 0, 0, 0]])
+    )
+    np.testing.assert_array_equal(names["outputs"], expected)
+
+
+def test_a_lifted_bert_gives_its_own_outputs(folder, monkeypatch):
+    vectors = run(2, folder, monkeypatch)["vectors"]
+    weights = berts.hugging_face_weights(prefix="")
+    for vector, ids in zip(vectors, ([4, 5, 6], [7, 8, 9]), strict=True):
+        hidden = berts.numpy_bert(weights, np.array(ids), np.ones(3, bool), num_heads=berts.HEADS)
+        np.testing.assert_allclose(vector, hidden.mean(axis=0), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,91 @@
+"""What an ETC costs, as told before it is run: counted by hand, and beside what was measured."""
+
+import pytest
+
+from etcmodel.models import encoders, presets
+from etcmodel.tools import estimate
+from etcmodel.tools.benchmarks import costs
+from tests import page
+
+GB = 1e9
+# Peaks of processes without an optimizer, from benchmarks/RESULTS.md: (phase, layers, hidden size,
+# long and global tokens, GB).
+MEASURED = [
+    ("forward", 12, 768, 4096 + 230, 2.02),
+    ("train", 12, 768, 4096 + 230, 5.67),
+    ("checkpointed", 12, 768, 4096 + 230, 3.61),
+    ("checkpointed", 12, 768, 65536 + 512, 12.1),
+    ("forward", 6, 768, 4096 + 128, 1.59),
+    ("train", 6, 768, 4096 + 128, 3.10),
+    ("checkpointed", 6, 768, 4096 + 128, 2.43),
+    ("train", 2, 768, 1024 + 128, 1.59),
+    ("train", 6, 256, 4096 + 128, 1.66),
+    ("checkpointed", 2, 256, 4096 + 128, 1.26),
+    ("forward", 2, 256, 1024 + 128, 0.99),
+]
+
+
+def config_of(layers, hidden):
+    sizes = {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": hidden // 64,
+        "intermediate_size": 4 * hidden,
+    }
+    return encoders.replace(presets.preset("etc_base"), **sizes)
+
+
+@pytest.mark.parametrize("phase, layers, hidden, tokens, measured", MEASURED)
+def test_memory_is_what_was_measured(phase, layers, hidden, tokens, measured):
+    config = config_of(layers, hidden)
+    of = costs.Costs(estimate.num_parameters(config), config, slots=0)
+    assert of.num_bytes(phase, tokens) / GB == pytest.approx(measured, rel=0.2)
+
+
+def test_parameters_are_those_of_the_model():
+    config = config_of(2, 64)
+    model = encoders.build_encoder(config)
+    assert estimate.num_parameters(config) == model.count_params()
+
+
+def test_operations_are_those_of_a_count_of_all_products():
+    length, global_length, radius, layers, hidden, intermediate = 7, 3, 2, 2, 5, 11
+    count = 0
+    for own, other in ((length, global_length), (global_length, length)):
+        count += 4 * own * hidden * hidden  # Query, key, value and output.
+        count += 2 * own * hidden * hidden  # Key and value for the other input.
+        count += 2 * own * hidden * intermediate
+        count += 2 * own * other * hidden  # Logits, and sums of values, of the other input's keys.
+    count += 2 * length * (2 * radius + 1) * hidden
+    count += 2 * global_length * global_length * hidden
+    found = costs.forward_flops(
+        length,
+        global_length,
+        radius=radius,
+        layers=layers,
+        hidden=hidden,
+        intermediate=intermediate,
+    )
+    assert found == 2 * layers * count
+
+
+@pytest.mark.parametrize("phase", ["forward", "train", "checkpointed"])
+def test_the_longest_input_fits_just_so(phase):
+    config = config_of(2, 256)
+    of = costs.Costs(estimate.num_parameters(config), config)
+    tokens = of.most_tokens(phase, 8 * GB)
+    assert of.num_bytes(phase, tokens) <= 8 * GB < of.num_bytes(phase, tokens + 1)
+    assert of.most_tokens(phase, 0.5 * GB) == 0
+
+
+def test_the_page_shows_what_is_printed(capsys):
+    text = (page.DOCS / "performance.md").read_text(encoding="utf-8")
+    estimate.run(estimate.EstimateOptions())
+    assert capsys.readouterr().out in text
+
+
+def test_other_systems_are_refused(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "gmat"}')
+    with pytest.raises(ValueError, match="only ETC is estimated. Received: 'gmat'"):
+        estimate.run(estimate.EstimateOptions(model_config_file=str(path)))

@@ -1,0 +1,110 @@
+"""Tells what an ETC costs before it is run: operations, memory, and the longest input that fits.
+
+    python -m etcmodel.tools.estimate --preset=etc_base --long_seq_length=4096
+    python -m etcmodel.tools.estimate --model_config_file=etc_config.json --memory=24
+
+Operations are counted; memory is what a process of TensorFlow had at most on a CPU, in float32,
+which the estimate meets to a fifth (benchmarks/RESULTS.md). A GPU has no Python process in its
+memory: about 1.2 GB less.
+"""
+
+import dataclasses
+import math
+
+from etcmodel.options import Options, check_files, option, run_program
+
+__all__ = ["EstimateOptions", "num_parameters", "run", "table"]
+
+_PHASES = {
+    "forward": "forward pass",
+    "train": "training step, AdamW",
+    "checkpointed": "the same, each layer computed again",
+}
+_PASSES = {"forward": 1, "train": 3, "checkpointed": 4}  # Backward counts twice.
+_GB = 1e9
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EstimateOptions(Options):
+    """Which model, and of what size its input is."""
+
+    preset: str = option(
+        "etc_base",
+        "Model of the paper.",
+        choices=(
+            "etc_base",
+            "etc_base_shared",
+            "etc_base_2x_local_radius",
+            "etc_base_2x_relative_vocab",
+            "etc_large",
+            "etc_large_shared",
+        ),
+    )
+    model_config_file: str | None = option(
+        None, "JSON file of an ETC's sizes, in place of --preset.", is_file=True
+    )
+    long_seq_length: int = option(4096, "Long tokens.", lower_bound=1)
+    global_seq_length: int = option(230, "Global tokens.", lower_bound=1)
+    batch_size: int = option(1, "Examples of a batch.", lower_bound=1)
+    memory: float = option(16.0, "Memory that the longest input may take, in GB.", lower_bound=0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_files(self)
+
+
+def run(options):
+    """Prints the table.
+
+    Raises:
+        ValueError: naming the file, for a config that is none of ETC.
+    """
+    # With TensorFlow, which takes seconds to import.
+    from etcmodel.models import encoders, presets
+
+    from .benchmarks import costs
+
+    name = options.model_config_file or options.preset
+    config = presets.preset(options.preset)
+    if options.model_config_file:
+        config = encoders.read_config(options.model_config_file)
+    if config.model_type != "etc":
+        raise ValueError(f"{name}: only ETC is estimated. Received: {config.model_type!r}")
+    print(table(name, costs.Costs(num_parameters(config), config), options))
+
+
+def num_parameters(config):
+    """Of an encoder of that config, none of which is made: int."""
+    from etcmodel.checkpoints import coverage
+
+    return sum(math.prod(shape) for shape in coverage.encoder_shapes(config).values())
+
+
+def table(name, costs, options):
+    """What is printed: str.
+
+    Args:
+        name: str. The model's.
+        costs: `benchmarks.costs.Costs`.
+        options: `EstimateOptions`.
+    """
+    lengths = options.long_seq_length, options.global_seq_length
+    tokens = options.batch_size * sum(lengths)
+    lines = [
+        f"{name}: {costs.num_parameters / 1e6:,.1f}M parameters; {lengths[0]:,} long and "
+        f"{lengths[1]:,} global tokens, batch of {options.batch_size}",
+        "",
+        f"{'':36}  TFLOP     GB  longest long input in {options.memory:g} GB",
+    ]
+    for phase, title in _PHASES.items():
+        flops = _PASSES[phase] * costs.flops(*lengths, options.batch_size)
+        room = costs.most_tokens(phase, options.memory * _GB) // options.batch_size
+        longest = room - options.global_seq_length
+        fits = f"{longest:,}" if longest > 0 else "does not fit"
+        size = costs.num_bytes(phase, tokens) / _GB
+        lines.append(f"{title:36}  {flops / 1e12:5.2f}  {size:5.1f}  {fits}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run_program(EstimateOptions, run)
