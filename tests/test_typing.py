@@ -30,7 +30,7 @@ def test_the_stub_has_each_name_from_its_home():
         for alias in node.names
     }
     ours = {name: home for name, home in etcmodel._HOMES.items() if home != "etcmodel.checkpoints"}
-    assert homes == ours
+    assert homes == ours, "bring etcmodel/__init__.pyi in line with `_HOMES` of `__init__.py`"
     (names,) = (
         node.value
         for node in STUB.body

@@ -1,0 +1,125 @@
+"""The package as it is published: built as an sdist, from that as a wheel, and used elsewhere."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+
+import pytest
+
+from etcmodel.cli.commands import COMMANDS
+
+pytestmark = pytest.mark.slow
+
+ROOT = pathlib.Path(__file__).parents[1]
+FOLDERS = ("etcmodel", "tasks", "pretrain", "tools")
+BUILD = "import setuptools.build_meta as b, sys; print(getattr(b, sys.argv[1])(sys.argv[2]))"
+
+
+def build(kind, source, target):
+    """The path of what was built of the sources in a folder."""
+    command = [sys.executable, "-c", BUILD, f"build_{kind}", str(target)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return target / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """(sdist, wheel): paths."""
+    folder = tmp_path_factory.mktemp("built")
+    source = folder / "source"
+    ignored = shutil.ignore_patterns(
+        ".*", "__pycache__", "tests", "build", "*.egg-info", "*_output"
+    )
+    shutil.copytree(ROOT, source, ignore=ignored)
+    sdist = build("sdist", source, folder)
+    with tarfile.open(sdist) as file:
+        file.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return sdist, build("wheel", unpacked, folder)
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """A function that runs a program of a new environment in an empty folder.
+
+    What the package needs is taken from the environment of the tests, the package itself is not.
+    """
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder / "venv", with_pip=False)
+    python = folder / "venv" / "bin" / "python"
+    install = ("install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, *install, built[1]],
+        check=True,
+        capture_output=True,
+    )
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    others = [path for path in sys.path if pathlib.Path(path).name == "site-packages"]
+    (packages / "others.pth").write_text("\n".join(others) + "\n")
+    empty = folder / "empty"
+    empty.mkdir()
+
+    def run(program, *arguments):
+        command = [folder / "venv" / "bin" / program, *arguments]
+        environment = {"PATH": "/usr/bin:/bin", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        return subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
+
+    run.folder = empty
+    return run
+
+
+def test_the_wheel_has_every_module_and_nothing_else_of_the_sources(built):
+    wanted = set()
+    for folder in FOLDERS:
+        below = "" if folder == "etcmodel" else "etcmodel/"
+        paths = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
+        wanted |= {below + path for path in paths}
+    wanted |= {"etcmodel/__init__.pyi", "etcmodel/py.typed"}
+    with zipfile.ZipFile(built[1]) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        (metadata,) = (x for x in wheel.namelist() if x.endswith(".dist-info/METADATA"))
+        text = wheel.read(metadata).decode()
+    assert names == wanted
+    for line in ("License-Expression: Apache-2.0", "Classifier: Typing :: Typed"):
+        assert line in text or line.replace("-Expression", "") in text
+    with tarfile.open(built[0]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml"} <= names
+    assert not {name for name in names if name.startswith("tests/")}
+
+
+def test_the_installed_package_is_that_of_the_wheel(installed):
+    code = "import etcmodel, etcmodel.tasks.nq as nq\nprint(etcmodel.__file__, nq.__file__)"
+    done = installed("python", "-c", code)
+    paths = done.stdout.split()
+    assert len(paths) == 2, done.stderr
+    assert all("/venv/lib/" in path for path in paths)
+
+
+def test_the_command_has_all_programs(installed):
+    done = installed("etcmodel", "train", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"\n  {name} " in done.stdout for name in COMMANDS["train"].names())
+    for words in (["preprocess", "openkp"], ["train", "wikihop"], ["evaluate", "char_lm"]):
+        done = installed("etcmodel", *words, "--help")
+        assert "\nflags:\n" in done.stdout, done.stderr
+
+
+def test_programs_of_tools_tasks_and_pretraining_work(installed):
+    done = installed("etcmodel", "doctor", "--noself_test")
+    assert done.returncode == 0 and done.stdout.endswith("nothing is broken\n")
+    flags = ["--dataset=nq", "--output_dir=data", "--num_train=3", "--num_dev=2"]
+    done = installed("etcmodel", "demo", "data", *flags)
+    assert done.returncode == 0, done.stderr
+    done = installed("etcmodel", "prepare", "nq", "--input_pattern=data/nq_dev.jsonl")
+    assert done.stdout.startswith("2 examples: "), done.stderr
+    (installed.folder / "text.txt").write_text("The river rises on the moor. " * 100)
+    pretraining = ["--input_pattern=text.txt", "--output_prefix=text/train", "--num_shards=1"]
+    lengths = ["--vocab_file=data/vocab.txt", "--long_seq_length=64", "--global_seq_length=16"]
+    done = installed("python", "-m", "etcmodel.pretrain.preprocess", *pretraining, *lengths)
+    assert done.stdout.startswith("text/train: examples_read: "), done.stderr
