@@ -8,11 +8,11 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.checkpoints import bert_config, bert_names, processors, sources
+from etcmodel.checkpoints import bert_config, bert_names, lifting_heads, processors, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import encoders
-from etcmodel.models.gmat import GmatConfig, GmatModel
+from etcmodel.models.gmat import GmatConfig, GmatForMaskedLM, GmatModel
 
 __all__ = ["lift_to_gmat"]
 
@@ -47,7 +47,7 @@ _IN_LAYER = (
 )
 
 
-def lift_to_gmat(directory, **changes):
+def lift_to_gmat(directory, *, masked_lm=False, **changes):
     """A GMAT that begins with the weights of a BERT or RoBERTa.
 
     Remainders of positions get BERT's table, of RoBERTa's without the rows of padding. Quotients
@@ -58,10 +58,11 @@ def lift_to_gmat(directory, **changes):
     Args:
         directory: str. A folder with `config.json` or `bert_config.json` and the weights: see
             `from_pretrained`.
+        masked_lm: bool. Whether to lift the head for masked tokens, too.
         **changes: entries of `GmatConfig` that are to be others, such as `chunk_size`, by default
             512.
     Returns:
-        `GmatModel`. The report of loading goes to the log.
+        `GmatModel`, or `GmatForMaskedLM`. The report of loading goes to the log.
     Raises:
         ValueError: naming the file or entry, if the folder holds no such model, something is
             missing or does not fit.
@@ -77,6 +78,9 @@ def lift_to_gmat(directory, **changes):
         model.build(None)
     report = _load(model, bert)
     logging.info("%s", report)
+    if masked_lm:
+        model = GmatForMaskedLM(model)
+        lifting_heads.lift_masked_lm(model, source)
     model.processor = processors.read_processor(directory, config)
     return model
 

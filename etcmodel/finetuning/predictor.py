@@ -9,10 +9,11 @@ import tempfile
 from etcmodel import bounded_json, serving
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
+from etcmodel.text import vocabulary_files
 
 __all__ = ["Predictor", "export"]
 
-_VOCAB, _SPM_MODEL = "vocab.txt", "spiece.model"
+_SPM_MODEL = "spiece.model"
 
 
 def export(model, task, directory):
@@ -30,11 +31,6 @@ def export(model, task, directory):
     config = task.config
     encoder_type = encoders.encoder_type(config.encoder_config.model_type)
     _ = task.tokenizer  # Raises an error if the vocabulary does not fit.
-    vocabulary = (
-        {_SPM_MODEL: config.spm_model_file}
-        if config.spm_model_file
-        else {_VOCAB: config.vocab_file}
-    )
     texts = {
         encoder_type.config_file: config.encoder_config.to_json_string(),
         _config_name(task): json.dumps(config.exported_options()),
@@ -51,8 +47,22 @@ def export(model, task, directory):
             padding=records.padding,
             axes=records.model_axes(),
             checks=records.checks(),
-            assets={**vocabulary, **{name: str(path) for name, path in files.items()}},
+            assets={
+                **_vocabulary(task, pathlib.Path(folder, "vocabulary")),
+                **{name: str(path) for name, path in files.items()},
+            },
         )
+
+
+def _vocabulary(task, folder):
+    """The files of the vocabulary by name; of byte-level BPE copies in a folder."""
+    config = task.config
+    if config.spm_model_file:
+        return {_SPM_MODEL: config.spm_model_file}
+    if not vocabulary_files.is_of_bytes(config.vocab_file):
+        return {vocabulary_files.NAMES[0]: config.vocab_file}
+    task.tokenizer.save_pretrained(str(folder))
+    return {path.name: str(path) for path in folder.iterdir()}
 
 
 def _config_name(task):
@@ -83,7 +93,7 @@ class Predictor(abc.ABC):
         kept = options_lib.load_kept(self.task_class.config_class, options_kept, options_file)
         self.config = self.task_class.config_class(
             encoder_config=encoders.read_config(config_file),
-            vocab_file=self._runner.asset(_VOCAB),
+            vocab_file=next(filter(None, map(self._runner.asset, vocabulary_files.NAMES)), None),
             spm_model_file=self._runner.asset(_SPM_MODEL),
             **{**kept, **options},
         )

@@ -6,6 +6,7 @@ TensorFlow.
 """
 
 from etcmodel.options.common import (
+    ANY_VOCABULARY,
     DataOptions,
     FeatureOptions,
     LengthOptions,
@@ -36,6 +37,7 @@ from etcmodel.options.program_flags import (
 )
 
 __all__ = [
+    "ANY_VOCABULARY",
     "ROLES",
     "DataOptions",
     "FeatureOptions",

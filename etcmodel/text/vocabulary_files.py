@@ -4,12 +4,15 @@ import os
 
 from etcmodel.text import byte_bpe, tokenization
 
-__all__ = ["is_of_bytes", "open_tokenizer", "sha256"]
+__all__ = ["NAMES", "is_of_bytes", "open_tokenizer", "sha256"]
+
+# Of a vocabulary in a folder: word pieces, or the main file of byte-level BPE.
+NAMES = ("vocab.txt", byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
 
 
 def is_of_bytes(path):
     """Whether a file is a vocabulary of byte-level BPE, by its name."""
-    return os.path.basename(str(path or "")) in (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
+    return os.path.basename(str(path or "")) in NAMES[1:]
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):

@@ -9,6 +9,7 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.models.gmat import GmatForMaskedLM
 from tests.checkpoints import berts
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef")
@@ -140,3 +141,40 @@ def test_the_original_bert_has_the_approximate_gelu(tmp_path):
     model = checkpoints.lift_to_gmat(tmp_path, num_memory_tokens=0)
     assert model.config.activation == "gelu"
     assert tf.is_tensor(model(IDS, MASK)[0])
+
+
+def test_the_head_for_masked_tokens_is_bert_s(bert):
+    head = berts.masked_lm_weights()
+    weights = {**berts.hugging_face_weights(), **head}
+    berts.write_safetensors(bert, weights)
+    model = checkpoints.lift_to_gmat(bert, masked_lm=True, num_memory_tokens=0)
+    assert isinstance(model, GmatForMaskedLM)
+    bare = {name.removeprefix("cls.predictions."): x for name, x in head.items()}
+    hidden = wanted(weights, "bert.")
+    hidden = hidden @ bare["transform.dense.weight"].T + bare["transform.dense.bias"]
+    hidden = berts.exact_gelu(hidden)
+    hidden = (hidden - hidden.mean(-1, keepdims=True)) / np.sqrt(
+        hidden.var(-1, keepdims=True) + 1e-12
+    )
+    hidden = hidden * bare["transform.LayerNorm.weight"] + bare["transform.LayerNorm.bias"]
+    expected = hidden @ weights["bert.embeddings.word_embeddings.weight"].T + bare["bias"]
+    logits = model({"input_ids": IDS, "attention_mask": MASK}).numpy()
+    np.testing.assert_allclose(logits[MASK > 0], expected[MASK > 0], atol=5e-5)
+
+
+def test_a_head_that_is_not_there_is_told(bert):
+    with pytest.raises(ValueError, match="lacks a head for masked tokens: 'cls.predictions.bias'"):
+        checkpoints.lift_to_gmat(bert, masked_lm=True)
+
+
+def test_layers_become_those_of_compression_in_turn(bert, tmp_path):
+    plain = checkpoints.lift_to_gmat(bert, num_memory_tokens=2)
+    etcmodel.save_pretrained(plain, tmp_path / "plain")
+    model = etcmodel.from_pretrained(tmp_path / "plain", num_compression_layers=1)
+    stacks = (model.compressor, model.decompressor)
+    for expected, stack in zip(plain.layers.attention_layers, stacks, strict=True):
+        (found,) = stack.attention_layers
+        for ours, theirs in zip(found.weights, expected.weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(model.embeddings.weights, plain.embeddings.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
