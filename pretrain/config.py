@@ -30,10 +30,6 @@ _SPECIAL_TOKENS = (
 )
 _UNKNOWN_TOKENS = ("[UNK]", "<unk>")
 DOCUMENT_SEPARATORS = ("blank_line", "file")
-VOCAB_HELP = (
-    "WordPiece vocabulary, one piece a line; or of byte-level BPE, tokenizer.json, or vocab.json "
-    "with merges.txt beside it."
-)
 SENTENCES, TEXT = WINDOWS = ("sentences", "text")
 
 

@@ -11,24 +11,23 @@ import dataclasses
 import functools
 
 from etcmodel import atomic_files
-from etcmodel.options import changed
+from etcmodel.options import ANY_VOCABULARY, changed
 from etcmodel.preprocessing import program
 
-from .config import VOCAB_HELP, WindowOptions
+from .config import WindowOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(WindowOptions, program.PreprocessOptions):
     """Pre-training's options; those of role "features" make a `PretrainInputConfig`."""
 
+    help_texts = {"vocab_file": ANY_VOCABULARY}
+
     input_pattern: str = changed(
         program.PreprocessOptions,
         "input_pattern",
         help_text="Text files, wildcards allowed: plain text, or JSON objects with a `text`, one a "
         "line, where the name ends in .jsonl; possibly .gz.",
-    )
-    vocab_file: str | None = changed(
-        program.PreprocessOptions, "vocab_file", help_text=VOCAB_HELP, is_file=True
     )
 
     def __post_init__(self):

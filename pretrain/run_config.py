@@ -8,10 +8,17 @@ import typing
 from etcmodel.finetuning.config import model_tokenizer
 from etcmodel.finetuning.program_options import ProgramOptions as FinetuningOptions
 from etcmodel.models import presets
-from etcmodel.options import DataOptions, LengthOptions, VocabularyOptions, changed, option
+from etcmodel.options import (
+    ANY_VOCABULARY,
+    DataOptions,
+    LengthOptions,
+    VocabularyOptions,
+    changed,
+    option,
+)
 
 from . import program_options
-from .config import SENTENCES, TEXT, VOCAB_HELP, MaskingConfig, MaskingOptions, WindowOptions
+from .config import SENTENCES, TEXT, MaskingConfig, MaskingOptions, WindowOptions
 
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
@@ -74,7 +81,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
     }
     help_texts = {
         "eval_data": "TFRecords of held-out text, wildcards allowed.",
-        "vocab_file": VOCAB_HELP,
+        "vocab_file": ANY_VOCABULARY,
     }
     removed_options = {}
 

@@ -6,6 +6,7 @@ TensorFlow.
 """
 
 from etcmodel.options.common import (
+    ANY_VOCABULARY,
     DataOptions,
     FeatureOptions,
     LengthOptions,
@@ -37,6 +38,7 @@ from etcmodel.options.program_flags import (
 )
 
 __all__ = [
+    "ANY_VOCABULARY",
     "ROLES",
     "DataOptions",
     "FeatureOptions",

@@ -5,6 +5,7 @@ import dataclasses
 from etcmodel.options.fields import Options, changed, option
 
 __all__ = [
+    "ANY_VOCABULARY",
     "DataOptions",
     "FeatureOptions",
     "LengthOptions",
@@ -12,6 +13,12 @@ __all__ = [
     "OneInputOptions",
     "VocabularyOptions",
 ]
+
+# The help of `vocab_file` in programs that also take byte-level BPE.
+ANY_VOCABULARY = (
+    "WordPiece vocabulary, one piece a line; or of byte-level BPE, tokenizer.json, or vocab.json "
+    "with merges.txt beside it."
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

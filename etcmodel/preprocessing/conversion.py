@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 
-from etcmodel.text import vocabulary_files
+from etcmodel.text import processor_files, vocabulary_files
 
 __all__ = ["ConverterFactory", "ProcessorConverterFactory"]
 
@@ -71,7 +71,7 @@ class ConverterFactory(abc.ABC):
         """
         tokenizer = self.tokenizer()
         kind = "sentencepiece" if tokenizer.sp_model else "wordpiece"
-        if not tokenizer.sp_model and vocabulary_files.is_of_bytes(self.vocab_file):
+        if not tokenizer.sp_model and processor_files.is_byte_level(self.vocab_file):
             kind = "byte_level_bpe"
         splitting = {"split_punctuation": True} if tokenizer.split_punctuation else {}
         return {

@@ -1,15 +1,8 @@
 """The tokenizer of a vocabulary's file, whatever kind it is."""
 
-import os
+from etcmodel.text import byte_bpe, processor_files, tokenization
 
-from etcmodel.text import byte_bpe, tokenization
-
-__all__ = ["is_of_bytes", "open_tokenizer", "sha256"]
-
-
-def is_of_bytes(path):
-    """Whether a file is a vocabulary of byte-level BPE, by its name."""
-    return os.path.basename(str(path or "")) in (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
+__all__ = ["open_tokenizer", "sha256"]
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):
@@ -24,7 +17,7 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
     Raises:
         ValueError: naming the file, if it cannot be read as such, or an option is none of its kind.
     """
-    if spm_model_file or not is_of_bytes(vocab_file):
+    if spm_model_file or not processor_files.is_byte_level(vocab_file):
         return tokenization.FullTokenizer(
             vocab_file,
             do_lower_case,
@@ -41,6 +34,6 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
 
 def sha256(path):
     """Hexadecimal digest of a vocabulary: the `source_sha256` of its tokenizer."""
-    if is_of_bytes(path):
+    if processor_files.is_byte_level(path):
         return open_tokenizer(path).source_sha256()
     return tokenization.file_sha256(path)

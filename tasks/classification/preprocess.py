@@ -12,7 +12,7 @@ Beam may be given too, such as `--runner=DataflowRunner`.
 
 import dataclasses
 
-from etcmodel.options import changed, option
+from etcmodel.options import ANY_VOCABULARY, changed, option
 from etcmodel.preprocessing import program
 
 from .config import REGRESSION, ClassificationFeatureOptions
@@ -25,6 +25,7 @@ class PreprocessOptions(ClassificationFeatureOptions, program.PreprocessOptions)
     help_texts = {
         "input_pattern": "JSON lines, a .csv or .tsv with a header (each possibly .gz), or a "
         "folder of .txt with a sub-folder for each label; or a pattern for several.",
+        "vocab_file": ANY_VOCABULARY,
     }
 
     labels_file: str | None = option(

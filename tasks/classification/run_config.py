@@ -18,6 +18,7 @@ class ClassificationConfig(ClassificationFeatureOptions, finetuning.FinetuningCo
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {
+        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "None: the records of --eval_data have the labels, too.",
         "input_file": "Raw file or folder of the texts to predict, in mode predict.",
         "predictions_file": "Where predictions go, a JSON object a line. None: predictions.json in "

@@ -43,6 +43,20 @@ def hugging_face_weights(*, prefix="bert.", positions=POSITIONS, types=TYPES, se
     }
 
 
+def masked_lm_weights(vocab_size=VOCAB, seed=1):
+    """The head for masked tokens in Hugging Face's names, without the table of tokens."""
+    random = np.random.default_rng(seed)
+    shapes = {
+        "dense.weight": (HIDDEN, HIDDEN),
+        "dense.bias": (HIDDEN,),
+        "LayerNorm.weight": (HIDDEN,),
+        "LayerNorm.bias": (HIDDEN,),
+    }
+    values = {f"cls.predictions.transform.{name}": shape for name, shape in shapes.items()}
+    values["cls.predictions.bias"] = (vocab_size,)
+    return {name: random.normal(0, 0.3, x).astype(np.float32) for name, x in values.items()}
+
+
 def original_name(name):
     """The original BERT's name of a Hugging Face name."""
     name = name.replace("encoder.layer.", "encoder.layer_")

@@ -189,3 +189,16 @@ def test_the_original_bert_has_the_approximate_gelu(tmp_path):
     model = checkpoints.lift_to_gmat(tmp_path, num_memory_tokens=0)
     assert model.config.activation == "gelu"
     assert tf.is_tensor(model(IDS, MASK)[0])
+
+
+def test_layers_become_those_of_compression_in_turn(bert, tmp_path):
+    plain = checkpoints.lift_to_gmat(bert, num_memory_tokens=2)
+    etcmodel.save_pretrained(plain, tmp_path / "plain")
+    model = etcmodel.from_pretrained(tmp_path / "plain", num_compression_layers=1)
+    stacks = (model.compressor, model.decompressor)
+    for expected, stack in zip(plain.layers.attention_layers, stacks, strict=True):
+        (found,) = stack.attention_layers
+        for ours, theirs in zip(found.weights, expected.weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(model.embeddings.weights, plain.embeddings.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

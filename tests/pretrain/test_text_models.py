@@ -63,6 +63,9 @@ def test_the_page_s_commands_learn(made, name):
     assert set(evaluations[-1]) == {"step", "loss", "mlm_loss", "mlm_accuracy"}
     assert evaluations[-1]["mlm_loss"] == evaluations[-1]["loss"]
     assert evaluations[-1]["loss"] < evaluations[0]["loss"] - 0.1
+    kept = json.loads((made / "runs" / name / "run_config.json").read_text())["training"]
+    assert kept["optimizer"] == {"longformer": "adamw", "gmat": "bert_adam"}[name]
+    assert kept["poly_power"] == {"longformer": 3.0, "gmat": 1.0}[name]
     steps = [line["step"] for line in evaluations]
     assert steps == [*range(4, steps[-1], 4), steps[-1]]
 

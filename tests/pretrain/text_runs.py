@@ -12,6 +12,7 @@ from absl import flags
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.checkpoints import hugging_face, writing
+from etcmodel.models.gmat import GmatForMaskedLM
 from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM
 from etcmodel.options import ProgramFlags
 from etcmodel.preprocessing import program as preprocessing_program
@@ -129,6 +130,7 @@ def write_bert(folder):
     shape = (len(windows.VOCAB), berts.HIDDEN)
     table = np.random.default_rng(1).normal(scale=0.1, size=shape).astype(np.float32)
     weights["bert.embeddings.word_embeddings.weight"] = table
+    weights |= berts.masked_lm_weights(shape[0])
     berts.write_safetensors(folder, weights)
     entries = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**entries, "vocab_size": len(windows.VOCAB)}))
@@ -141,6 +143,6 @@ def lift(folder):
     made = checkpoints.lift_roberta(folder / "roberta-base", max_length=LENGTH, attention_window=8)
     etcmodel.save_pretrained(made, folder / "longformer")
     made = checkpoints.lift_to_gmat(
-        folder / "bert-base-uncased", chunk_size=10, num_memory_tokens=2
+        folder / "bert-base-uncased", as_class=GmatForMaskedLM, chunk_size=10, num_memory_tokens=2
     )
     etcmodel.save_pretrained(made, folder / "gmat")

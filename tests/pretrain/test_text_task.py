@@ -1,0 +1,102 @@
+"""The models of text as pre-training calls them: their losses, and what is trained."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from etcmodel.models.gmat import GmatConfig
+from etcmodel.pretrain import masking, run_config, saving, task, text_model, text_windows
+from tests.models.longformer import small
+from tests.pretrain import windows
+
+LENGTH = 16
+SIZES = {
+    "vocab_size": len(windows.VOCAB),
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    "initializer_range": 0.3,
+}
+
+
+def config_of(name, **changes):
+    if name == "longformer":
+        return small.config(**{**SIZES, "attention_window": 4, "pad_token_id": 1, **changes})
+    sizes = {"chunk_size": 5, "position_period": 6, "num_position_quotients": 3}
+    return GmatConfig(**{**SIZES, **sizes, "num_memory_tokens": 2, **changes})
+
+
+def make_task(name, **options):
+    values = {"windows": "text", "cpc_weight": 0.0, "long_seq_length": LENGTH, **options}
+    return task.PretrainTask(run_config.PretrainConfig(encoder_config=config_of(name), **values))
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory):
+    """Two masked windows of which the second is half padding."""
+    tokenizer = windows.make_tokenizer(tmp_path_factory.mktemp("vocab"))
+    documents = [windows.document("a", 0, 1), windows.document("b", 2)]
+    config = windows.input_config(windows="text", long_seq_length=LENGTH)
+    features = text_windows.make_text_windows(documents, config, tokenizer).features
+    assert [row["sentence_ids"].count(0) for row in features] == [16, 9]
+    config = windows.masking_config(tokenizer, long_seq_length=LENGTH, cpc_share=0.0, mlm_share=0.4)
+    return masking.mask_batch(windows.tensors(features), tf.range(2, dtype=tf.int64), 0, config)
+
+
+@pytest.mark.parametrize("name", ["longformer", "gmat"])
+def test_the_loss_is_that_of_the_head_s_logits_without_padding(name, batch):
+    tf_keras.utils.set_random_seed(0)
+    model = make_task(name).build_model()
+    outputs = model(batch)
+    head = text_model.plain(model)
+    rows = {key: value.numpy() for key, value in batch.items()}
+    count = 0
+    for row in range(2):
+        size = (rows["sentence_ids"][row] >= 0).sum()
+        logits = head(rows["long_token_ids"][row : row + 1, :size])[0]
+        for slot in np.flatnonzero(rows["mlm_mask"][row]):
+            position, label = rows["mlm_positions"][row, slot], rows["mlm_labels"][row, slot]
+            found = logits[position].numpy().astype(np.float64)
+            expected = np.log(np.exp(found).sum()) - found[label]
+            assert float(outputs["mlm_loss"][row, slot]) == pytest.approx(expected, abs=2e-5)
+            assert int(outputs["mlm_token_ids"][row, slot]) == found.argmax()
+            count += 1
+    assert count >= 6
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("longformer", ["position_embeddings/embedding_table"]),
+        ("gmat", ["position_embeddings/embedding_table", "quotient_embeddings/embedding_table"]),
+    ],
+)
+def test_positions_alone_may_be_trained(name, expected):
+    positions = make_task(name, trainable="positions")
+    model = positions.build_model()
+    found = [variable.name for variable in positions.trained_variables(model)]
+    assert ["/".join(x.removesuffix(":0").split("/")[-2:]) for x in found] == expected
+    every = make_task(name).trained_variables(model)
+    assert [id(x) for x in every] == [id(x) for x in model.trainable_variables]
+
+
+def test_etc_has_no_positions_to_train():
+    config = run_config.PretrainConfig(encoder_config=windows.etc_config(), trainable="positions")
+    etc_task = task.PretrainTask(config)
+    with pytest.raises(ValueError, match="--trainable=positions: a model of type 'etc' has no"):
+        etc_task.trained_variables(etc_task.build_model())
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_projections_of_global_tokens_are_copied_if_wanted(tmp_path, copies):
+    model = make_task("longformer").build_model()
+    before = model.encoder.layers.attention_layers[0].inner_layer.query_global.linear.kernel.numpy()
+    saving.save(model, str(tmp_path), copy_local_to_global=copies)
+    attention = model.encoder.layers.attention_layers[0].inner_layer
+    wanted = attention.query.linear.kernel if copies else before
+    np.testing.assert_array_equal(attention.query_global.linear.kernel, wanted)
+    assert not np.array_equal(before, attention.query.linear.kernel)
