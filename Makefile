@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo pretrain-demo test test-slow test-xla test-browser soak lint format clean
+.PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak lint format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -48,6 +48,10 @@ COUNT ?= 2000
 SEED ?= 0
 soak: $(STAMP)
 	SOAK_COUNT=$(COUNT) SOAK_SEED=$(SEED) $(PYTEST) -rP tests/soak
+
+# The documentation site, built anew whenever a page or a docstring changes, at http://127.0.0.1:8000.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --strict -f docs/site/mkdocs.yml
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -18,12 +18,20 @@ _MOST_TOKENS = 1000  # With more, a token is narrower than a pixel.
 _MOST_WORDS = 48  # With more, words overlap.
 _MOST_LINES = 100  # With more, the lines between tokens hide them.
 
-# From the farthest left to the farthest right; none of them is near white, which is masked.
-_POSITIONS = ("#0b2545", "#1f7a8c", "#9ad1c4")
+# From the farthest left to the farthest right: blue before, green after, and none of them near
+# white, which is masked.
+_POSITIONS = ("#08306b", "#4292c6", "#b4bfcc", "#41ab5d", "#00441b")
 _NOT_LINKED, _LINKED, _OTHER_SEGMENT = "#f6d9b0", "#d95f02", "#c7a6d8"
 # Of relations by name, in turn.
 _NAMED = ("#e7298a", "#e6ab02", "#66a61e", "#a31621", "#7b4f2c", "#5b2a86", "#ff9da7", "#8c8c1e")
 _BORDER = "#6b7280"
+_CAPTION = (
+    "A row shows what one token sees: each colored square is a token that it attends to, and the "
+    "color says what that one is to it."
+)
+_CAPTION_OF_PIECES = (
+    "\nl2g is what long tokens see of the global ones, g2l what global tokens see of the long ones."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,10 +93,9 @@ def draw(labels, legend, *, local_radius=None, long_tokens=(), global_tokens=(),
     check_sizes(num_long, num_global)
     figure = Figure(figsize=(12, 10.5), dpi=100, layout="constrained")
     radius = "" if local_radius is None else f", radius {local_radius}"
-    figure.suptitle(
-        f"{title}\n{num_global} global and {num_long} long tokens{radius}; "
-        "rows are queries, columns keys".strip()
-    )
+    size = f"{num_global} global and {num_long} long tokens" if num_global else f"{num_long} tokens"
+    caption = _CAPTION + (_CAPTION_OF_PIECES if num_global else "")
+    figure.suptitle("\n".join(filter(None, [title, size + radius, caption])), fontsize=12)
     sides = [(x, n) for x, n in (("g", num_global), ("l", num_long)) if n]
     grid = figure.subplots(
         len(sides),

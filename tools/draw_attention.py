@@ -46,6 +46,8 @@ class DrawOptions(Options):
             "longformer",
             "longformer_causal",
             "longformer_dilated",
+            "longt5",
+            "longt5_local",
             "paragraphs",
             "pegasus_x",
             "pegasus_x_staggered",
@@ -69,9 +71,9 @@ def run(options):
         ValueError: as `attention_subjects.read_subject` and `attention_subjects.draw`.
     """
     # With TensorFlow and Matplotlib, which take seconds to import.
-    from . import attention_subjects, memory_subjects, sequence_subjects
+    from . import attention_subjects, memory_subjects, sequence_subjects, transient_subjects
 
-    for subjects in (memory_subjects, sequence_subjects):
+    for subjects in (memory_subjects, sequence_subjects, transient_subjects):
         if options.example in subjects.EXAMPLES:
             figure = subjects.draw(options.example)
             break

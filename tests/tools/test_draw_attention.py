@@ -17,6 +17,7 @@ from etcmodel.tools import (
     draw_attention,
     memory_subjects,
     sequence_subjects,
+    transient_subjects,
 )
 from tests.ops import plain_attention
 from tests.ops.test_structure import cases
@@ -80,9 +81,9 @@ def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():
     ]
     words = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert words[:2] == ["question", "paragraph A"]
-    assert figure.get_suptitle() == (
-        "two paragraphs\n7 global and 28 long tokens, radius 4; rows are queries, columns keys"
-    )
+    title, size, *caption = figure.get_suptitle().splitlines()
+    assert (title, size) == ("two paragraphs", "7 global and 28 long tokens, radius 4")
+    assert [line.split()[:3] for line in caption] == [["A", "row", "shows"], ["l2g", "is", "what"]]
     document = attention_subjects.draw(attention_subjects.EXAMPLES["document"]())
     names = {text.get_text() for text in document.legends[0].get_texts()}
     assert "global tokens of different segments" not in names
@@ -241,5 +242,5 @@ def test_a_refusal_is_a_line_and_leaves_no_file(tmp_path, arguments, message):
 def test_the_built_in_examples_can_all_be_chosen():
     fields = {field.name: field for field in dataclasses.fields(draw_attention.DrawOptions)}
     choices = fields["example"].metadata["choices"]
-    subjects = (attention_subjects, memory_subjects, sequence_subjects)
+    subjects = (attention_subjects, memory_subjects, sequence_subjects, transient_subjects)
     assert set(choices) == {name for module in subjects for name in module.EXAMPLES}

@@ -46,6 +46,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     """
 
     config_class = encoder_class = decoder_class = make_token_embedding = None
+    decoder_ids_of = "`labels`"  # As errors name it.
 
     def __init__(self, config, name, **kwargs):
         super().__init__(name=name, **kwargs)
@@ -102,7 +103,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
             ValueError: as there, or if there are no labels.
         """
         if labels is None:
-            raise ValueError("Give `decoder_input_ids`, or `labels` to make them of.")
+            raise ValueError(f"Give `decoder_input_ids`, or {self.decoder_ids_of} to make them of.")
         return labels_lib.decoder_ids(
             sublayers.as_ids(labels), self.config.decoder_start_token_id, self.config.pad_token_id
         )

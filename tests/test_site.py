@@ -1,0 +1,57 @@
+"""The documentation site is built without a warning, and has what is to be looked up."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+import etcmodel
+
+pytestmark = pytest.mark.slow
+ROOT = pathlib.Path(__file__).parents[1]
+COMMAND = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site") / "site"
+    done = subprocess.run(
+        [*COMMAND, "--site-dir", folder], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stdout + done.stderr
+    return folder
+
+
+def search_text(site):
+    """What the search looks through: dict of the texts by their places."""
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    return {entry["location"]: f"{entry['title']} {entry['text']}" for entry in index["docs"]}
+
+
+def test_the_search_finds_pages_and_docstrings(site):
+    texts = search_text(site)
+    assert "serve" in texts["docs/serving_http.html"].lower()
+    place = "reference/etcmodel.models.led.html#etcmodel.models.led.model.LedModel"
+    assert "Encoder and decoder, without a head." in texts[place]
+
+
+def test_the_reference_has_every_public_name(site):
+    body = (site / "objects.inv").read_bytes().split(b"zlib.\n", 1)[1]
+    listed = {line.split(" ")[0] for line in zlib.decompress(body).decode().splitlines()}
+    public = [getattr(etcmodel, name) for name in etcmodel.__all__]
+    assert {f"{value.__module__}.{value.__qualname__}" for value in public} <= listed
+    assert {
+        "etcmodel.layers.attention.relative.RelativeAttention",
+        "etcmodel.ops.blockwise.attend",
+        "etcmodel.ops.structure.GlobalLocalStructure",
+    } <= listed
+
+
+def test_nothing_on_a_page_is_fetched_from_elsewhere(site):
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for start in ('src="http', 'rel="stylesheet" href="http', 'rel="preconnect"'):
+            assert start not in text, path
