@@ -73,8 +73,8 @@ class SummarizationConfig(
     )
     batch_by_length: bool = option(
         False,
-        "Train on batches of documents of about the same length, which cost less where lengths "
-        "differ much.",
+        "Train on batches of documents with about as many tokens each, which cost less where "
+        "lengths differ much.",
         role="training",
     )
 
