@@ -103,6 +103,9 @@ class RecordConfig(abc.ABC):
             for name, feature in self.model_features().items()
         }
 
+    def length_of(self):  # noqa: B027
+        """The function of an example's length by which training batches it; None: by none."""
+
     @abc.abstractmethod
     def model_features(self):
         """The model's features: dict of name to `FixedLenFeature`."""
@@ -137,7 +140,8 @@ def make_train_dataset(file_pattern, config, request):
         tf.data.Dataset of dicts of tensors [batch, ...]: the model's features and labels.
     """
     spec = {**config.model_features(), **config.label_features()}
-    return training.training_batches(file_pattern, _parser(spec, config), request)
+    parse, length_of = _parser(spec, config), config.length_of()
+    return training.training_batches(file_pattern, parse, request, length_of=length_of)
 
 
 def make_eval_dataset(file_pattern, config, batch_size):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from etcmodel import record_files
+from etcmodel.training import length_batches
 
 __all__ = ["count_examples", "training_batches"]
 
@@ -42,7 +43,7 @@ def _first_line(error):
     return error.message.splitlines()[0].rpartition("}} ")[2].partition(" [Op:")[0]
 
 
-def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
+def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, length_of=None):
     """Endless batches, reshuffled every epoch; the order depends on `request.seed` only.
 
     All workers see the same order of examples and take turns, so that a global batch has the same
@@ -53,6 +54,9 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
         parse: function from a serialized record, string [], to a dict of tensors.
         request: TrainDataRequest. Examples to skip are read but not parsed.
         shuffle_buffer: int. Number of records among which the next one is drawn.
+        length_of: function of what `parse` returns to an int scalar: then the examples of a batch
+            are about equally long, see `length_batches`. None: they are drawn whatever their
+            length.
     Returns:
         tf.data.Dataset of dicts of tensors [request.per_replica_batch_size, ...].
     Raises:
@@ -61,6 +65,8 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024):
     records = _shuffled_records(
         record_files.matching_files(file_pattern), request.seed, shuffle_buffer
     )
+    if length_of is not None:
+        return length_batches.batches_by_length(records.repeat(), parse, length_of, request)
     records = records.repeat().skip(request.skip_examples)
     if request.input_context is not None:
         context = request.input_context

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import tensorflow as tf
+
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature, string_feature
@@ -17,9 +19,11 @@ class RecordConfig(finetuning.RecordConfig):
 
     Attributes:
         target_length: int.
+        batch_by_length: bool. Whether the documents of a training batch are about equally long.
     """
 
     target_length: int
+    batch_by_length: bool = False
 
     token_id_features = ("input_ids",)
     deciding_flags = ("summary_fields",)
@@ -28,6 +32,9 @@ class RecordConfig(finetuning.RecordConfig):
     def ranges(self):
         labels = Range(PADDING_LABEL, self.vocab_size, "-100, or an id of the model's vocabulary")
         return {**super().ranges(), "attention_mask": FLAG, "labels": labels}
+
+    def length_of(self):
+        return (lambda x: tf.reduce_sum(x["attention_mask"])) if self.batch_by_length else None
 
     def model_features(self):
         names = ("input_ids", "attention_mask")

@@ -71,6 +71,12 @@ class SummarizationConfig(
         lower_bound=0,
         upper_bound=1,
     )
+    batch_by_length: bool = option(
+        False,
+        "Train on batches of documents with about as many tokens each, which cost less where "
+        "lengths differ much.",
+        role="training",
+    )
 
     def __post_init__(self):
         super().__post_init__()

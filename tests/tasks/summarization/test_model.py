@@ -51,6 +51,15 @@ def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
     assert not sequences[:, wanted.shape[1] :].any()
 
 
+def test_documents_are_batched_by_their_tokens():
+    assert config().records().length_of() is None
+    length_of = config(batch_by_length=True).records().length_of()
+    assert [int(length_of({"attention_mask": row})) for row in batch(12)["attention_mask"]] == [
+        7,
+        5,
+    ]
+
+
 def test_the_first_token_of_an_led_is_global():
     assert config().model_config().global_positions == (0,)
     other = led.config(global_positions=(0, 3))

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 SYSTEMS = {"longt5": longt5, "pegasus_x": pegasus_x}
 OFFSETS = {"pegasus_x": 103}
+SIZES = {"longt5": {"num_layers": 1}, "pegasus_x": {"encoder_layers": 1, "decoder_layers": 1}}
 NUM_DEV = 7
 GENERATION = {"num_beams": 2, "max_length": 9, "length_penalty": 0.5, "no_repeat_ngram_size": 2}
 LENGTHS = {"long_seq_length": 32, "target_length": 10}
@@ -77,7 +78,7 @@ def done(request, tmp_path_factory):
     """A folder in which a model was trained from another one's folder, measured and exported."""
     system, folder = request.param, tmp_path_factory.mktemp(request.param)
     offset = OFFSETS.get(system, 0)
-    first = SYSTEMS[system].model(vocab_size=train_pieces(folder) + offset)
+    first = SYSTEMS[system].model(vocab_size=train_pieces(folder) + offset, **SIZES[system])
     make_records(folder, offset)
     first.generation_config = GenerationConfig(GENERATION)
     checkpoints.save_pretrained(first, str(folder / "first"))

@@ -1,0 +1,52 @@
+"""Batches of examples of about the same length, in an order that a resumed run can continue."""
+
+import tensorflow as tf
+
+__all__ = ["POOL_BATCHES", "batches_by_length"]
+
+POOL_BATCHES = 16
+
+
+def batches_by_length(records, parse, length_of, request):
+    """Batches of neighbors by length among the examples of some batches.
+
+    So many examples at a time are sorted by length and cut into batches, whose order is drawn. A
+    run that is resumed in between makes the same ones again.
+
+    Args:
+        records: endless tf.data.Dataset of serialized records, string [].
+        parse, request: see `input_pipeline.training_batches`; examples to skip make whole batches.
+        length_of: function of what `parse` returns to an int scalar.
+    Returns:
+        As `training_batches`.
+    """
+    batch = request.global_batch_size
+    pool = POOL_BATCHES * batch
+    first_pool, skipped = divmod(request.skip_examples, pool)
+    examples = records.skip(first_pool * pool).map(
+        lambda record: _with_length(parse(record), length_of),
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+    pools = examples.batch(pool, drop_remainder=True).enumerate(first_pool)
+    batches = pools.map(lambda number, x: _arranged(x, batch, [request.seed, number])).unbatch()
+    batches = batches.skip(skipped // batch)
+    if (context := request.input_context) is not None:
+        workers, own = context.num_input_pipelines, context.input_pipeline_id
+        batches = batches.map(lambda x: {name: value[own::workers] for name, value in x.items()})
+    if request.per_replica_batch_size < batch:
+        batches = batches.unbatch().batch(request.per_replica_batch_size, drop_remainder=True)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _with_length(example, length_of):
+    return tf.cast(length_of(example), tf.int32), example
+
+
+def _arranged(pool, batch, seed):
+    """The batches of a pool: tensors [POOL_BATCHES, batch, ...]."""
+    lengths, examples = pool
+    order = tf.reshape(tf.argsort(lengths, stable=True), [POOL_BATCHES, batch])
+    seed = tf.stack([tf.cast(x, tf.int32) for x in seed])
+    order = tf.random.experimental.stateless_shuffle(order, seed)
+    return {name: tf.gather(value, order) for name, value in examples.items()}
