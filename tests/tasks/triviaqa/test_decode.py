@@ -77,6 +77,14 @@ def test_equal_answers_add_up_if_sums_are_asked_for():
     assert decoded(*lifted, answer_score="sum")["q"]["answer"] == "Red"
 
 
+def test_equally_good_answers_come_by_their_words_whatever_the_order_of_windows():
+    windows = [window(({place: 4}, {place: 4})) for place in (1, 7, 0)]
+    for order in (windows, windows[::-1]):
+        told = decoded(*order)["q"]
+        found = [told["answer"], *(other["answer"] for other in told["others"][:2])]
+        assert found == ["green", "king", "Red"]
+
+
 def test_by_document_each_document_has_an_answer():
     windows = [
         window(({7: 9}, {7: 9})),
