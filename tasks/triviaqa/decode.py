@@ -66,7 +66,8 @@ def _spans(output, config):
 
 
 def _ranked(answers, config):
-    ranked = sorted(answers.items(), key=lambda item: (-item[1].score(config), item[0]))
+    """The best answers; those of which normalization leaves nothing come last."""
+    ranked = sorted(answers.items(), key=lambda x: (not x[0], -x[1].score(config), x[0]))
     return dict(ranked[:_NUM_TOLD])
 
 
