@@ -1,11 +1,8 @@
 """From model outputs to answers, over all windows of all documents of a question.
 
-Strings that are equal once normalized are one answer (`answers.normalize_answer`). That of a
-question is, by `--answer_score`,
-- `best`: that of the span with the highest sum of its two logits, though in training each window
-  has a softmax of its own.
-- `sum`: the one with the highest sum of its spans' probabilities (start times end, each within its
-  window), so that it helps to be found in several places or documents.
+Strings that are equal once normalized are one answer. That of a question is, by `--answer_score`,
+- `best`: that of the span with the highest sum of its two logits;
+- `sum`: the one with the highest sum of its spans' probabilities, start times end in the window.
 """
 
 import collections
@@ -48,15 +45,17 @@ def generate_predictions(outputs, config):
     """
     found = collections.defaultdict(dict)
     for output in outputs:
-        question, document = text_of(output["question_id"]), text_of(output["document"])
-        answers = found[document_key(question, document) if config.by_document else question]
+        key, document = text_of(output["question_id"]), text_of(output["document"])
+        key = document_key(key, document) if config.by_document else key
+        answers = found[key]
         for span in _spans(output, config):
-            name = normalize_answer(span.text)
-            answer = answers.setdefault(name, _Answer(span, document))
+            answer = answers.setdefault(normalize_answer(span.text), _Answer(span, document))
             answer.total += span.probability
             if span.logit > answer.best.logit:
                 answer.best, answer.document = span, document
-    return {key: _told(answers.values(), config) for key, answers in found.items()}
+        if config.answer_score == "best":  # The others cannot win any more.
+            found[key] = _ranked(answers, config)
+    return {key: _told(_ranked(answers, config), config) for key, answers in found.items()}
 
 
 def _spans(output, config):
@@ -66,7 +65,12 @@ def _spans(output, config):
     return spans.best_spans(start, end, places, text, max_length=length)
 
 
+def _ranked(answers, config):
+    """The best answers; those of which normalization leaves nothing come last."""
+    ranked = sorted(answers.items(), key=lambda x: (not x[0], -x[1].score(config), x[0]))
+    return dict(ranked[:_NUM_TOLD])
+
+
 def _told(answers, config):
-    ranked = sorted(answers, key=lambda x: -x.score(config))[:_NUM_TOLD]
-    told = [{"answer": x.best.text, "score": x.score(config)} for x in ranked]
-    return {**told[0], "document": ranked[0].document, "others": told[1:]}
+    told = [{"answer": x.best.text, "score": x.score(config)} for x in answers.values()]
+    return {**told[0], "document": next(iter(answers.values())).document, "others": told[1:]}

@@ -9,9 +9,7 @@ __all__ = ["loss"]
 
 
 def loss(outputs, features):
-    """The mean loss of a batch: of both ends, that any of the answers starts or ends there.
-
-    The softmax is over the tokens of one document (window).
+    """The mean loss of a batch: of both ends, by a softmax over the tokens of each document.
 
     Args:
         outputs: dict of `start` and `end`, float32 [batch, long_len].

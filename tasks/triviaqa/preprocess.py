@@ -20,8 +20,7 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
     """TriviaQA's options; those of role "features" are arguments of `TriviaQaInputConfig`."""
 
     help_texts = {
-        "input_pattern": "TriviaQA's JSON file, such as wikipedia-train.json or web-train.json (a "
-        "pattern for several), possibly .gz.",
+        "input_pattern": "TriviaQA's JSON file (a pattern for several), possibly .gz.",
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=64)

@@ -15,8 +15,7 @@ class TriviaQaConfig(TriviaQaFeatureOptions, TriviaQaDecodingOptions, finetuning
 
     help_texts = {
         "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
-        "predictions_file": "Where answers go, in the official format; details go beside it, into "
-        "<name>_details.jsonl. None: predictions.json in --output_dir.",
+        "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
     }
 
     def records(self):

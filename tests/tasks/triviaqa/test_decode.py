@@ -46,12 +46,12 @@ def test_windows_of_all_documents_compete_whatever_their_order():
     windows = [
         window(({0: 3}, {1: 3})),
         window(({7: 8}, {7: 1}), document="b.txt"),
-        window(({3: 1}, {3: 1}), question="other"),
+        window(({4: 1}, {4: 1}), question="other"),
     ]
     for order in (windows, windows[::-1]):
         told = decoded(*order)
         assert (told["q"]["answer"], told["q"]["document"]) == ("green", "b.txt")
-        assert told["other"]["answer"] == "The"
+        assert told["other"]["answer"] == "red"
 
 
 def probability_of_red_king(output):
@@ -75,6 +75,19 @@ def test_equal_answers_add_up_if_sums_are_asked_for():
     # Only the differences of a window's logits count.
     lifted = [windows[0], *(window(({k: 8}, {k: 8}), shift=50) for k in (0, 0))]
     assert decoded(*lifted, answer_score="sum")["q"]["answer"] == "Red"
+
+
+def test_an_article_alone_is_no_answer_if_there_is_another():
+    told = decoded(window(({3: 9}, {3: 9, 4: 1})))["q"]
+    assert (told["answer"], told["score"]) == ("The red", 10)
+
+
+def test_equally_good_answers_come_by_their_words_whatever_the_order_of_windows():
+    windows = [window(({place: 4}, {place: 4})) for place in (1, 7, 0)]
+    for order in (windows, windows[::-1]):
+        told = decoded(*order)["q"]
+        found = [told["answer"], *(other["answer"] for other in told["others"][:2])]
+        assert found == ["green", "king", "Red"]
 
 
 def test_by_document_each_document_has_an_answer():
