@@ -57,13 +57,25 @@ def test_a_bert_reads_eight_times_its_length(names):
 
 
 @pytest.mark.slow
+def test_the_first_lines_of_the_readme_print_what_it_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
+    code, output = re.search(
+        r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL
+    ).groups()
+    capsys.readouterr()
+    exec(code, {})  # The library's own page.
+    assert capsys.readouterr().out == output
+
+
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     berts.write_folder(tmp_path / "my_bert", WORDS)
     lines = [{"text": "The river is long. " * n, "extra": {"label": n % 2}} for n in range(1, 6)]
     (tmp_path / "reviews.jsonl").write_text("\n".join(map(json.dumps, lines)))
     readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"### Your own text\n.*?```python\n(.*?)```", readme, re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[1]
     names = {}
     exec(code, names)  # The library's own page.
     loaded = etcmodel.from_pretrained("reviews")
