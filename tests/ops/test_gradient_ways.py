@@ -185,6 +185,7 @@ for replica in range(2):
 """
 
 
+@pytest.mark.slow
 def test_gradients_are_the_same_on_two_replicas():
     """In a process of its own: logical devices must be made before anything else runs."""
     done = subprocess.run([sys.executable, "-c", REPLICATED], capture_output=True, text=True)

@@ -65,6 +65,7 @@ def logged(done):
     return [line for line in lines if " examples done, " not in line]
 
 
+@pytest.mark.slow
 def test_a_runner_without_metrics_loses_nothing_in_the_real_program(tmp_path):
     local = run_program(tmp_path / "local")
     flags = ["--runner", f"{RUNNERS}.Minimal", "--minimal-level", "3", "--experiment=a"]

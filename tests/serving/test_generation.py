@@ -43,6 +43,7 @@ def signature(folder):
     return tf.saved_model.load(folder).signatures["generate"]
 
 
+@pytest.mark.slow
 def test_beams_and_lengths_are_inputs_without_this_package(model, folder):
     ids = {name: x.tolist() for name, x in IDS.items()}
     inputs = [["serving_default", ids], *(["generate", {**ids, **call}] for call in (ONE, MANY))]

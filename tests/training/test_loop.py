@@ -139,7 +139,9 @@ def test_accumulated_steps_equal_whole_ones(records, tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize("optimizer", ["adamw", "lamb", "bert_adam"])
+@pytest.mark.parametrize(
+    "optimizer", ["adamw", "lamb", pytest.param("bert_adam", marks=pytest.mark.slow)]
+)
 def test_mixed_precision_trains(records, tmp_path, precision, optimizer):
     run = config(tmp_path, mixed_precision=precision, optimizer=optimizer, steps_per_summary=1)
     training.train(toy.ToyTask(records, dropout=0.1), run)
