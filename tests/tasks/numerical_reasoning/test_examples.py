@@ -1,12 +1,15 @@
 """Pieces, raw examples, features, scores, and what the generated passages promise."""
 
 import collections
+import json
 import re
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from etcmodel.tasks.numerical_reasoning import evaluate, examples, features, pieces
+from etcmodel.preprocessing import program
+from etcmodel.tasks.numerical_reasoning import evaluate, examples, features, pieces, preprocess
 from etcmodel.text import tokenization
 from etcmodel.tools.demos import numbers_world
 from etcmodel.tools.demos import numerical_reasoning as demo
@@ -90,6 +93,30 @@ def test_a_vocabulary_without_digits_is_refused(tmp_path):
     path.write_text("\n".join(x for x in demo.vocabulary() if x != "##7"))
     with pytest.raises(ValueError, match="vocab.txt' lacks the tokens ##7"):
         pieces.check_tokenizer(tokenization.FullTokenizer(str(path)))
+
+
+def test_a_bad_line_is_counted_with_its_place(tmp_path):
+    good = demo.make_examples(split="dev", num_examples=3, seed=0)
+    raws = [good[0], {**RAW, "answer": 10**9}, *good[1:]]
+    (tmp_path / "raw.jsonl").write_text("".join(f"{json.dumps(raw)}\n" for raw in raws))
+    (tmp_path / "vocab.txt").write_text("\n".join(demo.vocabulary()))
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(tmp_path / "raw.jsonl"),
+        output_prefix=str(tmp_path / "records"),
+        vocab_file=str(tmp_path / "vocab.txt"),
+        max_answer_length=8,
+        num_shards=1,
+    )
+    ((prefix, statistics),) = program.run(options, preprocess.load_parts)
+    counts = ("examples_read", "examples_written", "examples_bad", "passages_cut")
+    assert [statistics[name] for name in counts] == [4, 3, 1, 0]
+    (bad,) = statistics["bad_examples"]
+    assert "raw.jsonl: element 1: example 'a': field `answer` has 10 tokens" in bad
+    (record,) = tf.data.TFRecordDataset(f"{prefix}-00000-of-00001.tfrecord").take(1)
+    features_of_record = tf.train.Example.FromString(record.numpy()).features.feature
+    assert features_of_record["example_id"].bytes_list.value == [b"dev-0"]
+    assert len(features_of_record["input_ids"].int64_list.value) == 140
+    assert len(features_of_record["labels"].int64_list.value) == 7
 
 
 def test_answers_end_with_their_token(tokenizer):
