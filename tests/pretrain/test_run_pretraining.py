@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from absl import flags
 
+import etcmodel
 from etcmodel import checkpoints, training
 from etcmodel.models import modeling, presets
 from etcmodel.preprocessing import program as preprocessing_program
@@ -243,10 +244,22 @@ class TestTraining:
         for variable, expected_variable in zip(weights, expected, strict=True):
             np.testing.assert_array_equal(variable, expected_variable, err_msg=variable.name)
 
+    def test_it_is_saved_as_a_folder_with_its_head_and_vocabulary(self, trained):
+        run, folder = trained["folder"] / "model", trained["folder"] / "pretrained"
+        run_here(run_mode="save_pretrained", output_dir=run, pretrained_dir=folder)
+        saved = etcmodel.from_pretrained(folder)
+        assert isinstance(saved, etcmodel.EtcForMaskedLM)
+        assert saved.processor.vocabulary == tuple(windows.VOCAB)
+        etc_task = task.PretrainTask(task.PretrainConfig(encoder_config=saved.encoder.config))
+        model = training.load_model(etc_task, training.TrainingConfig(output_dir=str(run)))
+        found = [*saved.encoder.weights, *saved.language_model.weights]
+        wanted = [*model.etc_model.weights, *model.mlm_head.weights]
+        for variable, expected in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
+
     def test_the_defaults_are_those_of_the_paper(self):
-        program = pretrain_program.Program(flags.FlagValues())
+        program = pretrain_program.Program(values := flags.FlagValues())
         program.define_flags()
-        values = program.flag_values
         values(["run_pretraining"])
         assert values.optimizer == "lamb" and values.train_batch_size == 512
         assert values.learning_rate == pytest.approx(math.sqrt(8) * 1e-3)

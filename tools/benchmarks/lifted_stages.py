@@ -177,7 +177,8 @@ def _write_roberta(options, config):
 
 def _lifted(options, name, is_copied, trainable):
     """Lifts the short model and trains it on: dict of updates to the loss on held-out text."""
-    window = 2 * options.short_length
+    # As in the paper the window is as long as the short model's: within it no position is twice.
+    window = options.short_length
     model = checkpoints.lift_roberta(
         options.path("roberta"), options.long_length, attention_window=window
     )
