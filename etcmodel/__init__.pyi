@@ -5,12 +5,14 @@ from typing import Any, TypeVar, overload
 
 from etcmodel.models.gmat import (
     GmatConfig,
+    GmatForConditionalGeneration,
     GmatForMaskedLM,
     GmatForMultipleChoice,
     GmatForQuestionAnswering,
     GmatForSequenceClassification,
     GmatForTokenClassification,
     GmatModel,
+    GmatSeq2SeqConfig,
 )
 from etcmodel.models.heads import (
     EtcForKeyphraseExtraction,
@@ -65,12 +67,14 @@ __all__ = [
     "EtcModel",
     "EtcProcessor",
     "GmatConfig",
+    "GmatForConditionalGeneration",
     "GmatForMaskedLM",
     "GmatForMultipleChoice",
     "GmatForQuestionAnswering",
     "GmatForSequenceClassification",
     "GmatForTokenClassification",
     "GmatModel",
+    "GmatSeq2SeqConfig",
     "LedConfig",
     "LedForConditionalGeneration",
     "LedForQuestionAnswering",

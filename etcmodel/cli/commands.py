@@ -103,11 +103,17 @@ COMMANDS = {
         summary="Writes a page that shows a model's attention.",
         own={"": "tools.inspect_attention"},
     ),
+    "estimate": Command(
+        summary="Tells what an ETC costs: operations, memory, the longest input that fits.",
+        own={"": "tools.estimate"},
+    ),
     "benchmark": Command(
         summary="Measures time and memory on this machine.",
         own={
             "": "tools.benchmark",
+            "lifted_pretraining": "tools.benchmarks.lifted_pretraining",
             "long_positions": "tools.benchmarks.long_positions",
+            "numerical_reasoning": "tools.benchmarks.numerical_reasoning",
             "preprocessing": "tools.benchmark_preprocessing",
             "processor": "tools.benchmarks.processor",
             "serving": "tools.benchmarks.serving",
