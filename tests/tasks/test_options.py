@@ -34,6 +34,9 @@ from etcmodel.tasks.numerical_reasoning import run_config as numerical_run_confi
 from etcmodel.tasks.openkp import config as openkp_config
 from etcmodel.tasks.openkp import preprocess as openkp_preprocess
 from etcmodel.tasks.openkp import task as openkp_task
+from etcmodel.tasks.summarization import config as summarization_config
+from etcmodel.tasks.summarization import preprocess as summarization_preprocess
+from etcmodel.tasks.summarization import run_config as summarization_run_config
 from etcmodel.tasks.triviaqa import config as triviaqa_config
 from etcmodel.tasks.triviaqa import preprocess as triviaqa_preprocess
 from etcmodel.tasks.triviaqa import task as triviaqa_task
@@ -48,6 +51,7 @@ PREPROCESS = {
     "nq": nq_preprocess.PreprocessOptions,
     "numerical_reasoning": numerical_preprocess.PreprocessOptions,
     "openkp": openkp_preprocess.PreprocessOptions,
+    "summarization": summarization_preprocess.PreprocessOptions,
     "triviaqa": triviaqa_preprocess.PreprocessOptions,
     "wikihop": wikihop_preprocess.PreprocessOptions,
     "pretrain": pretrain_preprocess.PreprocessOptions,
@@ -59,6 +63,7 @@ CONFIGS = {
     "nq": nq_task.NqConfig,
     "numerical_reasoning": numerical_run_config.NumericalConfig,
     "openkp": openkp_task.OpenKpConfig,
+    "summarization": summarization_run_config.SummarizationConfig,
     "triviaqa": triviaqa_task.TriviaQaConfig,
     "wikihop": wikihop_task.WikiHopConfig,
     "pretrain": pretrain_task.PretrainConfig,
@@ -70,6 +75,7 @@ INPUT_CONFIGS = {
     "nq": nq_config.NqInputConfig,
     "numerical_reasoning": numerical_features.InputConfig,
     "openkp": openkp_config.OpenKpInputConfig,
+    "summarization": summarization_config.SummarizationInputConfig,
     "triviaqa": triviaqa_config.TriviaQaInputConfig,
     "wikihop": wikihop_config.WikiHopInputConfig,
     "pretrain": pretrain_config.PretrainInputConfig,
@@ -82,6 +88,7 @@ LENGTHS = {
     "nq": ((4096, 230), (4096, 230)),
     "numerical_reasoning": ((140, 2), (140, 2)),
     "openkp": ((4096, 512), (4096, 512)),
+    "summarization": ((4096, 230), (4096, 230)),
     "triviaqa": ((4096, 430), (4096, 430)),
     "wikihop": ((4096, 430), (4096, 430)),
     "pretrain": ((4096, 230), (4096, 230)),
@@ -104,6 +111,7 @@ PREPROCESS_NAMES = {
     "output_tf_examples_stat_filename bert_vocab_path spm_model_path long_max_length "
     "global_max_length url_max_code_points fixed_block_len kp_max_length is_training "
     "do_lower_case split_punctuation release_compatible direct_num_workers strict",
+    "summarization": "target_length piece_id_offset text_fields summary_fields id_fields",
     "triviaqa": "evidence_dir stride is_training",
     "wikihop": "input_train_json_filepath input_dev_json_filepath output_dir_path "
     "num_train_shards num_dev_shards tokenizer_type init_checkpoint spm_model_path vocab_file "
@@ -140,6 +148,8 @@ RUN_NAMES = {
     "eval_fraction_of_removed_examples additive_smoothing_mass use_visual_features_in_global "
     "use_visual_features_in_long extra_dense_feature_layers x_coords_min heights_max "
     "indicators_to_cross",
+    "summarization": FINETUNING_NAMES + "target_length num_beams length_penalty max_new_tokens "
+    "min_new_tokens no_repeat_ngram_size label_smoothing batch_by_length",
     "triviaqa": FINETUNING_NAMES + "evidence_dir stride max_answer_length answer_score by_document",
     "wikihop": FINETUNING_NAMES + "input_tf_records_path num_train_examples dev_tf_records_path "
     "input_dev_json_filepath predict_input_json_filepath predict_output_file_path spm_model_path "
