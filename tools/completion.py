@@ -22,13 +22,13 @@ _FLAGS = r"""awk '/^  --/ { if (x) print x; x = $0; next } /^    / { x = x subst
 _AS_WORDS = r"""sed 's/\[no\] .*//; s/ .*/=/'"""
 
 _BASH = r"""
-declare -A _etcmodel_known
-_etcmodel_flags() {  # Of the command and the name: a flag and its choices a line.
+declare -gA _etcmodel_known
+_etcmodel_flags() {  # Sets _etcmodel_told: of a command and a name, a flag and its choices a line.
     local key="$*"
     if [[ -z ${_etcmodel_known[$key]+x} ]]; then
         _etcmodel_known[$key]=$(etcmodel "$@" --help 2>/dev/null | @FLAGS@)
     fi
-    printf '%s\n' "${_etcmodel_known[$key]}"
+    _etcmodel_told=${_etcmodel_known[$key]}
 }
 _etcmodel() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} flag= names= line
@@ -52,7 +52,8 @@ _etcmodel() {
         flag=${COMP_WORDS[COMP_CWORD-2]}
     fi
     if [[ $flag ]]; then  # Its value: one of its choices, or else a file.
-        line=$(_etcmodel_flags "${words[@]}" | sed -n "s/^$flag //p")
+        _etcmodel_flags "${words[@]}"
+        line=$(sed -n "s/^$flag //p" <<< "$_etcmodel_told")
         if [[ $line ]]; then
             mapfile -t COMPREPLY < <(compgen -W "${line//|/ }" -- "$current")
         else
@@ -61,8 +62,8 @@ _etcmodel() {
         fi
     elif [[ $current == -* ]]; then
         compopt -o nospace 2>/dev/null
-        mapfile -t COMPREPLY < <(compgen -W "$(_etcmodel_flags "${words[@]}" |
-            @AS_WORDS@)" -- "$current")
+        _etcmodel_flags "${words[@]}"
+        mapfile -t COMPREPLY < <(compgen -W "$(@AS_WORDS@ <<< "$_etcmodel_told")" -- "$current")
     fi
 }
 complete -F _etcmodel etcmodel

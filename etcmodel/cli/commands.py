@@ -68,6 +68,7 @@ def _of_mode(run_mode: str, summary: str, of_pretraining: bool = False) -> Comma
     )
 
 
+_PRETRAINING = {"pretraining": "pretrain.run_pretraining"}  # Of modes that `char_lm` lacks.
 COMMANDS = {
     "prepare": Command(
         summary="Cleans or shrinks raw files before all else.",
@@ -83,7 +84,14 @@ COMMANDS = {
     ),
     "train": _of_mode("train", "Trains a model, and evaluates its checkpoints.", True),
     "evaluate": _of_mode("evaluate", "Measures the best checkpoint of a run.", True),
-    "continuous_eval": _of_mode("continuous_eval", "Measures each checkpoint as it is written."),
+    "continuous_eval": dataclasses.replace(
+        _of_mode("continuous_eval", "Measures each checkpoint as it is written."), own=_PRETRAINING
+    ),
+    "save_pretrained": Command(
+        summary="Writes the folder of a pre-trained model, from which fine-tuning starts.",
+        own=_PRETRAINING,
+        flags="--run_mode=save_pretrained",
+    ),
     "predict_records": _of_mode("predict_records", "Writes the predictions for TFRecords."),
     "export": _of_mode("export", "Writes the best checkpoint as a SavedModel."),
     "predict": _of_mode("predict", "Answers a raw file with an exported model."),

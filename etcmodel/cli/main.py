@@ -32,6 +32,7 @@ def main() -> None:
     quiet.quiet_tensorflow()
     try:
         run(sys.argv[1:])
+        sys.stdout.flush()
     except BrokenPipeError:  # Who reads the help has seen enough, such as `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)

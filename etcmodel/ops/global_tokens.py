@@ -70,6 +70,8 @@ def mask_of(given, batch, length, asserts):
     """
     if not isinstance(given, tf.RaggedTensor):
         given = tf.convert_to_tensor(given)
+    if given.shape.rank == 2:
+        _check_sizes(given, batch, length, asserts)
     if given.shape.rank == 2 and not isinstance(given, tf.RaggedTensor):
         given = tf.cast(given, tf.int32)
         low, high = argument_checks.extremes(given)
@@ -77,12 +79,12 @@ def mask_of(given, batch, length, asserts):
         return tf.equal(given, 1)
     if isinstance(given, tf.RaggedTensor):
         given = given.to_tensor(-1)
-    elif given.shape.rank == 1:
+    elif given.shape.rank == 1 and given.dtype.is_integer:
         given = given[tf.newaxis]
     else:
         argument_checks.fail(
-            "`global_attention_mask` must be a mask of shape [batch, length] or positions of shape "
-            f"[number]. Received shape: {given.shape.as_list()}"
+            "`global_attention_mask` must be a mask of shape [batch, length] or int positions of "
+            f"shape [number]. Received: {given.dtype.name} of shape {given.shape.as_list()}"
         )
     positions = tf.cast(given, tf.int32)
     words = "the number of tokens"
@@ -90,6 +92,23 @@ def mask_of(given, batch, length, asserts):
     argument_checks.check_range(name, positions, -1, length, words, asserts=asserts)
     mask = tf.reduce_any(tf.equal(positions[:, tf.newaxis], tf.range(length)[:, tf.newaxis]), -1)
     return tf.broadcast_to(mask, [batch, length])
+
+
+def _check_sizes(given, batch, length, asserts):
+    """Compares a mask, or ragged positions, which have no length, with the batch."""
+    if isinstance(given, tf.RaggedTensor):
+        found = [given.nrows(tf.int32)]
+        wish = "`global_attention_mask` (as ragged positions) must have a row for each example"
+    else:
+        found = get_shape_list(given)
+        wish = (
+            "`global_attention_mask` must be a mask of shape [batch, length]; positions that "
+            "differ between examples are a tf.RaggedTensor"
+        )
+    wanted = [batch, length][: len(found)]
+    is_same = tf.reduce_all(tf.equal(tf.stack(found), tf.stack(wanted)))
+    shown = [wish + ". Wanted sizes:", tf.stack(wanted), "received:", tf.stack(found)]
+    argument_checks.check(is_same, *shown, asserts=asserts)
 
 
 @tf.autograph.experimental.do_not_convert

@@ -53,12 +53,28 @@ def make_dataset(processor, examples, batch_size, settings=None, targets=None):
     if not first:
         raise ValueError("`examples` holds no examples.")
     signature = tf.nest.map_structure(_spec, first[0])
-    return tf.data.Dataset.from_generator(generate, output_signature=signature)
+
+    def of_one_kind():
+        for element in generate():
+            tf.nest.map_structure(_check_kind, signature, element)
+            yield element
+
+    return tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
 
 
 def _spec(array):
     array = np.asarray(array)
     return tf.TensorSpec([None] * array.ndim, array.dtype)
+
+
+def _check_kind(spec, array):
+    """Else TensorFlow would cut fractions off, where the first batch has none."""
+    kind = np.asarray(array).dtype
+    if not np.can_cast(kind, spec.dtype.as_numpy_dtype, "same_kind"):
+        raise ValueError(
+            f"Targets must be of one type. Those of the first batch are {spec.dtype.name}, others "
+            f"{kind.name}: write all as floats, such as 1.0."
+        )
 
 
 class _Elements:

@@ -38,6 +38,8 @@ def long_edges_of(document, name, places, blocks, radius):
     Returns:
         int32 [num_pairs, 2]: (from, to), indices of long tokens, sorted, each once.
     """
+    if not len(blocks):
+        return np.zeros([0, 2], np.int32)
     numbers = np.arange(len(document.blocks))
     order = np.argsort(blocks, kind="stable")
     firsts, ends = (np.searchsorted(blocks[order], numbers, side) for side in ("left", "right"))

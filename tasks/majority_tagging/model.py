@@ -36,6 +36,6 @@ def loss(outputs, features):
     is_token = tf.cast(tf.not_equal(labels, PADDING_TAG), tf.float32)
     num_right = tf.reduce_sum(is_right * is_token)
     return {
-        "loss": losses.MeanCrossentropy(ignored=PADDING_TAG).call(labels, logits),
+        "loss": tf.reduce_mean(losses.MeanCrossentropy(ignored=PADDING_TAG).call(labels, logits)),
         "train_accuracy": tf.math.divide_no_nan(num_right, tf.reduce_sum(is_token)),
     }

@@ -1,5 +1,6 @@
 """The scripts with which shells complete commands and flags, in these shells."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -22,6 +23,11 @@ CASES = {
 }
 
 
+def environment(folder):
+    """Of a shell that reads no file of its user's."""
+    return {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": str(folder)}
+
+
 @pytest.fixture(scope="module")
 def completed(tmp_path_factory):
     """What bash completes of the words of each of `CASES`, from one shell."""
@@ -29,16 +35,22 @@ def completed(tmp_path_factory):
     (folder / "vocab list.txt").write_text("")
     lines = [
         completion.script("bash"),
-        f'etcmodel() {{ "{sys.executable}" -m etcmodel "$@"; }}',
+        f'etcmodel() {{ echo "$1" >> asked; "{sys.executable}" -m etcmodel "$@"; }}',
         "complete -p etcmodel",
         'try() { COMP_WORDS=(etcmodel "$@"); COMP_CWORD=$#; _etcmodel',
         '        printf "%s|" "${COMPREPLY[@]}"; echo; }',
         *("try " + " ".join(f"'{word}'" for word in words) for words in CASES),
     ]
     done = subprocess.run(
-        ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, cwd=folder
+        ["bash", "-c", "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(folder),
     )
-    assert done.stderr == ""
+    assert done.returncode == 0, done.stderr
+    asked = (folder / "asked").read_text().split()
+    assert asked == ["draw", "serve"]  # Each once, then the shell knows them.
     first, *rest = done.stdout.splitlines()
     assert first == "complete -F _etcmodel etcmodel"
     return dict(zip(CASES, rest, strict=True))
@@ -50,12 +62,14 @@ def test_bash_completes_commands_data_sets_flags_and_their_values(completed, wor
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
-def test_a_script_names_all_that_may_follow_and_is_well_formed(shell):
+def test_a_script_names_all_that_may_follow_and_is_well_formed(shell, tmp_path):
     text = completion.script(shell)
     assert not re.findall(r"@[A-Z_]+@", text)
     for name, command in COMMANDS.items():
         assert f" {name}" in text or f"'{name}" in text
         assert " ".join(command.names()) in text
     if shutil.which(shell):  # Of a machine without it, the rest is what can be known.
-        done = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
+        done = subprocess.run(
+            [shell, "-n"], input=text, capture_output=True, text=True, env=environment(tmp_path)
+        )
+        assert done.returncode == 0, done.stderr

@@ -87,7 +87,11 @@ def test_rows_of_positions_may_differ():
         ([[0, 2, 0]], r"1 for global tokens and 0 for all others .*`attention_mask`.* from 0 to 2"),
         ([[0, -1, 0]], r"Received values from -1 to 0"),
         ([3], r"as positions.* below the number of tokens. Received values from 3 to 3"),
-        ([[[1]]], r"must be a mask of shape \[batch, length\] or positions"),
+        ([[[1]]], r"must be a mask of shape \[batch, length\] or int positions"),
+        ([True, False, False], r"or int positions of shape \[number\]. Received: bool of shape"),
+        ([[0]], r"a mask of shape \[batch, length\].* Wanted sizes: \[1, 3\] received: \[1, 1\]"),
+        ([[0, 1, 0]] * 2, r"Wanted sizes: \[1, 3\] received: \[2, 3\]"),
+        (tf.ragged.constant([[0], [1]]), r"must have a row for each example.* received: \[2\]"),
     ],
 )
 def test_anything_else_is_refused(given, message):

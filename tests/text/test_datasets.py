@@ -65,6 +65,15 @@ def test_a_label_is_a_field_of_extra(processor):
     assert [labels.tolist() for _, labels in dataset.as_numpy_iterator()] == [[1, 0], [1]]
 
 
+def test_numbers_of_two_types_are_refused_not_cut(processor):
+    examples = [{"text": "a", "extra": {"label": label}} for label in (0, 1, 0.75, 0.25)]
+    dataset = processor.dataset(examples, 2, targets="label")
+    with pytest.raises(tf.errors.OpError, match="Those of the first batch are int.*, others float"):
+        list(dataset)
+    floats = processor.dataset(examples[::-1], 2, targets="label")
+    assert [x.tolist() for _, x in floats.as_numpy_iterator()] == [[0.25, 0.75], [1.0, 0.0]]
+
+
 @pytest.mark.parametrize("as_fields", [False, True])
 def test_a_dataset_of_strings_and_labels_is_one_of_batches(processor, as_fields):
     strings = ["A b", "B", "b é"]

@@ -112,3 +112,10 @@ def test_tokens_of_related_blocks_are_related_within_the_radius(cells, data):
         ]
         found = relations.long_edges_of(document, name, places, np.array(blocks), radius)
         assert found.tolist() == expected and found.dtype == np.int32
+
+
+def test_no_tokens_have_no_relations():
+    document = document_of([])
+    places = np.full(len(document.blocks), -1)
+    found = relations.long_edges_of(document, "row", places, np.zeros(0, int), 2)
+    assert found.shape == (0, 2)

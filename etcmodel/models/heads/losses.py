@@ -70,7 +70,8 @@ class BinaryCrossentropy(tf_keras.losses.Loss):
 class MeanCrossentropy(tf_keras.losses.Loss):
     """Softmax cross entropy, its mean over all tokens of the batch with a label, as PyTorch's.
 
-    Labels are int [batch, ...], logits [batch, ..., num_labels].
+    Labels are int [batch, ...], logits [batch, ..., num_labels]. Weights of examples [batch], or of
+    tokens, multiply what each adds to the mean.
 
     Args:
         ignored: int. The label of tokens that do not count.
@@ -88,7 +89,9 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         labels = tf.where(is_known, labels, 0)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         known = tf.cast(is_known, tf.float32)
-        return tf.reduce_sum(losses * known) / tf.maximum(tf.reduce_sum(known), 1.0)
+        # Of which Keras takes the mean over all tokens, those without a label, too.
+        share = tf.cast(tf.size(known), tf.float32) / tf.maximum(tf.reduce_sum(known), 1.0)
+        return losses * known * share
 
     def get_config(self):
         return {**super().get_config(), "ignored": self.ignored}

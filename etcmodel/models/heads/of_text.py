@@ -33,6 +33,9 @@ class TextHead(base.EncoderWithHead):
             with "labels/", are left out.
         training: bool.
         **arguments: further arguments of the encoder.
+    Returns:
+        As each head says; with `output_hidden_states` or `output_attentions` a dict, of `logits` or
+        what the head returns, and what the encoder returns for these.
     Raises:
         ValueError: if `encoder` is of another class.
     """
@@ -67,7 +70,11 @@ class TextHead(base.EncoderWithHead):
 
     def call(self, features, training=None, **arguments):
         batch = {**_batch_of(features), **arguments}
-        return self.head(*self.encode(batch, training), training)
+        hidden, other, *observed = self.encode(batch, training)
+        outputs = self.head(hidden, other, training)
+        if not observed:
+            return outputs
+        return {**(outputs if isinstance(outputs, dict) else {"logits": outputs}), **observed[0]}
 
     def feature_shape(self, name):
         return [None]
@@ -243,13 +250,17 @@ class MultipleChoice(TextHead):
         return [None, None]
 
     def call(self, features, training=None, **arguments):
-        batch = {**_batch_of(features), **arguments}
-        batch = {name: tf.convert_to_tensor(x) for name, x in batch.items() if x is not None}
+        given = {**_batch_of(features), **arguments}
+        wishes = {name: x for name, x in given.items() if x is None or isinstance(x, bool)}
+        batch = {name: tf.convert_to_tensor(x) for name, x in given.items() if name not in wishes}
         shape = tf.shape(next(iter(batch.values())))
         flat = {
             name: tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)) for name, x in batch.items()
         }
-        return tf.reshape(super().call(flat, training=training), shape[:2])
+        outputs = super().call(flat, training=training, **wishes)
+        if isinstance(outputs, dict):
+            return {**outputs, "logits": tf.reshape(outputs["logits"], shape[:2])}
+        return tf.reshape(outputs, shape[:2])
 
     def head(self, hidden, other, training):
         return self.logits(self.dropout(other, training=training))

@@ -172,9 +172,9 @@ class LedForQuestionAnswering(LedHead):
         if (start_positions is None) != (end_positions is None):
             raise ValueError("Give `start_positions` and `end_positions`, or neither.")
         if start_positions is not None:
-            loss = losses.PositionCrossentropy()
+            loss = losses.PositionCrossentropy().call
             ends = loss(start_positions, logits["start"]), loss(end_positions, logits["end"])
-            found["loss"] = tf.add_n(ends) / 2
+            found["loss"] = tf.add_n([tf.reduce_mean(x) for x in ends]) / 2
         return {**found, **outputs}
 
     def head_weights(self):

@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from etcmodel.generation import GenerationSettings, beam_search, sample
+from etcmodel.layers import sublayers
 from etcmodel.models.seq2seq import generation_config as generation_config_lib
 
 __all__ = ["Generating", "decode", "search"]
@@ -55,6 +56,7 @@ class Generating:
         of_encoder = {name: options.pop(name, None) for name in self.encoder_arguments}
         of_encoder = {name: _as_tensor(x) for name, x in of_encoder.items() if x is not None}
         settings = self.generation_settings(**options)
+        sublayers.build_sublayer(self, None)
         input_ids = tf.convert_to_tensor(input_ids)
         if attention_mask is not None:
             attention_mask = tf.convert_to_tensor(attention_mask)

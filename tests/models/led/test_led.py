@@ -111,6 +111,12 @@ def test_generation_has_the_global_tokens_of_training():
     assert np.abs(found["batch"][:, 3:] - found["none"][:, 3:]).max() > 1e-3
 
 
+def test_a_model_that_was_never_called_generates():
+    model = LedForConditionalGeneration(MODEL.config)
+    assert not model.built
+    assert model.generate(models.ids(1, 9), max_new_tokens=2)["sequences"].shape[1] <= 3
+
+
 def test_generation_ends_where_positions_do():
     ids = models.ids(1, 9)
     settings = {"min_length": 99, "no_repeat_ngram_size": 2}

@@ -98,6 +98,18 @@ def test_losses_are_means_over_all_tokens_with_a_label():
     assert losses.MeanCrossentropy()(np.full([2, 3], -100), logits) == 0
 
 
+@pytest.mark.parametrize("weights", [[2.0, 0.0], [[1.0, 5.0, 5.0], [0.0, 0.5, 0.0]]])
+def test_weights_multiply_what_an_example_or_a_token_adds_to_the_mean(weights):
+    logits = np.random.default_rng(0).normal(size=[2, 3, 4]).astype(np.float32)
+    labels = np.array([[1, -100, -100], [0, 3, 2]])
+    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    of_token = np.broadcast_to(np.reshape(weights, [2, -1]), [2, 3])
+    known = [(0, 0, 1), (1, 0, 0), (1, 1, 3), (1, 2, 2)]
+    expected = -np.mean([of_token[i, j] * log_probs[i, j, label] for i, j, label in known])
+    found = losses.MeanCrossentropy()(labels, logits, sample_weight=np.array(weights))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_positions_beyond_the_text_do_not_count():
     logits = np.random.default_rng(0).normal(size=[2, 3]).astype(np.float32)
     log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
@@ -116,3 +128,14 @@ def test_arguments_are_given_by_name_as_in_hugging_face():
     named = model(ids(), **given)
     np.testing.assert_array_equal(named, model({"input_ids": ids(), **given}))
     assert np.abs(named - model(ids())).max() > 1e-4
+
+
+@every_head
+def test_hidden_states_come_beside_what_the_head_gives(case):
+    _, _, batch, _ = case
+    model = model_of(case)
+    plain, outputs = model(batch), model(batch, output_hidden_states=True)
+    plain = plain if isinstance(plain, dict) else {"logits": plain}
+    for name, value in plain.items():
+        np.testing.assert_allclose(outputs[name], value, atol=1e-5)
+    assert len(outputs["hidden_states"]) == 2
