@@ -69,8 +69,14 @@ class Program(base_program.BaseProgram):
         model = training.load_model(task, training_config)
         directory = self._flag("pretrained_dir")
         directory = directory or os.path.join(self._flag("output_dir"), "pretrained")
-        copies = self._flag("copy_local_to_global")
-        saving.save(model, directory, task.config.tokenizer, copy_local_to_global=copies)
+        noted = finetuning.settings(task.config.train_data).values()
+        saving.save(
+            model,
+            directory,
+            task.config.tokenizer,
+            do_lower_case=all(settings.get("do_lower_case", True) for settings in noted),
+            copy_local_to_global=self._flag("copy_local_to_global"),
+        )
         print(directory)
 
     def _make_task(self, run=None):

@@ -1,5 +1,7 @@
 """The folder of a pre-trained model, from which fine-tuning starts."""
 
+import json
+
 from etcmodel import checkpoints
 from etcmodel.checkpoints import processors
 from etcmodel.models.heads.language_model import EtcForMaskedLM
@@ -12,13 +14,14 @@ from .model import PretrainModel
 __all__ = ["save"]
 
 
-def save(model, directory, tokenizer=None, *, copy_local_to_global=True):
+def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_global=True):
     """Writes a pre-trained model as `checkpoints.save_pretrained` does, with its vocabulary.
 
     Args:
         model: `PretrainModel`, or one of `text_model`.
         directory: str.
         tokenizer: of the vocabulary, or None.
+        do_lower_case: bool. Whether the text was lower-cased, of word pieces.
         copy_local_to_global: bool. See `checkpoints.copy_local_to_global`; only for Longformer.
     """
     if isinstance(model, PretrainModel):
@@ -28,12 +31,21 @@ def save(model, directory, tokenizer=None, *, copy_local_to_global=True):
         masked_lm = text_model.plain(model)
     if copy_local_to_global and masked_lm.encoder.config.model_type == "longformer":
         checkpoints.copy_local_to_global(masked_lm)
-    checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer))
+    checkpoints.save_pretrained(masked_lm, directory, _files_of(tokenizer, do_lower_case))
 
 
-def _files_of(tokenizer):
-    """What writes the files of the vocabulary, or None."""
+def _files_of(tokenizer, do_lower_case):
+    """What writes the files of the vocabulary, and how text was cut; or None."""
     if tokenizer is None or isinstance(tokenizer, ByteLevelTokenizer):
         return tokenizer
     name = processor_files.SENTENCE_PIECES if tokenizer.sp_model else processor_files.WORD_PIECES
-    return processors.VocabularyFiles({name: vocabulary.read_bytes(tokenizer.source_file)})
+    settings = {
+        "do_lower_case": do_lower_case or bool(tokenizer.sp_model),
+        "split_punctuation": tokenizer.split_punctuation,
+    }
+    return processors.VocabularyFiles(
+        {
+            name: vocabulary.read_bytes(tokenizer.source_file),
+            processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode(),
+        }
+    )

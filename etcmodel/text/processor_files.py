@@ -12,6 +12,7 @@ from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 __all__ = [
     "BYTE_LEVEL",
     "SENTENCE_PIECES",
+    "TOKENIZER_CONFIG",
     "WORD_PIECES",
     "byte_level_file",
     "is_byte_level",
@@ -29,7 +30,7 @@ WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 BYTE_LEVEL = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
 _NAMES = (SENTENCE_PIECES, WORD_PIECES, *BYTE_LEVEL)
 _VOCAB_FILE = "vocab_file"  # A folder may hold vocabularies of both kinds.
-_TOKENIZER_CONFIG = "tokenizer_config.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
 def save(folder, tokenizer, config):
@@ -136,8 +137,8 @@ def vocabulary_files(vocab_file, spm_model_file=None):
     if name == byte_bpe.VOCAB_FILE:
         folder = os.path.dirname(str(vocab_file))
         files[byte_bpe.MERGES_FILE] = os.path.join(folder, byte_bpe.MERGES_FILE)
-        if is_there(folder, _TOKENIZER_CONFIG):
-            files[_TOKENIZER_CONFIG] = os.path.join(folder, _TOKENIZER_CONFIG)
+        if is_there(folder, TOKENIZER_CONFIG):
+            files[TOKENIZER_CONFIG] = os.path.join(folder, TOKENIZER_CONFIG)
     return files
 
 
@@ -150,14 +151,20 @@ def settings_of(tokenizer):
 
 
 def _foreign_settings(folder):
-    if not is_there(folder, _TOKENIZER_CONFIG):
-        logging.info("%s has no %s: text is lower-cased.", folder, _TOKENIZER_CONFIG)
+    if not is_there(folder, TOKENIZER_CONFIG):
+        logging.info("%s has no %s: text is lower-cased.", folder, TOKENIZER_CONFIG)
         return {}
-    path = os.path.join(folder, _TOKENIZER_CONFIG)
-    value = _read(path).get("do_lower_case", True)
-    if not isinstance(value, bool):
-        raise ValueError(f"{path}: `do_lower_case` must be true or false. Received: {value!r}")
-    return {"do_lower_case": value}
+    path = os.path.join(folder, TOKENIZER_CONFIG)
+    entries = _read(path)
+    # The second is not one of Hugging Face's.
+    values = {
+        "do_lower_case": entries.get("do_lower_case", True),
+        "split_punctuation": entries.get("split_punctuation", False),
+    }
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{path}: `{name}` must be true or false. Received: {value!r}")
+    return values
 
 
 def _read(path):

@@ -1,12 +1,16 @@
 """The models of text as pre-training calls them: their losses, and what is trained."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
+import etcmodel
 from etcmodel.models.gmat import GmatConfig
 from etcmodel.pretrain import masking, run_config, saving, task, text_model, text_windows
+from etcmodel.text import tokenization
 from tests.models.longformer import small
 from tests.pretrain import windows
 
@@ -100,3 +104,18 @@ def test_projections_of_global_tokens_are_copied_if_wanted(tmp_path, copies):
     wanted = attention.query.linear.kernel if copies else before
     np.testing.assert_array_equal(attention.query_global.linear.kernel, wanted)
     assert not np.array_equal(before, attention.query.linear.kernel)
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+def test_a_saved_folder_cuts_text_as_the_records_were(tmp_path, do_lower_case):
+    """Also of other vocabularies: what is told stands in the folder."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "Ann", "sang"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    config = dataclasses.replace(windows.etc_config(), vocab_size=len(words))
+    etc_task = task.PretrainTask(run_config.PretrainConfig(encoder_config=config))
+    tokenizer = tokenization.FullTokenizer(str(tmp_path / "vocab.txt"), do_lower_case)
+    saving.save(
+        etc_task.build_model(), str(tmp_path / "saved"), tokenizer, do_lower_case=do_lower_case
+    )
+    processor = etcmodel.from_pretrained(tmp_path / "saved").processor
+    assert processor.tokenizer.tokenize("Ann sang") == ["ann" if do_lower_case else "Ann", "sang"]
