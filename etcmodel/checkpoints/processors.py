@@ -17,15 +17,18 @@ __all__ = [
     "PROCESSOR_FILE",
     "VocabularyFiles",
     "check_processor",
-    "is_of_bytes",
     "read_processor",
     "trained_settings",
 ]
 
 # Models whose texts are tokens of byte-level BPE, and nothing else.
 _OF_BYTES = ("led", "longformer")
-# Those whose batches no processor of this library makes.
-_WITHOUT_PROCESSOR = ("gmat",)
+# Those whose batches no processor of this library makes, and what reads their vocabulary.
+_WITHOUT_PROCESSOR = {
+    **dict.fromkeys(("gmat", "gmat_seq2seq"), "text.tokenization.FullTokenizer"),
+    **dict.fromkeys(("longt5", "pegasus_x"), "text.seq2seq_tokenizer.Seq2SeqTokenizer"),
+}
+_ADVICE = " Set `model.processor` to an `EtcProcessor`."
 _NAMES = (
     processor_files.WORD_PIECES,
     processor_files.SENTENCE_PIECES,
@@ -43,27 +46,20 @@ class VocabularyFiles:
 
     Attributes:
         files: dict of name to bytes.
-        reason: str. Why there is no processor.
+        reason: str. Why there is no processor, and what to do.
     """
 
     files: Mapping[str, bytes]
     reason: str = ""
 
     def __call__(self, *args, **kwargs):
-        raise ValueError(
-            f"The model has no processor: {self.reason} Set `model.processor` to an `EtcProcessor`."
-        )
+        raise ValueError(f"The model has no processor: {self.reason}")
 
     def save_pretrained(self, directory):
         """Writes them into a directory."""
         for name, content in self.files.items():
             with tf.io.gfile.GFile(os.path.join(directory, name), "wb") as file:
                 file.write(content)
-
-
-def is_of_bytes(config):
-    """Whether the texts of a config's models are tokens of byte-level BPE: bool."""
-    return config.model_type in _OF_BYTES
 
 
 def read_processor(directory, config, relation_names=None):
@@ -93,16 +89,20 @@ def read_processor(directory, config, relation_names=None):
     files = {name: content for name, content in files.items() if content is not None}
     if not files:
         return None
-    if is_of_bytes(config):
+    if config.model_type in _OF_BYTES:
         return _longformer_processor(directory, config, files)
     if config.model_type in _WITHOUT_PROCESSOR:
-        return VocabularyFiles(files, f"there is none for models of type {config.model_type!r}.")
+        return VocabularyFiles(
+            files,
+            f"there is none for models of type {config.model_type!r}. Their vocabulary reads "
+            f"`etcmodel.{_WITHOUT_PROCESSOR[config.model_type]}`.",
+        )
     settings |= trained_settings(config)
     try:
         return EtcProcessor.from_pretrained(directory, **settings)
     except ValueError as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
-        return VocabularyFiles(files, str(error))
+        return VocabularyFiles(files, str(error) + _ADVICE)
 
 
 def trained_settings(config):
@@ -133,7 +133,7 @@ def _longformer_processor(directory, config, files):
         )
     except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
-        return VocabularyFiles(files, str(error))
+        return VocabularyFiles(files, str(error) + _ADVICE)
 
 
 def _content(path):

@@ -105,8 +105,7 @@ def load(directory, path, as_class=None, overrides=None):
     logging.info("%s", load_weights(model, source, is_head_new=model_class is not named_class))
     if isinstance(model, generating.Generating):
         model.generation_config = _generation_config(directory, config, overrides or {})
-    if processors.is_of_bytes(config):
-        model.processor = processors.read_processor(directory, config)
+    model.processor = processors.read_processor(directory, config)
     return model
 
 

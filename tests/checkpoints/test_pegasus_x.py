@@ -121,3 +121,15 @@ def test_what_cannot_be_is_refused(folder):
         etcmodel.load_pretrained(folder)
     with pytest.raises(ValueError, match="lacks weights of 'pegasus_x': encoder.layer_norm.bias"):
         etcmodel.load_pretrained(folder, as_class=PegasusXModel)
+
+
+def test_the_files_of_its_vocabulary_stay_with_it(folder, tmp_path):
+    content = {"spiece.model": b"pieces", "tokenizer_config.json": b'{"offset": 103}'}
+    for name, value in content.items():
+        (folder / name).write_bytes(value)
+    model = etcmodel.load_pretrained(folder)
+    with pytest.raises(ValueError, match="vocabulary reads `etcmodel.text.seq2seq_tokenizer.Seq2"):
+        model.processor("A text.")
+    model.save_pretrained(tmp_path / "again")
+    for name, value in content.items():
+        assert (tmp_path / "again" / name).read_bytes() == value
