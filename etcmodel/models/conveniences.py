@@ -69,7 +69,20 @@ class EncoderConveniences(Pretrained):
         relation_names: Sequence[str] = (),
         normalize: bool = False,
     ) -> typing.Any:
-        """Vectors of texts: see `models.pooling.embed`."""
+        """Vectors of texts: see `models.pooling.embed`.
+
+        Args:
+            features: see there; or list of str, of which the model's `processor` makes them.
+            pooling, relation_names, normalize: see there.
+        Raises:
+            ValueError: as there, or if there is no processor.
+        """
+        if isinstance(features, (list, tuple)) and all(isinstance(x, str) for x in features):
+            if self.processor is None:
+                raise ValueError(
+                    "Texts need a processor: set `model.processor`, or give token ids."
+                )
+            features = self.processor(list(features))
         return pooling_lib.embed(
             self, features, pooling, relation_names=relation_names, normalize=normalize
         )

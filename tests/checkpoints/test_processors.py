@@ -135,7 +135,13 @@ class TestOfAVocabularyAlone:
         assert batch["token_ids"][0].tolist() == [2, *[4, 5] * 23, 3]  # 8 times 6 positions.
         alone = model.embed({"token_ids": batch["token_ids"][:, :6]})
         assert np.isfinite(alone).all() and np.isfinite(model.embed(batch)).all()
+        texts = ["The river", "river"]
+        np.testing.assert_array_equal(model.embed(texts), model.embed(model.processor(texts)))
         model.save_pretrained(tmp_path / "long")
+        model.processor = None
+        with pytest.raises(ValueError, match="Texts need a processor: set `model.processor`"):
+            model.embed(texts)
+        model = etcmodel.from_pretrained(folder)
         loaded = etcmodel.from_pretrained(tmp_path / "long")
         assert loaded.processor.config == model.processor.config
         np.testing.assert_array_equal(loaded.embed(batch), model.embed(batch))
