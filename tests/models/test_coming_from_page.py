@@ -23,11 +23,13 @@ def folder(tmp_path_factory):
         num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=16,
+        initializer_range=0.5,
     )
     model = etcmodel.EtcModel(config)
     model.build(None)
     values = {name: v.numpy() for name, v in checkpoints.release_names(model).items()}
     writing.write(values, str(folder / "etc_base_2x_pretrain"), "released", config=config)
+    (folder / "etc_base_2x_pretrain" / "vocab.txt").write_text("\n".join(WORDS))
     longformers.write(folder / "longformer-base-4096", longformers.masked_lm())
     berts.write_folder(folder / "bert-base-uncased", WORDS)
     return folder
@@ -46,6 +48,17 @@ def test_all_code_is_run():
 
 def test_a_checkpoint_of_the_release(folder, monkeypatch):
     assert run(0, folder, monkeypatch)["model"].config.vocab_size == len(WORDS)
+
+
+def test_a_document_is_encoded_as_the_page_of_checkpoints_says(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (code,) = page.blocks("checkpoints.md")
+    names = {}
+    exec(code, names)
+    long_output, global_output = names["long_output"], names["global_output"]
+    assert long_output.shape[1] == names["tokens"].shape[1] and global_output.shape[1] == 2
+    other = names["model"](names["tokens"][:, ::-1], names["global_tokens"])[0][:, ::-1]
+    assert np.abs(long_output - other).max() > 1e-3  # Its structure knows places.
 
 
 def test_a_folder_of_hugging_face(folder, monkeypatch):
