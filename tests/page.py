@@ -1,9 +1,12 @@
 """The pages of the documentation whose code the tests run."""
 
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
-__all__ = ["DOCS", "PAGE", "blocks", "code", "code_and_output", "section"]
+__all__ = ["DOCS", "PAGE", "blocks", "code", "code_and_output", "run_commands", "section"]
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "extending.md"
@@ -31,3 +34,28 @@ def code_and_output(name):
 def blocks(name):
     """All blocks of Python of a page of that name, in order: list of str."""
     return [code for code, _ in code_and_output(name)]
+
+
+def run_commands(name, folder, having="python -m"):
+    """Runs the one block of commands of a page that has these words, in a folder.
+
+    Returns:
+        str. What they printed.
+    """
+    text = (DOCS / name).read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S)
+    (commands,) = (block for kind, block in found if kind in ("", "sh") and having in block)
+    programs = os.path.dirname(sys.executable)
+    done = subprocess.run(
+        ["bash", "-ec", commands],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout

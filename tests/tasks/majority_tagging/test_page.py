@@ -1,10 +1,6 @@
 """The commands of docs/majority_tagging.md, as they stand there."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -19,17 +15,7 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path_factory):
     """Where the commands were run, and what they printed in `log`."""
     folder = tmp_path_factory.mktemp("majority")
-    text = (page.DOCS / "majority_tagging.md").read_text(encoding="utf-8")
-    (block,) = (x for x in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) if "python" in x)
-    done = subprocess.run(
-        ["bash", "-ec", block.replace("python -m", f"{sys.executable} -m")],
-        cwd=folder,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    (folder / "log").write_text(done.stdout)
+    (folder / "log").write_text(page.run_commands("majority_tagging.md", folder))
     return folder
 
 

@@ -1,10 +1,6 @@
 """The commands of docs/triviaqa.md that need no download, as they stand there."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 
 import pytest
 
@@ -18,19 +14,9 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path_factory):
     """Where the commands put their files, and what they printed in `log`."""
     folder = tmp_path_factory.mktemp("triviaqa")
-    text = (page.DOCS / "triviaqa.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
-    (block,) = (block for block in blocks if "make_demo_data" in block)
-    done = subprocess.run(
-        ["bash", "-ec", block.replace("python -m", f"{sys.executable} -m")],
-        cwd=folder,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    log = page.run_commands("triviaqa.md", folder, having="make_demo_data")
     made = folder / "try" / "triviaqa"
-    (made / "log").write_text(done.stdout, encoding="utf-8")
+    (made / "log").write_text(log, encoding="utf-8")
     return made
 
 
