@@ -55,11 +55,10 @@ def make_features(example, config, processor):
     for page in example.pages:
         try:
             text = evidence.read_document(page, config.evidence_dir)
+            _add_windows(converted, example, page, text, config, processor)
         except evidence.EvidenceError as error:
             converted.counts[f"documents_{error.kind}"] += 1
             converted.problems.append(str(error))
-        else:
-            _add_windows(converted, example, page, text, config, processor)
     if len(converted.problems) == len(example.pages):
         converted.counts["questions_without_evidence"] += 1
         converted.problems.append("the question has no document that can be used")
@@ -71,7 +70,11 @@ def make_features(example, config, processor):
 def _add_windows(converted, example, page, text, config, processor):
     name = f"example {example.example_id!r}"
     batch = processor.batch_of({"question": example.question, "text": text}, name)
-    converted.counts["documents_cut"] += bool(batch.encodings[0].cut)
+    is_cut = bool(batch.encodings[0].cut)
+    if not is_cut and not any((encoding.texts == _DOCUMENT).any() for encoding in batch.encodings):
+        problem = "the document has no character that the vocabulary knows"
+        raise evidence.EvidenceError("empty", f"{page.source}/{page.name}: {problem}")
+    converted.counts["documents_cut"] += is_cut
     found = answers.find_answers(text, example.answers) if config.is_training else ()
     for row, encoding in enumerate(batch.encodings):
         is_text = encoding.texts == _DOCUMENT

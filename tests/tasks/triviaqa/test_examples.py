@@ -121,6 +121,13 @@ def test_without_a_folder_files_are_missing(tmp_path):
     assert "web/a.txt: --evidence_dir is not given" in read(tmp_path, "a.txt", folder="").problems
 
 
+def test_a_document_without_pieces_leaves_the_others(tmp_path):
+    for is_training in (True, False):
+        made = make(tmp_path, "\u200b", "the red king", is_training=is_training)
+        assert len(made.windows) == 1 and made.counts["documents_empty"] == 1
+        assert "has no character that the vocabulary knows" in made.problems[0]
+
+
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ValueError, match="example 'q_1'.*`max_long_len` to be at least"):
         make(tmp_path, "red", question="who " * 20, global_seq_length=40)
