@@ -71,9 +71,17 @@ def test_pieces_of_pegasus_lie_behind_its_own_tokens(pieces):
     assert shifted.decode([shifted.vocab_size]) == ""
 
 
+def test_half_a_surrogate_pair_is_an_unknown_character(pieces):
+    for tokenizer in (Seq2SeqTokenizer(VOCAB), Seq2SeqTokenizer(spm_model_file=pieces)):
+        found = tokenizer.encode("rain \ud83d fell", 20)
+        assert found == tokenizer.encode("rain \ufffd fell", 20)
+
+
 def test_what_is_no_vocabulary_of_summaries_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must be byte-level BPE, .* Received: 'vocab.txt'"):
         Seq2SeqTokenizer(str(tmp_path / "vocab.txt"))
+    with pytest.raises(ValueError, match="`piece_id_offset` is for sentence pieces .*: 103"):
+        Seq2SeqTokenizer(VOCAB, id_offset=103)
     with pytest.raises(ValueError, match="spiece.model' has no end token"):
         Seq2SeqTokenizer(spm_model_file=train_pieces(tmp_path, eos_id=-1))
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.summarization import evaluate, examples, preprocess, raw_data
+from etcmodel.tasks.summarization import conversion, evaluate, examples, preprocess, raw_data
 from tests.tasks.summarization.raw_documents import input_config, tokenizer, write_vocab
 
 ARXIV = {
@@ -106,6 +106,18 @@ def test_records_and_statistics(tmp_path):
     assert "line 4: malformed JSON" in no_json
     settings = json.loads(pathlib.Path(f"{prefix}.config.json").read_text(encoding="utf-8"))
     assert settings["tokenizer"] == "byte_level_bpe" and settings["target_length"] == 6
+
+
+def test_an_option_of_encoders_is_refused(tmp_path):
+    factory = conversion.ConverterFactory(
+        vocab_file=write_vocab(tmp_path),
+        spm_model_file="",
+        do_lower_case=True,
+        fields={"piece_id_offset": 0},
+        split_punctuation=True,
+    )
+    with pytest.raises(ValueError, match="`split_punctuation` must be left out"):
+        factory.tokenizer()
 
 
 def test_sentences_are_lines_or_end_with_a_dot():

@@ -97,6 +97,8 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path):
         config(target_length=21)
     with pytest.raises(ValueError, match="`eval_gold` must be left out"):
         config(eval_gold="gold.json")
+    with pytest.raises(ValueError, match="`split_punctuation` must be left out"):
+        config(split_punctuation=True)
     with pytest.raises(ValueError, match="has ids up to .*, the model's `vocab_size` is 30"):
         config(vocab_file=vocab).tokenizer()
     with pytest.raises(ValueError, match="The model's `eos_token_id` is 5, that of the vocabulary"):
