@@ -74,6 +74,7 @@ def test_the_end_of_the_passage_is_cut(tokenizer):
     ("changes", "message"),
     [
         ({"id": 3}, "field `id` must be a string"),
+        ({"id": "\ud83d"}, "field `id` has half of a surrogate pair, no character"),
         ({"question": " "}, "example 'a': field `question` must not be empty"),
         ({"passage": None}, "field `passage` must be a string"),
         ({"answer": [1]}, "field `answer` must be a label: a string, a whole number"),

@@ -42,6 +42,8 @@ def test_the_layouts():
         ({"article_text": []}, "example 'a1': field `article_text` must not be empty"),
         ({"article_text": ["a", 3]}, "field `article_text` must be a string, or a list of strings"),
         ({"abstract_text": ["<S> </S>"]}, "field `abstract_text` must not be empty"),
+        ({"article_id": "\ud83d"}, "field `article_id` has half of a surrogate pair"),
+        ({"abstract_text": ["\ud83d"]}, "field `abstract_text` has half of a surrogate pair"),
         ({"article_id": 1.5}, "example 'file:3': field `article_id` must be a string"),
     ],
 )

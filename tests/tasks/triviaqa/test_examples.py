@@ -128,6 +128,13 @@ def test_a_document_without_pieces_leaves_the_others(tmp_path):
         assert "has no character that the vocabulary knows" in made.problems[0]
 
 
+def test_a_text_that_no_file_can_have_leaves_the_others(tmp_path):
+    made = make(tmp_path, "red king \ud83d", "the red king", is_training=False)
+    (features,) = made.windows
+    assert features["text"] == ["the red king"] and made.counts["documents_undecodable"] == 1
+    assert made.problems == ["web/SearchResults[0]: invalid UTF-8 at character 10"]
+
+
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(ValueError, match="example 'q_1'.*`max_long_len` to be at least"):
         make(tmp_path, "red", question="who " * 20, global_seq_length=40)
