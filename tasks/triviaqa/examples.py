@@ -43,8 +43,9 @@ def make_features(example, config, processor):
         `ConvertedExample`. Its features are `question_id`, one str, and those of the processor (see
         `models.features`; L long tokens). In training `labels/starts` and `labels/ends`, 0/1 [L], 1
         at the first and the last token of each answer, only for windows with an answer. Else
-        `document` (its name) and `text` (the window's part of it), one str each; `token_starts` and
-        `token_ends`, int [L], each token's characters in `text`, -1 for tokens not of the document.
+        `document` (its name) and `text` (the window's part of it), one str each; `text_start`, one
+        int, its first character in the document; `token_starts` and `token_ends`, int [L], each
+        token's characters in `text`, -1 for tokens not of the document.
     Raises:
         ValueError: naming the example, if the question does not fit, or in training has no answer.
     """
@@ -102,4 +103,5 @@ def _text(page, text, places):
     first = int(places[0][places[0] >= 0].min())
     starts, ends = np.where(places >= 0, places - first, -1).tolist()
     part = text[first : int(places[1].max())]
-    return {"document": [page.name], "text": [part], "token_starts": starts, "token_ends": ends}
+    found = {"document": [page.name], "text": [part], "text_start": [first]}
+    return {**found, "token_starts": starts, "token_ends": ends}

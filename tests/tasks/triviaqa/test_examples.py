@@ -71,6 +71,7 @@ def test_for_prediction_the_text_goes_along(tmp_path):
     text, starts, ends = features["text"][0], features["token_starts"], features["token_ends"]
     spelled = [text[start:end] for start, end in zip(starts, ends, strict=True) if start >= 0]
     assert spelled == ["It", "'", "s", "Mud", "dy", "!", "Red", "."]
+    assert features["text_start"] == [2]
     assert [place for place, start in enumerate(starts) if start >= 0] == list(range(5, 13))
     assert ends[:5] == [-1] * 5 and len(ends) == 16
 
