@@ -5,7 +5,7 @@ import json
 import pytest
 import sentencepiece
 
-from etcmodel.text import processor_files, tokenization
+from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 from tests.reference import cases
 
@@ -95,9 +95,9 @@ def test_files_and_digest_are_those_of_the_whole_vocabulary(tmp_path, pieces):
     vocab = str(tmp_path / names[0])
     assert processor_files.vocabulary_files(vocab) == {x: str(tmp_path / x) for x in names[:2]}
     digest = Seq2SeqTokenizer(vocab).source_sha256()
-    assert tokenization.file_sha256(vocab) == digest
+    assert vocabulary_files.sha256(vocab) == digest
     (tmp_path / names[2]).write_text('{"add_prefix_space": true}')
     assert list(processor_files.vocabulary_files(vocab)) == list(names)
     merges = tmp_path / names[1]
     merges.write_bytes(merges.read_bytes() + b"\n")
-    assert tokenization.file_sha256(vocab) != digest
+    assert vocabulary_files.sha256(vocab) != digest
