@@ -7,6 +7,7 @@ import pytest
 
 from etcmodel.models import encoders
 from etcmodel.models.longformer.config import LongformerConfig
+from etcmodel.tasks.classification import run_config as classification_config
 from etcmodel.tasks.triviaqa import predict, run_config
 from tests.tasks.triviaqa.questions import VOCAB, write_vocab
 
@@ -53,6 +54,17 @@ def test_an_export_needs_no_folder_of_evidence_until_it_reads_from_it(export):
         predictor.make_features(predictor.parse_example(raw))
     with pytest.raises(ValueError, match="--evidence_dir: no such folder: 'nowhere'"):
         Predictor(export, evidence_dir="nowhere")
+
+
+@pytest.mark.parametrize(
+    "config_class", [run_config.TriviaQaConfig, classification_config.ClassificationConfig]
+)
+def test_inputs_have_at_most_as_many_tokens_as_the_model_has_positions(config_class):
+    entries = {"vocab_size": 9, "max_position_embeddings": 34, "pad_token_id": 1}
+    encoder = LongformerConfig(**entries)
+    assert config_class(encoder_config=encoder, long_seq_length=32).long_seq_length == 32
+    with pytest.raises(ValueError, match="`long_seq_length` must be at most .* 32. Received: 33"):
+        config_class(encoder_config=encoder, long_seq_length=33)
 
 
 def test_a_text_is_no_list_of_texts(export):
