@@ -3,7 +3,11 @@
 import pytest
 
 from etcmodel.tasks.triviaqa import examples, raw_data
+from etcmodel.text import vocabulary_files
+from tests.reference import cases
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer
+
+BYTES = cases.topic_folder("longformer") / "tokenizer" / "vocab.json"
 
 
 def make(tmp_path, *texts, answers=("red king",), question="who was it", **options):
@@ -50,6 +54,35 @@ def test_with_a_stride_the_rest_is_in_further_windows(tmp_path):
     )
     assert marked(second) == ([9, 12], [10, 12])  # The first answer is cut in two.
     assert made.counts["documents_cut"] == 0
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_pieces_of_bytes_have_the_characters_of_the_document(is_training):
+    tokenizer = vocabulary_files.open_tokenizer(str(BYTES))
+    settings = input_config(long_seq_length=64, global_seq_length=32, is_training=is_training)
+    text = "It was (Jürgen Müller) — he wrote it. Mr. müller, Köln."
+    raw = raw_question(answers=["müller"], SearchResults=[{"Text": text}], Question="Who was it?")
+    processor = settings.make_processor(tokenizer)
+    ((features,), _, problems) = examples.make_features(
+        raw_data.parse_example(raw), settings, processor
+    )
+    question = tokenizer.encode("Who was it?").ids
+    assert features["token_ids"][: len(question)] == question and not problems
+    whole = tokenizer.encode(text)
+    first = len(question)  # Behind `</s>`.
+    count = len(whole.ids) - 2
+    assert features["token_ids"][first : first + count] == whole.ids[1:-1]
+    places = range(first, first + count)
+    if is_training:
+        spelled = [
+            text[whole.offsets[start - first + 1][0] : whole.offsets[end - first + 1][1]]
+            for start, end in zip(*marked(features), strict=True)
+        ]
+        assert spelled == ["Müller", "müller"]
+    else:
+        assert features["text"] == [text]
+        found = [(features["token_starts"][x], features["token_ends"][x]) for x in places]
+        assert found == whole.offsets[1:-1]
 
 
 def test_windows_without_an_answer_are_left_out_in_training(tmp_path):
