@@ -23,6 +23,7 @@ __all__ = ["Measurement", "measure", "report", "table"]
 
 _NUM_WARM_UP = 5  # Examples converted before the clock starts: caches fill, tables are built.
 _ALL = "all"
+_FOLDERS = {"triviaqa": {"evidence_dir": "evidence"}}  # Options that name what is beside examples.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,9 @@ def measure(dataset, *, num_examples, seed=0):
         paths = make_demo_data.make_demo_data(
             dataset=dataset, output_dir=folder, num_train=num_examples, num_dev=1, seed=seed
         )
+        folders = _FOLDERS.get(dataset, {}).items()
         set_options = task_program.PreprocessOptions(
+            **{field: os.path.join(folder, name) for field, name in folders},
             input_pattern=paths["train"],
             output_prefix=os.path.join(folder, "records"),
             vocab_file=paths["vocab"],

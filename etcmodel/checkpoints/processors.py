@@ -125,8 +125,8 @@ def trained_settings(config):
 def _longformer_processor(directory, config, files):
     if config.model_type == "led":
         limit = config.max_encoder_position_embeddings
-    else:  # Positions count from behind the padding's.
-        limit = config.max_position_embeddings - config.pad_token_id - 1
+    else:
+        limit = config.max_length
     try:
         return LongformerProcessor.from_pretrained(
             directory, max_length=limit, global_tokens="model"

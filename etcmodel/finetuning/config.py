@@ -37,6 +37,9 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
         encoder_config: `EncoderConfig` of the model.
         removed_options: dict of former options, which runs of older versions may have, to the only
             value that the program still supports.
+    Raises:
+        ValueError: if an option is out of range, or the model, if its config has a `max_length`,
+            has fewer positions than inputs may have tokens.
     """
 
     removed_options = {}
@@ -54,6 +57,15 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     )
     do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="decoding")
+
+    def __post_init__(self):
+        super().__post_init__()
+        limit = getattr(self.encoder_config, "max_length", None)
+        if limit is not None and self.long_seq_length > limit:
+            raise ValueError(
+                f"`long_seq_length` must be at most the model's number of positions, {limit}. "
+                f"Received: {self.long_seq_length}"
+            )
 
     @abc.abstractmethod
     def records(self):

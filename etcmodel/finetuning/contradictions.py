@@ -2,7 +2,7 @@
 
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
-from etcmodel.text import tokenization
+from etcmodel.text import vocabulary_files
 
 __all__ = [
     "NOT_OF_THE_RESULT",
@@ -75,7 +75,7 @@ def check_export(config, flag_values, source):
     for name in VOCABULARY_FIELDS:
         path = flag_values[name].value
         kept = getattr(config, name)
-        if path and kept and tokenization.file_sha256(path) != tokenization.file_sha256(kept):
+        if path and kept and vocabulary_files.sha256(path) != vocabulary_files.sha256(kept):
             raise ValueError(
                 f"--{name}={path}: {source} has another vocabulary, and takes that. Leave the flag "
                 "out."

@@ -15,8 +15,7 @@ class GmatFinetuningConfig(FinetuningConfig):
     """As `FinetuningConfig`, with options that replace entries of the model's config.
 
     Raises:
-        ValueError: also if the model is no GMAT, or has fewer positions than sequences may have
-            tokens.
+        ValueError: also if the model is no GMAT.
     """
 
     num_memory_tokens: int = option(
@@ -36,11 +35,6 @@ class GmatFinetuningConfig(FinetuningConfig):
             raise ValueError(
                 "This task needs a model config of type 'gmat'. Received one of type "
                 f"{config.model_type!r}"
-            )
-        if self.long_seq_length > config.max_length:
-            raise ValueError(
-                f"`long_seq_length` must be at most the model's number of positions, "
-                f"{config.max_length}. Received: {self.long_seq_length}"
             )
 
     def model_config(self):

@@ -4,6 +4,7 @@ Until the last one is there, they are in `<file>.partial`, whose first line says
 """
 
 import dataclasses
+import datetime
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ from etcmodel import atomic_files, bounded_json, training
 from etcmodel.finetuning.predictor import Predictor
 from etcmodel.finetuning.task import FinetuningTask
 
-__all__ = ["LinePredictor", "LineTask", "read_lines", "write_lines"]
+__all__ = ["LinePredictor", "LineTask", "file_states", "read_lines", "write_lines"]
 
 _PARTIAL = ".partial"
 _ADVICE = "Remove the file to begin anew, or give another --predictions_file."
@@ -56,6 +57,25 @@ def write_lines(path, source, predictions_after):
 def read_lines(path):
     """The predictions in a complete file, one at a time: dicts."""
     return map(bounded_json.loads, _whole_lines(path))
+
+
+def file_states(paths):
+    """What tells whether files have changed: dict of each file that is there to a str.
+
+    Args:
+        paths: iterable of str. Of a folder, the files in it and below count.
+    """
+    found = {}
+    for path in paths:
+        if tf.io.gfile.isdir(path):
+            found |= file_states(
+                os.path.join(x, y) for x, _, z in tf.io.gfile.walk(path) for y in z
+            )
+        elif tf.io.gfile.exists(path):
+            stat = tf.io.gfile.stat(path)
+            changed = datetime.datetime.fromtimestamp(stat.mtime_nsec / 1e9, datetime.UTC)
+            found[os.fspath(path)] = f"{stat.length} bytes of {changed.isoformat()}"
+    return found
 
 
 def _begin(partial, source):
@@ -146,7 +166,10 @@ class LineTask(FinetuningTask):
 
     def predict_records(self, config, checkpoint, path):
         checkpoint = checkpoint or training.best_checkpoint(config.output_dir)
-        source = {"checkpoint": checkpoint, "records": self.config.eval_data, **self.source()}
+        records = self.config.eval_data
+        files = [f"{checkpoint}.index", *training.matching_files(records)]
+        source = {"checkpoint": checkpoint, "records": records, **file_states(files)}
+        source |= self.source()
 
         def predictions_after(count):
             def rest(batch_size):
@@ -170,11 +193,11 @@ class LinePredictor(Predictor):
     """A predictor of a `LineTask`, of raw examples that have a prediction each."""
 
     def predict_file(self, input_file, predictions_file, batch_size=8):
-        size = None if tf.io.gfile.isdir(input_file) else tf.io.gfile.stat(input_file).length
+        export = self._runner.directory
         source = {
-            "export": self._runner.directory,
+            "export": export,
             "input_file": os.fspath(input_file),
-            "size": size,
+            **file_states([os.path.join(export, "saved_model.pb"), input_file]),
             **self.task.source(),
         }
 

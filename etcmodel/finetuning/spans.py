@@ -12,11 +12,14 @@ class Span(NamedTuple):
 
     Attributes:
         text: str.
+        start, end: int. Its characters in the window's text.
         logit: float. The sum of both logits.
         probability: float. The product of the ends' probabilities among the window's tokens.
     """
 
     text: str
+    start: int
+    end: int
     logit: float
     probability: float
 
@@ -45,7 +48,7 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
     scores = logits[0][firsts] + logits[1][lasts]
     order = np.argsort(-scores, kind="stable")[:num_best]
     return [
-        Span(text[start:end], float(score), float(np.exp(score - totals)))
+        Span(text[start:end], int(start), int(end), float(score), float(np.exp(score - totals)))
         for start, end, score in zip(
             places[0][tokens[firsts[order]]],
             places[1][tokens[lasts[order]]],

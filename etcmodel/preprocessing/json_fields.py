@@ -46,6 +46,13 @@ class Fields:
             return value
         raise self.error(field, "must be a string", value)
 
+    def check_utf8(self, field, text):
+        """Raises the ValueError for a str that UTF-8 has no bytes for, which no file can have."""
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise self.error(field, "has half of a surrogate pair, no character", text) from None
+
     def list_of(self, field, item_type, items, *, optional=False):
         """The list that a field holds; empty where it is optional and missing or null.
 

@@ -8,19 +8,17 @@ import dataclasses
 import functools
 import hashlib
 import os
-import re
 
 import numpy as np
 
 from etcmodel import atomic_files, bounded_json, extras, file_systems
-from etcmodel.text import vocabulary
+from etcmodel.text import characters, vocabulary
 
 __all__ = ["ByteLevelTokenizer", "Encoding"]
 
 TOKENIZER_FILE, VOCAB_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
 _SETTINGS_FILE = "tokenizer_config.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -135,7 +133,8 @@ class ByteLevelTokenizer:
 
         Words are what the pattern cuts, before any merges.
         """
-        found = self._tokenizer.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False)
+        text = characters.replace_surrogates(text)
+        found = self._tokenizer.encode(text, add_special_tokens=False)
         words = found.word_ids
         pairs = zip([None, *words], words, strict=False)
         # A special token is of no word.
@@ -147,7 +146,7 @@ class ByteLevelTokenizer:
         Args:
             texts: list of str. Halves of surrogate pairs, which UTF-8 lacks, are read as U+FFFD.
         """
-        texts = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        texts = list(map(characters.replace_surrogates, texts))
         found = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         return [(x.ids, x.offsets) for x in found]
 

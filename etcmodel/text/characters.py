@@ -1,10 +1,19 @@
 """What single characters are to a tokenizer, and a memory of what was computed."""
 
+import re
 import unicodedata
 
-__all__ = ["CLEAN", "CLEAN_BETWEEN_SPACES", "Memo", "is_punctuation", "strip_accents"]
+__all__ = [
+    "CLEAN",
+    "CLEAN_BETWEEN_SPACES",
+    "Memo",
+    "is_punctuation",
+    "replace_surrogates",
+    "strip_accents",
+]
 
 _MAX_CACHED_WORDS = 1 << 18
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # First and last code point of the blocks of CJK ideographs (kana and Hangul are not among them).
 _CJK_BLOCKS = (
@@ -67,3 +76,8 @@ def is_punctuation(char):
 def strip_accents(word):
     decomposed = unicodedata.normalize("NFD", word)
     return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
+
+
+def replace_surrogates(text):
+    """A str with U+FFFD for each half of a surrogate pair, which UTF-8 has no bytes for."""
+    return _SURROGATE.sub("\ufffd", text)

@@ -6,7 +6,6 @@ one dictionary look-up each, and the rest is arithmetic on arrays. The pieces ar
 """
 
 import dataclasses
-import re
 import threading
 import unicodedata
 
@@ -25,7 +24,6 @@ _VANISHING = {
     code: "\0" for code in range(0x3001) if chr(code).isspace() and not characters.CLEAN[code]
 }
 _HAS_VANISHING = frozenset(map(chr, _VANISHING))
-_SURROGATE = re.compile("[\ud800-\udfff]")  # Alone, which UTF-8 has no bytes for.
 _ENCODED = ("ids", "pieces", "offsets")
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3001)] + [False])
 
@@ -230,7 +228,7 @@ def _end_of(word, places, last):
 
 def _sentence_pieces(model, text):
     """(ids, starts, ends), lists of int; the pieces are those of `vocabulary.encode_pieces`."""
-    text = _SURROGATE.sub("\ufffd", text)
+    text = characters.replace_surrogates(text)
     ids, starts, ends = [], [], []
     encoded = model.encode(text, return_type="offset_mapping")
     for index, piece, (start, end) in zip(*map(encoded.get, _ENCODED), strict=True):

@@ -6,7 +6,7 @@ and PEGASUS-X are followed by `</s>`.
 
 import os
 
-from etcmodel.text import byte_bpe, processor_files, tokenization
+from etcmodel.text import byte_bpe, characters, processor_files, tokenization
 
 __all__ = ["Seq2SeqTokenizer"]
 
@@ -21,7 +21,8 @@ class Seq2SeqTokenizer:
         id_offset: int. What is added to the ids of sentence pieces above 1, which PEGASUS-X has
             behind its own tokens: 103 for the released models.
     Raises:
-        ValueError: naming the file, if it is no such vocabulary, or has no end token.
+        ValueError: naming the file, if it is no such vocabulary, has no end token, or is of
+            byte-level BPE with an `id_offset`.
     """
 
     split_punctuation = False
@@ -41,6 +42,11 @@ class Seq2SeqTokenizer:
                     "The vocabulary of summaries must be byte-level BPE, `tokenizer.json` or "
                     "`vocab.json` with `merges.txt`, or a SentencePiece model (--spm_model_file). "
                     f"Received: {os.path.basename(str(vocab_file))!r}"
+                )
+            if id_offset:
+                raise ValueError(
+                    "`piece_id_offset` is for sentence pieces (--spm_model_file). Leave it out for "
+                    f"{str(vocab_file)!r}. Received: {id_offset}"
                 )
             self._own, self.sp_model = byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file)), None
             start, self.pad_id, self.eos_id = (
@@ -76,7 +82,7 @@ class Seq2SeqTokenizer:
         if self.sp_model is None:
             ((ids, _),) = self._own.pieces_of([text])
             return list(ids)
-        ids = self.sp_model.EncodeAsIds(text)
+        ids = self.sp_model.EncodeAsIds(characters.replace_surrogates(text))
         return [x + self.id_offset if x > 1 else x for x in ids]
 
     def decode(self, ids):

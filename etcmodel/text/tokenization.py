@@ -8,7 +8,6 @@ Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are
 """
 
 import hashlib
-import os
 import re
 
 from etcmodel.text import characters
@@ -156,11 +155,8 @@ class WordpieceTokenizer:
 
 
 def file_sha256(path):
-    """Hexadecimal digest of a vocabulary's file; of a `vocab.json` with its `merges.txt`."""
-    content, (folder, name) = read_bytes(path), os.path.split(str(path))
-    if name == "vocab.json":  # As `byte_bpe.ByteLevelTokenizer.source_sha256`.
-        content += read_bytes(os.path.join(folder, "merges.txt"))
-    return hashlib.sha256(content).hexdigest()
+    """Hexadecimal digest of a file; of any vocabulary see `vocabulary_files.sha256`."""
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 class FullTokenizer:

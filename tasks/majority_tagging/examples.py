@@ -32,6 +32,7 @@ def parse_example(raw):
     require_object(raw)
     fields = Fields(raw.get("id"), raw)
     example_id = fields.text("id")
+    fields.check_utf8("id", example_id)
     tokens = _numbers(fields, "tokens")
     if not tokens:
         raise fields.error("tokens", "must not be empty", [])

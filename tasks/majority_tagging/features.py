@@ -7,7 +7,14 @@ from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
 
 from . import examples
 
-__all__ = ["PADDING_TAG", "ConverterFactory", "InputConfig", "MajorityOptions", "make_features"]
+__all__ = [
+    "PADDING_TAG",
+    "ConverterFactory",
+    "InputConfig",
+    "MajorityExampleOptions",
+    "MajorityOptions",
+    "make_features",
+]
 
 PADDING_TAG = -1
 
@@ -36,7 +43,14 @@ class MajorityOptions(OneInputOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class InputConfig(MajorityOptions, FeatureOptions):
+class MajorityExampleOptions(MajorityOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool = option(True, "Refuse sequences without tags.", role="features")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputConfig(MajorityExampleOptions, FeatureOptions):
     """Settings of `make_features`."""
 
 
@@ -51,8 +65,8 @@ def make_features(example, config, tokenizer):
         dict of feature name to list, of `long_seq_length` each: `input_ids`, `attention_mask`, 1
         for tokens, and with tags `labels`, from 0, -1 for padding; and `example_id`.
     Raises:
-        ValueError: naming the example, if it is too long, or a number is out of range or not in the
-            vocabulary.
+        ValueError: naming the example, if it is too long, a number is out of range or not in the
+            vocabulary, or in training the tags are missing.
     """
     _check_numbers(example, config, tokenizer)
     length = len(example.tokens)
@@ -65,6 +79,11 @@ def make_features(example, config, tokenizer):
     }
     if example.tags is not None:
         features["labels"] = [*(tag - 1 for tag in example.tags), *[PADDING_TAG] * rest]
+    elif config.is_training:
+        raise ValueError(
+            f"example {example.example_id!r}: field `tags` is missing, and training needs it; "
+            "elsewhere give --is_training=false"
+        )
     return features
 
 

@@ -8,11 +8,11 @@ import dataclasses
 
 from etcmodel.preprocessing import program, raw_files
 
-from .features import MajorityOptions
+from .features import MajorityExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(MajorityOptions, program.PreprocessOptions):
+class PreprocessOptions(MajorityExampleOptions, program.PreprocessOptions):
     """Those of role "features" are arguments of `InputConfig`."""
 
 

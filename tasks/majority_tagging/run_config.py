@@ -26,4 +26,4 @@ class MajorityConfig(MajorityOptions, finetuning.GmatFinetuningConfig):
 
     def features(self):
         """How raw sequences become features, at prediction."""
-        return InputConfig(**options.shared(InputConfig, self))
+        return InputConfig(**options.shared(InputConfig, self), is_training=False)

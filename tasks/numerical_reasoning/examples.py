@@ -37,6 +37,7 @@ def parse_example(raw):
     for name, text in zip(("id", "question", "passage"), texts, strict=True):
         if not text.strip():
             raise fields.error(name, "must not be empty", text)
+    fields.check_utf8("id", texts[0])
     answer = raw.get("answer")
     if answer is not None:
         answer = fields.label("answer")

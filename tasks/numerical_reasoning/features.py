@@ -7,7 +7,14 @@ from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
 
 from . import examples, pieces
 
-__all__ = ["ConverterFactory", "Features", "InputConfig", "NumericalOptions", "make_features"]
+__all__ = [
+    "ConverterFactory",
+    "Features",
+    "InputConfig",
+    "NumericalExampleOptions",
+    "NumericalOptions",
+    "make_features",
+]
 
 _IGNORED_LABEL = -100
 
@@ -31,7 +38,14 @@ class NumericalOptions(OneInputOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class InputConfig(NumericalOptions, FeatureOptions):
+class NumericalExampleOptions(NumericalOptions):
+    """What else preprocessing can choose."""
+
+    is_training: bool = option(True, "Refuse questions without an answer.", role="features")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputConfig(NumericalExampleOptions, FeatureOptions):
     """Settings of `make_features`."""
 
 
@@ -61,7 +75,7 @@ def make_features(example, config, tokenizer):
         tokenizer: `FullTokenizer` of word pieces, as of `pieces.check_tokenizer`.
     Raises:
         ValueError: naming the example, if its question leaves no place for the passage, or its
-            answer is too long or has the piece that ends answers.
+            answer is too long, has the piece that ends answers, or is missing in training.
     """
     question = pieces.pieces_of(example.question, tokenizer)
     passage = pieces.pieces_of(example.passage, tokenizer)
@@ -80,6 +94,11 @@ def make_features(example, config, tokenizer):
     }
     if example.answer is not None:
         values["labels"] = _labels(example, config.max_answer_length - 1, tokenizer)
+    elif config.is_training:
+        raise ValueError(
+            f"example {example.example_id!r}: field `answer` is missing, and training needs it; "
+            "elsewhere give --is_training=false"
+        )
     return Features(values, len(question) + len(passage) + 3, len(passage) > place)
 
 

@@ -8,11 +8,11 @@ import dataclasses
 
 from etcmodel.preprocessing import program, raw_files
 
-from .features import NumericalOptions
+from .features import NumericalExampleOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(NumericalOptions, program.PreprocessOptions):
+class PreprocessOptions(NumericalExampleOptions, program.PreprocessOptions):
     """Those of role "features" are arguments of `InputConfig`."""
 
 

@@ -39,4 +39,4 @@ class NumericalConfig(NumericalOptions, finetuning.GmatFinetuningConfig):
 
     def features(self):
         """How raw questions become features, at prediction."""
-        return InputConfig(**options.shared(InputConfig, self))
+        return InputConfig(**options.shared(InputConfig, self), is_training=False)

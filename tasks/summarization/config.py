@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel.options import FeatureOptions, Options, changed, option
 
-__all__ = ["SummarizationFeatureOptions", "SummarizationInputConfig"]
+__all__ = ["SummarizationFeatureOptions", "SummarizationInputConfig", "check_punctuation"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,3 +60,9 @@ class SummarizationFeatureOptions(Options):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizationInputConfig(SummarizationFeatureOptions, FeatureOptions):
     """Settings of `examples.make_features`."""
+
+
+def check_punctuation(options):
+    """Raises ValueError if options have a `split_punctuation`, which no such vocabulary knows."""
+    if options.split_punctuation:
+        raise ValueError("`split_punctuation` must be left out: it is for encoders alone.")

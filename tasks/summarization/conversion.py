@@ -4,6 +4,7 @@ from etcmodel import preprocessing
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 from . import examples
+from .config import check_punctuation
 
 __all__ = ["ConverterFactory"]
 
@@ -14,6 +15,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     task = "summarization"
 
     def tokenizer(self):
+        check_punctuation(self)
         offset = self.fields["piece_id_offset"]
         return Seq2SeqTokenizer(self.vocab_file, self.spm_model_file, offset)
 

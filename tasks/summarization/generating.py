@@ -7,8 +7,12 @@ from etcmodel.models.seq2seq import generation_config
 __all__ = ["numbers", "settings"]
 
 
+# One summary a document, and the same one whenever a stopped prediction goes on.
+_FIXED = {"do_sample": False, "num_return_sequences": 1}
+
+
 def settings(given, target_length, config, defaults):
-    """The `GenerationSettings` of a run.
+    """The `GenerationSettings` of a run, which never samples.
 
     Args:
         given: dict of the options that are given.
@@ -18,10 +22,10 @@ def settings(given, target_length, config, defaults):
     Raises:
         ValueError: naming the setting, if one cannot be.
     """
-    known = {*given, *(defaults.entries if defaults else ())}
-    if not known & {"max_length", "max_new_tokens"}:
+    entries = {**(defaults.entries if defaults else {}), **given}
+    if all(entries.get(name) is None for name in ("max_length", "max_new_tokens")):
         given = {**given, "max_new_tokens": target_length}
-    return generation_config.settings_of(given, config, defaults)
+    return generation_config.settings_of({**given, **_FIXED}, config, defaults)
 
 
 def numbers(runner, config):

@@ -25,6 +25,7 @@ class PreprocessOptions(SummarizationFeatureOptions, program.PreprocessOptions):
         "vocab_file": "Byte-level BPE, for LED: tokenizer.json, or vocab.json with merges.txt "
         "beside it.",
         "do_lower_case": "No effect: texts are as they are.",
+        "split_punctuation": "Must be left out: texts are split as their models were pretrained.",
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)

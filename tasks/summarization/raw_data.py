@@ -55,10 +55,13 @@ def parse_example(raw, options, default_id="", with_summary=True):
     if not isinstance(example_id, str):
         raise Fields(default_id, raw).error(name, "must be a string", example_id)
     fields = Fields(example_id or default_id, raw)
+    fields.check_utf8(name, fields.example_id)
     text = " ".join(_sentences(fields, _first(options.text_fields, raw)))
     if not with_summary:
         return SummaryExample(fields.example_id, text)
-    summary = "\n".join(_sentences(fields, _first(options.summary_fields, raw)))
+    name = _first(options.summary_fields, raw)
+    summary = "\n".join(_sentences(fields, name))
+    fields.check_utf8(name, summary)
     return SummaryExample(fields.example_id, text, summary)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning, options
 
-from .config import SummarizationFeatureOptions, SummarizationInputConfig
+from .config import SummarizationFeatureOptions, SummarizationInputConfig, check_punctuation
 
 __all__ = ["GenerationOptions", "SummarizationConfig"]
 
@@ -62,6 +62,7 @@ class SummarizationConfig(
         "vocab_file": "Byte-level BPE, for LED: tokenizer.json, or vocab.json with merges.txt "
         "beside it.",
         "do_lower_case": "No effect: texts are as they are.",
+        "split_punctuation": "Must be left out: texts are split as their models were pretrained.",
     }
 
     label_smoothing: float = option(
@@ -82,6 +83,7 @@ class SummarizationConfig(
         super().__post_init__()
         if self.eval_gold:
             raise ValueError("`eval_gold` must be left out: the records have the summaries.")
+        check_punctuation(self)
         for name, entry in _POSITIONS.items():
             limit = getattr(self.encoder_config, entry, None)
             if limit is not None and getattr(self, name) > limit:

@@ -2,11 +2,13 @@
 
 Strings that are equal once normalized are one answer. That of a question is, by `--answer_score`,
 - `best`: that of the span with the highest sum of its two logits;
-- `sum`: the one with the highest sum of its spans' probabilities, start times end in the window.
+- `sum`: the one with the highest sum of its spans' probabilities, start times end in the window. A
+  span that is in several windows counts once, where it is most probable.
 """
 
 import collections
 import dataclasses
+import math
 
 import numpy as np
 
@@ -22,14 +24,18 @@ _NUM_TOLD = 5  # Answers in a prediction's details.
 
 @dataclasses.dataclass
 class _Answer:
-    """What was found of one answer: its best span, where that is, and the sum of all."""
+    """What was found of one answer: its best span, where that is, and how probable all are."""
 
     best: spans.Span
     document: str
-    total: float = 0.0
+    probabilities: dict = dataclasses.field(default_factory=dict)  # By document and characters.
+
+    def add(self, place, probability):
+        self.probabilities[place] = max(self.probabilities.get(place, 0.0), probability)
 
     def score(self, config):
-        return self.total if config.answer_score == "sum" else self.best.logit
+        is_sum = config.answer_score == "sum"
+        return math.fsum(self.probabilities.values()) if is_sum else self.best.logit
 
 
 def generate_predictions(outputs, config):
@@ -47,10 +53,11 @@ def generate_predictions(outputs, config):
     for output in outputs:
         key, document = text_of(output["question_id"]), text_of(output["document"])
         key = document_key(key, document) if config.by_document else key
-        answers = found[key]
+        answers, text_start = found[key], int(np.ravel(output["text_start"])[0])
         for span in _spans(output, config):
             answer = answers.setdefault(normalize_answer(span.text), _Answer(span, document))
-            answer.total += span.probability
+            place = (document, text_start + span.start, text_start + span.end)
+            answer.add(place, span.probability)
             if span.logit > answer.best.logit:
                 answer.best, answer.document = span, document
         if config.answer_score == "best":  # The others cannot win any more.

@@ -33,14 +33,15 @@ def read_document(page, folder):
         EvidenceError: naming the file, if it is missing, cannot be decoded, or is empty.
     """
     text, source = page.text, f"{page.source}/{page.name}"
-    if text is None:
-        if (path := _path(page, folder)) is None:
-            where = f"no such file in {folder}" if folder else "--evidence_dir is not given"
-            raise EvidenceError("missing", f"{source}: {where}")
-        try:
+    if text is None and (path := _path(page, folder)) is None:
+        where = f"no such file in {folder}" if folder else "--evidence_dir is not given"
+        raise EvidenceError("missing", f"{source}: {where}")
+    try:
+        if text is None:
             text = raw_files.read_text(path, line_files.open_bytes)
-        except ValueError as error:
-            raise EvidenceError("undecodable", f"{source}: {error}") from error
+        raw_files.check_utf8(text)  # That of JSON may have half of a surrogate pair.
+    except ValueError as error:
+        raise EvidenceError("undecodable", f"{source}: {error}") from error
     if not text.strip():
         raise EvidenceError("empty", f"{source}: the document is empty")
     return text

@@ -43,8 +43,9 @@ def make_features(example, config, processor):
         `ConvertedExample`. Its features are `question_id`, one str, and those of the processor (see
         `models.features`; L long tokens). In training `labels/starts` and `labels/ends`, 0/1 [L], 1
         at the first and the last token of each answer, only for windows with an answer. Else
-        `document` (its name) and `text` (the window's part of it), one str each; `token_starts` and
-        `token_ends`, int [L], each token's characters in `text`, -1 for tokens not of the document.
+        `document` (its name) and `text` (the window's part of it), one str each; `text_start`, one
+        int, its first character in the document; `token_starts` and `token_ends`, int [L], each
+        token's characters in `text`, -1 for tokens not of the document.
     Raises:
         ValueError: naming the example, if the question does not fit, or in training has no answer.
     """
@@ -55,11 +56,10 @@ def make_features(example, config, processor):
     for page in example.pages:
         try:
             text = evidence.read_document(page, config.evidence_dir)
+            _add_windows(converted, example, page, text, config, processor)
         except evidence.EvidenceError as error:
             converted.counts[f"documents_{error.kind}"] += 1
             converted.problems.append(str(error))
-        else:
-            _add_windows(converted, example, page, text, config, processor)
     if len(converted.problems) == len(example.pages):
         converted.counts["questions_without_evidence"] += 1
         converted.problems.append("the question has no document that can be used")
@@ -71,7 +71,11 @@ def make_features(example, config, processor):
 def _add_windows(converted, example, page, text, config, processor):
     name = f"example {example.example_id!r}"
     batch = processor.batch_of({"question": example.question, "text": text}, name)
-    converted.counts["documents_cut"] += bool(batch.encodings[0].cut)
+    is_cut = bool(batch.encodings[0].cut)
+    if not is_cut and not any((encoding.texts == _DOCUMENT).any() for encoding in batch.encodings):
+        problem = "the document has no character that the vocabulary knows"
+        raise evidence.EvidenceError("empty", f"{page.source}/{page.name}: {problem}")
+    converted.counts["documents_cut"] += is_cut
     found = answers.find_answers(text, example.answers) if config.is_training else ()
     for row, encoding in enumerate(batch.encodings):
         is_text = encoding.texts == _DOCUMENT
@@ -99,4 +103,5 @@ def _text(page, text, places):
     first = int(places[0][places[0] >= 0].min())
     starts, ends = np.where(places >= 0, places - first, -1).tolist()
     part = text[first : int(places[1].max())]
-    return {"document": [page.name], "text": [part], "token_starts": starts, "token_ends": ends}
+    found = {"document": [page.name], "text": [part], "text_start": [first]}
+    return {**found, "token_starts": starts, "token_ends": ends}

@@ -29,4 +29,5 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
         texts = ("question_id", "document", "text")
         place = finetuning.int_feature(self.long_seq_length)
         found = {name: finetuning.string_feature() for name in texts}
+        found["text_start"] = finetuning.int_feature()
         return {**found, "token_starts": place, "token_ends": place}

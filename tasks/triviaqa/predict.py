@@ -3,6 +3,7 @@
 import logging
 
 from etcmodel import finetuning
+from etcmodel.preprocessing.json_fields import shown
 
 from . import evidence, examples
 from .task import TriviaQaTask
@@ -17,14 +18,15 @@ class TriviaQaPredictor(finetuning.Predictor):
         directory: of the export, or a directory of numbered exports (the highest is taken).
         **options: replace options kept with the model, such as `evidence_dir`.
     Raises:
-        ValueError: if there is no export with the files of this task, or no such folder.
+        ValueError: if there is no export with the files of this task, or no folder as is given.
     """
 
     task_class = TriviaQaTask
 
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
-        evidence.check_folder(self.config.evidence_dir)
+        if "evidence_dir" in options:  # The export's may have been that of another machine.
+            evidence.check_folder(self.config.evidence_dir)
         self._features = self.config.features()
         self._processor = self._features.make_processor(self.tokenizer)
 
@@ -48,7 +50,13 @@ class TriviaQaPredictor(finetuning.Predictor):
         return converted
 
     def predict_one(self, question, texts):
-        """What `predict` tells of one question about texts, a list of str."""
+        """What `predict` tells of one question about texts, a list of str.
+
+        Raises:
+            ValueError: if `texts` is a str, or the question cannot be answered from them.
+        """
+        if isinstance(texts, str | bytes):
+            raise ValueError(f"`texts` must be a list of texts. Received: {shown(texts)}")
         pages = [{"Text": text} for text in texts]
         raw = {"QuestionId": "one", "Question": question, "SearchResults": pages}
         return self.predict([raw])["one"]

@@ -9,7 +9,7 @@ questions with documents that cannot be used, and why. Any flag of Apache Beam m
 
 import dataclasses
 
-from etcmodel.options import changed
+from etcmodel.options import ANY_VOCABULARY, changed
 from etcmodel.preprocessing import program
 
 from .config import TriviaQaExampleOptions
@@ -21,6 +21,7 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
 
     help_texts = {
         "input_pattern": "TriviaQA's JSON file (a pattern for several), possibly .gz.",
+        "vocab_file": ANY_VOCABULARY,
     }
 
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=64)

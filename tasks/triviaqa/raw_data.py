@@ -60,6 +60,7 @@ def parse_example(raw):
     if not (isinstance(example_id, str) and example_id):
         raise ValueError(f"an example has no field `QuestionId`. Its fields: {sorted(raw)}")
     fields = Fields(example_id, raw)
+    fields.check_utf8("QuestionId", example_id)
     question = fields.text("Question")
     if not question.strip():
         raise fields.error("Question", "must not be empty", question)
@@ -79,6 +80,7 @@ def _page(fields, place, source, raw):
     name = raw.get("Filename", None if text is None else place)
     if not isinstance(name, str) or not name:
         raise fields.error(f"{place}.Filename", "must be the name of a file", name)
+    fields.check_utf8(f"{place}.Filename", name)
     return Page(source, name, text, raw.get("DocPartOfVerifiedEval") is True)
 
 

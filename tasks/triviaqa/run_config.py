@@ -14,6 +14,7 @@ class TriviaQaConfig(TriviaQaFeatureOptions, TriviaQaDecodingOptions, finetuning
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {
+        "vocab_file": options.ANY_VOCABULARY,
         "eval_gold": "TriviaQA's JSON file with the answers of the questions to evaluate on.",
         "predictions_file": "Official JSON; details beside it. None: predictions.json in the run.",
     }

@@ -1,6 +1,7 @@
 """Predictions that are written as they come, and go on where a program was stopped."""
 
 import json
+import os
 
 import pytest
 
@@ -84,3 +85,21 @@ def test_predictions_of_something_else_are_not_continued(tmp_path):
         prediction_lines.write_lines(path, SOURCE, maker(5)[0])
     (tmp_path / "out.jsonl.partial").write_text('{"export"')
     assert prediction_lines.write_lines(path, SOURCE, maker(5)[0]) == 5
+
+
+def test_a_file_with_other_content_is_another_source(tmp_path):
+    folder = tmp_path / "texts"
+    (folder / "a").mkdir(parents=True)
+    text, other = folder / "a" / "1.txt", tmp_path / "model.index"
+    for path in (text, other):
+        path.write_text("rain")
+        os.utime(path, ns=(0, 10**18))
+    names = [str(folder), str(other), str(tmp_path / "none")]
+    states = prediction_lines.file_states(names)
+    assert states == dict.fromkeys([str(text), str(other)], "4 bytes of 2001-09-09T01:46:40+00:00")
+    other.write_text("snow")  # As long.
+    os.utime(other, ns=(0, 10**18 + 10**9))
+    changed = prediction_lines.file_states(names)
+    assert changed[str(text)] == states[str(text)] and changed[str(other)] != states[str(other)]
+    text.write_text("much rain")
+    assert prediction_lines.file_states(names)[str(text)].startswith("9 bytes")

@@ -40,6 +40,7 @@ def test_all_spans_are_found_where_all_ends_are_considered(rows, max_length):
     )
     wanted = slow_spans(rows, max_length)
     assert [x.text for x in found] == [text[i : j + 1] for *_, i, j in wanted]
+    assert [(x.start, x.end - 1) for x in found] == [tuple(x[2:]) for x in wanted]
     assert [x.logit for x in found] == pytest.approx([x[0] for x in wanted])
     assert [x.probability for x in found] == pytest.approx([x[1] for x in wanted])
 

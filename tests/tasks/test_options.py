@@ -100,13 +100,13 @@ PREPROCESS_NAMES = {
     "output_tf_examples_stat_filename spm_model_file vocab_file do_lower_case split_punctuation "
     "global_seq_length long_seq_length release_compatible direct_num_workers strict is_training "
     "answer_encoding_method debug",
-    "majority_tagging": "pairs",
+    "majority_tagging": "pairs is_training",
     "nq": "input_pattern output_prefix input_dir output_dir statistics_file tokenizer_type "
     "spm_model_path seq_len global_seq_len stride question_len is_training include_unknown_rate "
     "include_unknown_rate_for_unanswerable predict_la_when_no_sa include_html_tokens "
     "global_token_types fixed_blocks fixed_block_size seed num_shards vocab_file do_lower_case "
     "split_punctuation release_compatible direct_num_workers strict",
-    "numerical_reasoning": "max_answer_length",
+    "numerical_reasoning": "max_answer_length is_training",
     "openkp": "input_patterns output_dir output_tf_examples_file_path_prefix output_num_shards "
     "output_tf_examples_stat_filename bert_vocab_path spm_model_path long_max_length "
     "global_max_length url_max_code_points fixed_block_len kp_max_length is_training "

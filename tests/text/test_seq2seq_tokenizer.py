@@ -5,7 +5,7 @@ import json
 import pytest
 import sentencepiece
 
-from etcmodel.text import processor_files, tokenization
+from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 from tests.reference import cases
 
@@ -71,9 +71,17 @@ def test_pieces_of_pegasus_lie_behind_its_own_tokens(pieces):
     assert shifted.decode([shifted.vocab_size]) == ""
 
 
+def test_half_a_surrogate_pair_is_an_unknown_character(pieces):
+    for tokenizer in (Seq2SeqTokenizer(VOCAB), Seq2SeqTokenizer(spm_model_file=pieces)):
+        found = tokenizer.encode("rain \ud83d fell", 20)
+        assert found == tokenizer.encode("rain \ufffd fell", 20)
+
+
 def test_what_is_no_vocabulary_of_summaries_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must be byte-level BPE, .* Received: 'vocab.txt'"):
         Seq2SeqTokenizer(str(tmp_path / "vocab.txt"))
+    with pytest.raises(ValueError, match="`piece_id_offset` is for sentence pieces .*: 103"):
+        Seq2SeqTokenizer(VOCAB, id_offset=103)
     with pytest.raises(ValueError, match="spiece.model' has no end token"):
         Seq2SeqTokenizer(spm_model_file=train_pieces(tmp_path, eos_id=-1))
 
@@ -87,9 +95,9 @@ def test_files_and_digest_are_those_of_the_whole_vocabulary(tmp_path, pieces):
     vocab = str(tmp_path / names[0])
     assert processor_files.vocabulary_files(vocab) == {x: str(tmp_path / x) for x in names[:2]}
     digest = Seq2SeqTokenizer(vocab).source_sha256()
-    assert tokenization.file_sha256(vocab) == digest
+    assert vocabulary_files.sha256(vocab) == digest
     (tmp_path / names[2]).write_text('{"add_prefix_space": true}')
     assert list(processor_files.vocabulary_files(vocab)) == list(names)
     merges = tmp_path / names[1]
     merges.write_bytes(merges.read_bytes() + b"\n")
-    assert tokenization.file_sha256(vocab) != digest
+    assert vocabulary_files.sha256(vocab) != digest

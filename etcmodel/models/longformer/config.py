@@ -144,6 +144,11 @@ class LongformerConfig(json_config.JsonConfig):
         self.dilations  # noqa: B018  Refuses those that cannot be.
 
     @property
+    def max_length(self):
+        """int. The most tokens of a text."""
+        return self.max_position_embeddings - self.pad_token_id - 1
+
+    @property
     def radii(self):
         """tuple of int: tokens visible on each side, by layer."""
         return windows.radii(self.attention_window, self.num_hidden_layers)

@@ -52,12 +52,12 @@ def test_features_end_with_padding(tokenizer):
         "attention_mask": [1, 1, 1, 1, 0, 0],
         "labels": [1, 1, 2, 1, -1, -1],
     }
-    untagged = features_of({**RAW, "tags": None}, tokenizer)
+    untagged = features_of({**RAW, "tags": None}, tokenizer, is_training=False)
     assert "labels" not in untagged and untagged["input_ids"] == [2, 1, 4, 2, 0, 0]
 
 
 def test_numbers_of_two_digits_are_one_piece(tokenizer):
-    found = features_of({"id": "b", "tokens": [11, 12]}, tokenizer, pairs=6)
+    found = features_of({"id": "b", "tokens": [11, 12]}, tokenizer, pairs=6, is_training=False)
     assert found["input_ids"][:2] == [11, 12]
 
 
@@ -67,6 +67,7 @@ def test_numbers_of_two_digits_are_one_piece(tokenizer):
         ({"tokens": []}, "example 'a': field `tokens` must not be empty"),
         ({"tokens": [1, "2"]}, "field `tokens` must be a list of integers"),
         ({"tokens": [0, 1, 1, 1]}, "field `tokens` must hold numbers from 1 on"),
+        ({"tags": None}, "example 'a': field `tags` is missing, and training needs it"),
         ({"tags": [1, 1]}, "field `tags` must have as many numbers as `tokens`, 4"),
         ({"tags": [1, 1, 3, -2]}, "field `tags` must hold numbers from 1 on"),
         ({"tokens": [1, 2, 5, 2]}, "field `tokens` has 5, above twice --pairs=2"),

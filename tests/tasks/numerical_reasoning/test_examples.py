@@ -57,7 +57,7 @@ def test_features_are_question_passage_and_answer(tokenizer):
     assert tokens_of(values["labels"], tokenizer) == "1 ##0 ##2 ##3 \\"
     assert values["labels"][5:] == [-100]
     assert (found.num_tokens, found.is_cut) == (19, False)
-    unanswered = features_of({**RAW, "answer": None}, tokenizer).values
+    unanswered = features_of({**RAW, "answer": None}, tokenizer, is_training=False).values
     assert "labels" not in unanswered and unanswered["input_ids"] == values["input_ids"]
 
 
@@ -74,9 +74,11 @@ def test_the_end_of_the_passage_is_cut(tokenizer):
     ("changes", "message"),
     [
         ({"id": 3}, "field `id` must be a string"),
+        ({"id": "\ud83d"}, "field `id` has half of a surrogate pair, no character"),
         ({"question": " "}, "example 'a': field `question` must not be empty"),
         ({"passage": None}, "field `passage` must be a string"),
         ({"answer": [1]}, "field `answer` must be a label: a string, a whole number"),
+        ({"answer": None}, "'a': field `answer` is missing, and training needs it"),
         ({"answer": ""}, "field `answer` must not be empty"),
         ({"answer": 123456}, "`answer` has 6 tokens; --max_answer_length=7 is for 5"),
         ({"answer": "1 \\ 2"}, "field `answer` must not have '.*', which ends answers"),

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import modeling
 from etcmodel.tasks.numerical_reasoning import model, pieces
 from etcmodel.tasks.numerical_reasoning import task as task_lib
@@ -88,6 +89,24 @@ def test_it_begins_with_an_encoders_weights(task, tmp_path):
     encoder.save_pretrained(tmp_path / "encoder")
     one.initialize(made, str(tmp_path / "encoder"))
     np.testing.assert_array_equal(made.generator.encoder.gmat(BATCH)[0], encoder(BATCH)[0])
+
+
+UNTIED = {"untied_memory": True}
+ROWS = [UNTIED, {"untied_memory": False}, {**UNTIED, "num_memory_tokens": 0}]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_every_kind_of_memory_begins_with_a_folder_of_untied_projections(task, tmp_path, row):
+    one = task(**row)
+    encoder = small.model(**_sizes(one), has_own_memory_projections=True)
+    encoder.save_pretrained(tmp_path / "encoder")
+    made = one.build_model()
+    one.initialize(made, str(tmp_path / "encoder"))
+    begun = names_lib.release_names(made.generator.encoder.gmat)
+    known = names_lib.release_names(encoder)
+    assert len(begun) == len(known) if row == UNTIED else len(begun) < len(known)
+    for name, variable in begun.items():
+        np.testing.assert_array_equal(variable, known[name], name)
 
 
 def _sizes(one):

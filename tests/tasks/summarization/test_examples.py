@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.summarization import evaluate, examples, preprocess, raw_data
+from etcmodel.tasks.summarization import conversion, evaluate, examples, preprocess, raw_data
 from tests.tasks.summarization.raw_documents import input_config, tokenizer, write_vocab
 
 ARXIV = {
@@ -42,6 +42,8 @@ def test_the_layouts():
         ({"article_text": []}, "example 'a1': field `article_text` must not be empty"),
         ({"article_text": ["a", 3]}, "field `article_text` must be a string, or a list of strings"),
         ({"abstract_text": ["<S> </S>"]}, "field `abstract_text` must not be empty"),
+        ({"article_id": "\ud83d"}, "field `article_id` has half of a surrogate pair"),
+        ({"abstract_text": ["\ud83d"]}, "field `abstract_text` has half of a surrogate pair"),
         ({"article_id": 1.5}, "example 'file:3': field `article_id` must be a string"),
     ],
 )
@@ -74,7 +76,7 @@ def test_features_are_padded_or_cut(tmp_path):
     cut, _ = examples.make_features(example, input_config(long_seq_length=4), words)
     assert cut["input_ids"] == [0, rain, fell, 2] and cut["tokens_left_out"] == [1]
     short, _ = examples.make_features(example, input_config(target_length=12), words)
-    assert short["labels"][7:] == [2] + [-100] * 3 or short["labels"].count(-100) == 4
+    assert short["labels"] == [0, rain, fell, dot, sun, dot, sun, 2, *[-100] * 4]
 
 
 def test_records_and_statistics(tmp_path):
@@ -106,6 +108,18 @@ def test_records_and_statistics(tmp_path):
     assert "line 4: malformed JSON" in no_json
     settings = json.loads(pathlib.Path(f"{prefix}.config.json").read_text(encoding="utf-8"))
     assert settings["tokenizer"] == "byte_level_bpe" and settings["target_length"] == 6
+
+
+def test_an_option_of_encoders_is_refused(tmp_path):
+    factory = conversion.ConverterFactory(
+        vocab_file=write_vocab(tmp_path),
+        spm_model_file="",
+        do_lower_case=True,
+        fields={"piece_id_offset": 0},
+        split_punctuation=True,
+    )
+    with pytest.raises(ValueError, match="`split_punctuation` must be left out"):
+        factory.tokenizer()
 
 
 def test_sentences_are_lines_or_end_with_a_dot():

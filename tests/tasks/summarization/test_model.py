@@ -5,6 +5,7 @@ import pytest
 
 from etcmodel.models import modeling
 from etcmodel.models.seq2seq import labels as labels_lib
+from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.tasks.summarization import generating, model, run_config
 from tests.models.led import models as led
 from tests.models.longt5 import models as longt5
@@ -51,6 +52,15 @@ def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
     assert not sequences[:, wanted.shape[1] :].any()
 
 
+def test_each_document_has_one_summary_which_is_never_drawn_by_chance():
+    entries = {"num_return_sequences": 2, "do_sample": True, "num_beams": 3, "max_length": None}
+    made = generating.settings({}, 5, led.config(), GenerationConfig(entries))
+    assert (made.num_return_sequences, made.do_sample, made.num_beams) == (1, False, 3)
+    assert made.max_length == 6  # A null is no bound: --target_length and the start token.
+    entries = {"max_length": 4, "max_new_tokens": None}
+    assert generating.settings({}, 5, led.config(), GenerationConfig(entries)).max_length == 4
+
+
 def test_documents_are_batched_by_their_tokens():
     assert config().records().length_of() is None
     length_of = config(batch_by_length=True).records().length_of()
@@ -87,6 +97,8 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path):
         config(target_length=21)
     with pytest.raises(ValueError, match="`eval_gold` must be left out"):
         config(eval_gold="gold.json")
+    with pytest.raises(ValueError, match="`split_punctuation` must be left out"):
+        config(split_punctuation=True)
     with pytest.raises(ValueError, match="has ids up to .*, the model's `vocab_size` is 30"):
         config(vocab_file=vocab).tokenizer()
     with pytest.raises(ValueError, match="The model's `eos_token_id` is 5, that of the vocabulary"):

@@ -9,9 +9,10 @@ TEXT = "Red king. The red KING, green"
 PLACES = [(0, 3), (4, 8), (8, 9), (10, 13), (14, 17), (18, 22), (22, 23), (24, 29)]
 
 
-def window(best, question="q", document="a.txt", shift=0.0):
+def window(best, question="q", document="a.txt", shift=0.0, text_start=0):
     """An output whose starts and ends have the logits of `best`, by place; 0 elsewhere."""
     output = {"question_id": question.encode(), "document": document, "text": TEXT.encode()}
+    output["text_start"] = np.array(text_start)
     starts, ends = zip(*PLACES, strict=True)
     output |= {"token_starts": np.array([-1, *starts]), "token_ends": np.array([-1, *ends])}
     for name, logits in zip(("start", "end"), best, strict=True):
@@ -73,8 +74,25 @@ def test_equal_answers_add_up_if_sums_are_asked_for():
 
     assert told["score"] == pytest.approx(sum(map(probability_of_red_king, windows)), rel=1e-5)
     # Only the differences of a window's logits count.
-    lifted = [windows[0], *(window(({k: 8}, {k: 8}), shift=50) for k in (0, 0))]
-    assert decoded(*lifted, answer_score="sum")["q"]["answer"] == "Red"
+    two = [window(({0: 8}, {0: 8}), shift=50, text_start=place) for place in (40, 80)]
+    assert decoded(windows[0], *two, answer_score="sum")["q"]["answer"] == "Red"
+
+
+def test_a_span_in_two_windows_counts_once_in_a_sum():
+    green = ({7: 9}, {7: 9})
+    less, more, elsewhere = (
+        window(({0: logit}, {1: logit}), text_start=place)
+        for logit, place in ((7, 40), (8, 40), (8, 80))
+    )
+    for windows in ([less, more], [more, less]):
+        told = decoded(window(green), *windows, answer_score="sum")["q"]
+        assert told["answer"] == "green"
+        red = told["others"][0]
+        assert red["answer"] == "Red king"
+        single = decoded(window(green), more, answer_score="sum")["q"]["others"][0]
+        assert red["score"] == pytest.approx(single["score"], abs=0.01)  # Not twice.
+    told = decoded(window(green), more, elsewhere, answer_score="sum")["q"]
+    assert told["answer"] == "Red king"  # In two places.
 
 
 def test_an_article_alone_is_no_answer_if_there_is_another():

@@ -3,7 +3,11 @@
 import pytest
 
 from etcmodel.tasks.triviaqa import examples, raw_data
+from etcmodel.text import vocabulary_files
+from tests.reference import cases
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer
+
+BYTES = cases.topic_folder("longformer") / "tokenizer" / "vocab.json"
 
 
 def make(tmp_path, *texts, answers=("red king",), question="who was it", **options):
@@ -52,6 +56,35 @@ def test_with_a_stride_the_rest_is_in_further_windows(tmp_path):
     assert made.counts["documents_cut"] == 0
 
 
+@pytest.mark.parametrize("is_training", [True, False])
+def test_pieces_of_bytes_have_the_characters_of_the_document(is_training):
+    tokenizer = vocabulary_files.open_tokenizer(str(BYTES))
+    settings = input_config(long_seq_length=64, global_seq_length=32, is_training=is_training)
+    text = "It was (Jürgen Müller) — he wrote it. Mr. müller, Köln."
+    raw = raw_question(answers=["müller"], SearchResults=[{"Text": text}], Question="Who was it?")
+    processor = settings.make_processor(tokenizer)
+    ((features,), _, problems) = examples.make_features(
+        raw_data.parse_example(raw), settings, processor
+    )
+    question = tokenizer.encode("Who was it?").ids
+    assert features["token_ids"][: len(question)] == question and not problems
+    whole = tokenizer.encode(text)
+    first = len(question)  # Behind `</s>`.
+    count = len(whole.ids) - 2
+    assert features["token_ids"][first : first + count] == whole.ids[1:-1]
+    places = range(first, first + count)
+    if is_training:
+        spelled = [
+            text[whole.offsets[start - first + 1][0] : whole.offsets[end - first + 1][1]]
+            for start, end in zip(*marked(features), strict=True)
+        ]
+        assert spelled == ["Müller", "müller"]
+    else:
+        assert features["text"] == [text]
+        found = [(features["token_starts"][x], features["token_ends"][x]) for x in places]
+        assert found == whole.offsets[1:-1]
+
+
 def test_windows_without_an_answer_are_left_out_in_training(tmp_path):
     made = make(tmp_path, "It was mud.", "the red king", is_training=True)
     assert marked(made.windows[0]) == ([6], [7])
@@ -71,6 +104,7 @@ def test_for_prediction_the_text_goes_along(tmp_path):
     text, starts, ends = features["text"][0], features["token_starts"], features["token_ends"]
     spelled = [text[start:end] for start, end in zip(starts, ends, strict=True) if start >= 0]
     assert spelled == ["It", "'", "s", "Mud", "dy", "!", "Red", "."]
+    assert features["text_start"] == [2]
     assert [place for place, start in enumerate(starts) if start >= 0] == list(range(5, 13))
     assert ends[:5] == [-1] * 5 and len(ends) == 16
 
@@ -119,6 +153,20 @@ def test_documents_that_cannot_be_used_are_counted_and_named(tmp_path, name, kin
 
 def test_without_a_folder_files_are_missing(tmp_path):
     assert "web/a.txt: --evidence_dir is not given" in read(tmp_path, "a.txt", folder="").problems
+
+
+def test_a_document_without_pieces_leaves_the_others(tmp_path):
+    for is_training in (True, False):
+        made = make(tmp_path, "\u200b", "the red king", is_training=is_training)
+        assert len(made.windows) == 1 and made.counts["documents_empty"] == 1
+        assert "has no character that the vocabulary knows" in made.problems[0]
+
+
+def test_a_text_that_no_file_can_have_leaves_the_others(tmp_path):
+    made = make(tmp_path, "red king \ud83d", "the red king", is_training=False)
+    (features,) = made.windows
+    assert features["text"] == ["the red king"] and made.counts["documents_undecodable"] == 1
+    assert made.problems == ["web/SearchResults[0]: invalid UTF-8 at character 10"]
 
 
 def test_what_cannot_be_is_refused(tmp_path):

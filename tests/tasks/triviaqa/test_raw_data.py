@@ -34,6 +34,8 @@ def test_lists_and_answers_may_be_missing():
     [
         ({"QuestionId": ""}, "an example has no field `QuestionId`"),
         ({"QuestionId": 3}, "an example has no field `QuestionId`"),
+        ({"QuestionId": "\ud83d"}, "field `QuestionId` has half of a surrogate pair"),
+        ({"SearchResults": [{"Filename": "\ud83d"}]}, "Filename` has half of a surrogate pair"),
         ({"Question": None}, "example 'q_1': field `Question` must be a string"),
         ({"Question": " "}, "field `Question` must not be empty"),
         ({"EntityPages": {}}, "field `EntityPages` must be a list of objects"),

@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
         output_dir=folder / "run",
         train_batch_size=16,
         learning_rate=4e-3,
-        num_train_epochs=6,
+        num_train_epochs=9,
     )
     return folder
 
