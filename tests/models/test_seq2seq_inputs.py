@@ -36,7 +36,7 @@ def ones(*shape):
         ({"attention_mask": ones(2, 8)}, r"`attention_mask` .* here \[2, 9\]. .*: \[2, 8\]"),
         ({"attention_mask": ones(1, 9)}, r"`attention_mask` .* here \[2, 9\]. .*: \[1, 9\]"),
         ({"attention_mask": 3 * ones(2, 9)}, r"`attention_mask` must be at least 0 and below"),
-        ({"input_ids": ones(2, 0)}, "`input_ids` must have a token at least. Received length: 0"),
+        ({"input_ids": ones(2, 0)}, "`input_ids` must have at least one token. Received length: 0"),
         ({"input_ids": ones(9)}, r"`input_ids` must have shape \[batch, length\]"),
         ({"input_ids": 30 * ones(2, 9)}, "`input_ids` .* below 30, which is `vocab_size`"),
         ({"input_ids": -ones(2, 9)}, "`input_ids` must be at least 0 .* from -1 to -1"),
@@ -98,7 +98,7 @@ def test_a_graph_raises_when_it_runs():
     for place, wrong, message in (
         (1, ones(2, 8), r"`attention_mask` must have shape .* \[2 8\]"),
         (1, 2 * ones(2, 9), r"`attention_mask` must be at least 0 and below 2"),
-        (0, ones(2, 0), "`input_ids` must have a token at least|`attention_mask`"),
+        (0, ones(2, 0), "`input_ids` must have at least one token|`attention_mask`"),
         (2, ones(3, 4), r"`decoder_input_ids` must have shape .* \[3 4\]"),
         (2, ones(2, 4) * 40, "`decoder_input_ids` must be .* below 30|`labels` must be"),
     ):

@@ -42,11 +42,8 @@ def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
     asserts = []
     sizes = {"hidden_size": hidden_size}
     sizes = argument_checks.check_shapes(given, _ENCODER_AXES, sizes, asserts)
-    if sizes.get("length") is not None:
-        name = "inputs_embeds" if given.get("input_ids") is None else "input_ids"
-        words = f"`{name}` must have a token at least. Received length:"
-        length = sizes["length"]
-        argument_checks.check(length > 0, words, length, asserts=asserts)
+    name = "inputs_embeds" if given.get("input_ids") is None else "input_ids"
+    argument_checks.check_not_empty(name, sizes.get("length"), asserts=asserts)
     masks = ("attention_mask",) if is_mask_binary else ()
     _check_values(given, masks, vocab_size, asserts)
     return _after(asserts, given)
