@@ -62,7 +62,8 @@ def head_of(entries):
         (class, settings): of an `EncoderWithHead`, and its arguments; (None, None) if it names
         none of this library's.
     """
-    naming = _NAMINGS.get(entries.get("model_type"))
+    kind = entries.get("model_type")
+    naming = _NAMINGS.get(kind) if isinstance(kind, str) else None
     by_name = {known.__name__: known for known in heads.head_classes().values()}
     for name in entries.get("architectures") or ():
         if naming is not None and name in by_name:

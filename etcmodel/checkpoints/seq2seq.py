@@ -70,7 +70,9 @@ def is_model(model):
 def is_of(directory):
     """Whether the `config.json` of a folder is of a type that this module reads."""
     path = os.path.join(directory, encoders.CONFIG_FILE)
-    return tf.io.gfile.exists(path) and bounded_json.read_object(path).get("model_type") in _CLASSES
+    if not tf.io.gfile.exists(path):
+        return False
+    return bounded_json.read_object(path).get("model_type") in [*_CLASSES]  # Of any type.
 
 
 def load(directory, path, as_class=None, overrides=None):
@@ -89,12 +91,17 @@ def load(directory, path, as_class=None, overrides=None):
             does not fit.
     """
     config_file = os.path.join(directory, encoders.CONFIG_FILE)
-    config_class, named_class = _classes_of(bounded_json.read_object(config_file))
-    model_class = as_class or named_class
-    if model_class not in _CLASSES[config_class.model_type][1]:
+    config_class, named_class, named = _classes_of(bounded_json.read_object(config_file))
+    model_class, classes = as_class or named_class, _CLASSES[config_class.model_type][1]
+    if model_class is None:
+        known = ", ".join(x.__name__ for x in classes)
         raise ValueError(
-            f"{directory!r} holds a model of class {named_class.__name__}. Wanted: "
-            f"{as_class.__name__}"
+            f"{config_file}: `architectures` names {named}, of which there is no class. To load "
+            f"what there is of it, say as which: `from_pretrained` of {known}."
+        )
+    if model_class not in classes:
+        raise ValueError(
+            f"{directory!r} holds a model of class {named}. Wanted: {as_class.__name__}"
         )
     config = config_class.from_json_file(config_file)
     source = sources.open_source(path)
@@ -125,11 +132,17 @@ def _generation_config(directory, config, overrides):
 
 
 def _classes_of(entries):
-    """The classes of config and model that a `config.json` names."""
+    """(config's, model's, name): the classes that a `config.json` names; None for no known one."""
     config_class, classes = _CLASSES[entries["model_type"]]
     named = entries.get("architectures") or ()
-    found = (known for known in classes if known.architecture in named)
-    return config_class, next(found, classes[0])
+    named = map(str, [named] if isinstance(named, str) else named)
+    named = [name.removeprefix("TF").removeprefix("Flax") for name in named]
+    found = next((known for known in classes if known.architecture in named), None)
+    # Models without a head, which not all systems have as a class, are loaded with a head.
+    others = [x for x in named if not x.endswith("Model")]
+    if found is None and not others:
+        found = classes[0]
+    return config_class, found, found.__name__ if found else ", ".join(others)
 
 
 def load_weights(model, source, is_head_new=False):

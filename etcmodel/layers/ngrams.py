@@ -70,14 +70,15 @@ class NgramScorer:
 
     def __call__(self, words, mask, training=None):
         words = self.dropout(self.word_norm(words), training=training)
-        logits = []
+        num_words, logits = tensor_utils.get_shape_list(words)[1], []
         for last, (conv, norm, dense) in enumerate(
             zip(self.convs, self.norms, self.logit_layers, strict=True)
         ):
             # Padding on the right puts each n-gram at the position of its first word.
             ngrams = conv(tf.pad(words, [[0, 0], [0, last], [0, 0]]))
             ngrams = self.dropout(norm(ngrams), training=training)
-            logits.append(dense(ngrams)[:, :, 0])
+            # Of an empty batch, TensorFlow's convolution returns the padding, too.
+            logits.append(dense(ngrams)[:, :num_words, 0])
         return tf.where(mask, tf.stack(logits, axis=1), MASKED_LOGIT)
 
 

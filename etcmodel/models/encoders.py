@@ -172,12 +172,12 @@ def encoder_type(model_type, source="config"):
     """The `EncoderType` of a `model_type`.
 
     Args:
-        model_type: str, or None for ETC.
+        model_type: str, or None for ETC; or what else a file says, which is unknown.
         source: str. Where the type is from, for error messages.
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
     """
-    if (found := _TYPES.get(model_type or _DEFAULT)) is None:
+    if (found := _TYPES.get(str(model_type or _DEFAULT))) is None:
         known = ", ".join(map(repr, sorted(_TYPES)))
         raise ValueError(
             f"{source}: There is no encoder of `model_type` {model_type!r}; the known types are "
@@ -224,7 +224,7 @@ def config_file_in(directory):
     if not tf.io.gfile.exists(path):
         return None
     entries = json_config.json_object(json_config.read_text(path), path)
-    return path if entries.get("model_type") in _TYPES else None
+    return path if str(entries.get("model_type")) in _TYPES else None
 
 
 def config_file_names():

@@ -4,7 +4,15 @@ import tensorflow as tf
 
 from etcmodel.ops.errors import fail
 
-__all__ = ["check", "check_range", "check_shapes", "extremes", "fail", "in_range"]
+__all__ = [
+    "check",
+    "check_not_empty",
+    "check_range",
+    "check_shapes",
+    "extremes",
+    "fail",
+    "in_range",
+]
 
 
 def check(condition, message, *found, asserts):
@@ -50,6 +58,21 @@ def check_shapes(tensors, axes, sizes=None, asserts=None):
         if tensor is not None:
             _check_shape(name, tensor, axes[name].split(), sizes, asserts)
     return sizes
+
+
+def check_not_empty(name, length, *, asserts):
+    """Checks that a text has a token at least.
+
+    Args:
+        name: str. Name of the argument.
+        length: int, int scalar tensor, or None if it is not known.
+        asserts: see `check`.
+    Raises:
+        ValueError: naming the argument.
+    """
+    if length is not None:
+        words = f"`{name}` must have at least one token. Received length:"
+        check(length > 0, words, length, asserts=asserts)
 
 
 def check_range(name, ids, least, limit, words, *, asserts):

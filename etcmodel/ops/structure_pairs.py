@@ -73,7 +73,8 @@ def l2l_labels(structure, local_radius):
         return None
     sizes = structure.sizes(local_radius)
     generator = relative_positions.RelativePositionGenerator(structure.max_distance)
-    labels = generator.make_local_relative_att_ids(sizes.long_len, local_radius, sizes.batch)
+    labels = generator.make_local_relative_att_ids(sizes.long_len, local_radius)
+    labels = tf.tile(labels, [sizes.batch, 1, 1])  # The batch may be empty.
     return _overwritten(labels, structure.relations_between("l2l"), sizes)
 
 
@@ -85,7 +86,7 @@ def g2g_labels(structure):
     if isinstance(sizes.global_len, int) and sizes.global_len == 0:
         return tf.zeros([sizes.batch, 0, 0], tf.int32)
     generator = relative_positions.RelativePositionGenerator(structure.max_distance)
-    labels = generator.make_relative_att_ids(sizes.global_len, sizes.batch)
+    labels = tf.tile(generator.make_relative_att_ids(sizes.global_len), [sizes.batch, 1, 1])
     if structure.global_segment_ids is not None:
         labels = relative_positions.overwrite_relative_att_ids_outside_segments(
             labels, structure.global_segment_ids, overwrite_value=structure.labels.other_segment

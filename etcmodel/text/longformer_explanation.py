@@ -12,6 +12,8 @@ class LongformerExplanation:
         batch: `LongformerBatch`.
         encoding: one of its encodings.
         config: `LongformerConfig`, a model with one, or None.
+    Raises:
+        ValueError: if the model is autoregressive and the row has global tokens, which it refuses.
     """
 
     def __init__(self, batch, encoding, config=None):
@@ -20,8 +22,12 @@ class LongformerExplanation:
         self._length = batch.long_shape[1]
         for name in ("encoder", "config"):
             config = getattr(config, name, config)
-        window = getattr(config, "attention_window", _USUAL_WINDOW)
-        self._windows = [window] if isinstance(window, int) else [*window]
+        self._windows = _windows(config)
+        if getattr(config, "autoregressive", False) and any(self._is_global):
+            raise ValueError(
+                "An autoregressive model takes no global tokens, which this batch has: make it by "
+                "a processor with `global_tokens='none'`."
+            )
 
     def __str__(self):
         x = self.encoding
@@ -74,11 +80,18 @@ class LongformerExplanation:
         for name, place in (("the query", query), ("the key", key)):
             if reason := self.global_reason(place):
                 return True, f"{name} is global, {reason}"
-        distance, radii = abs(query - key), [window // 2 for window in self._windows]
-        told = str(radii[0]) if len(set(radii)) == 1 else f"{min(radii)} to {max(radii)}, by layer"
-        if distance > max(radii):
-            return False, f"{distance} places apart, beyond half the window, {told}"
-        return True, f"{distance} places apart, within half the window, {told}"
+        distance = abs(query - key)
+        is_seen = any(x.sees(query, key) for x in self._windows)
+        if key > query and not any(x.right for x in self._windows):
+            return False, f"{distance} places later, and tokens see only what is before them"
+        told = _span([x.left for x in self._windows], "layer")
+        dilations = [x.dilation for x in self._windows]
+        if max(dilations) > 1:
+            told += f", with dilation {_span(dilations, 'layer or head')}"
+        if not is_seen and distance <= max(x.farthest_before for x in self._windows):
+            return False, f"{distance} places apart, in a gap of half the window, {told}"
+        where = "within" if is_seen else "beyond"
+        return is_seen, f"{distance} places apart, {where} half the window, {told}"
 
     def _token(self, place):
         x = self.encoding
@@ -87,3 +100,23 @@ class LongformerExplanation:
     def _origin(self, place):
         text, (start, end) = int(self.encoding.texts[place]), self.encoding.offsets[place]
         return "" if text < 0 else f"{self.encoding.document.text_names[text]}[{start}:{end}]"
+
+
+def _windows(config):
+    """The windows of all layers and heads: list of `ops.reach.Window`, each once."""
+    from etcmodel.ops.reach import Window  # Slow to import, and processors do not need it.
+
+    radii = getattr(config, "radii", (_USUAL_WINDOW // 2,))
+    dilations = getattr(config, "dilations", (1,) * len(radii))
+    is_causal = getattr(config, "autoregressive", False)
+    found = {}
+    for radius, dilation in zip(radii, dilations, strict=True):
+        for by_head in dilation if isinstance(dilation, tuple) else (dilation,):
+            found[Window(radius, 0 if is_causal else radius, by_head)] = None
+    return list(found)
+
+
+def _span(numbers, by):
+    """The number, or from which to which."""
+    least, most = min(numbers), max(numbers)
+    return str(least) if least == most else f"{least} to {most}, by {by}"

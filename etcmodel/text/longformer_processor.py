@@ -1,5 +1,6 @@
 """From texts, or a question and documents, to a batch for Longformer: ids, and what is global."""
 
+import contextlib
 import dataclasses
 import os
 
@@ -94,7 +95,8 @@ class LongformerProcessor:
     def __init__(self, vocab, **settings):
         self.config = LongformerProcessorConfig(**settings)
         vocab = getattr(vocab, "tokenizer", vocab)
-        self._arranging = EtcProcessor(vocab, **self.config.arranged())
+        with _own_names():
+            self._arranging = EtcProcessor(vocab, **self.config.arranged())
         self.tokenizer = self._arranging.tokenizer
 
     @property
@@ -145,7 +147,8 @@ class LongformerProcessor:
         if not isinstance(examples, (list, tuple)):
             examples = [fields or examples]
         read = [_read(example, f"examples[{i}]") for i, example in enumerate(examples)]
-        batch = self._arranging(read)
+        with _own_names():
+            batch = self._arranging(read)
         is_token = batch["example_ids"] > 0
         features = {
             "input_ids": batch["token_ids"],
@@ -190,6 +193,15 @@ class LongformerProcessor:
             if (encoding.example, encoding.window) == (example, window):
                 return LongformerExplanation(batch, encoding, config)
         raise ValueError(f"The batch has no window {window} of an example {example}.")
+
+
+@contextlib.contextmanager
+def _own_names():
+    """Errors of the `EtcProcessor` name the settings of a `LongformerProcessor`."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(str(error).replace("`max_long_len`", "`max_length`")) from None
 
 
 def _read(example, where):

@@ -72,6 +72,25 @@ def test_another_head_begins_fresh(folder):
     assert not model.span.bias.numpy().any()
 
 
+def test_a_head_that_there_is_not_is_never_another_one(folder):
+    entries = json.loads((folder / "config.json").read_text())
+
+    def name(architecture):
+        text = json.dumps({**entries, "architectures": [architecture]})
+        (folder / "config.json").write_text(text)
+
+    name("LEDForSequenceClassification")
+    message = "config.json: `architectures` names LEDForSequenceClassification, of which there is"
+    with pytest.raises(ValueError, match=message):
+        etcmodel.from_pretrained(folder)
+    assert type(LedModel.from_pretrained(folder)) is LedModel
+    name("TFLEDForQuestionAnswering")
+    assert type(etcmodel.from_pretrained(folder, as_class=LedModel)) is LedModel
+    for architecture in ("TFLEDForConditionalGeneration", "LEDModel"):
+        name(architecture)
+        assert type(etcmodel.from_pretrained(folder)).architecture in architecture
+
+
 def test_a_file_of_an_older_version_has_the_table_four_times(folder, tmp_path):
     wanted = tensors_of(folder)
     copies = ("lm_head", "led.encoder.embed_tokens", "led.decoder.embed_tokens")

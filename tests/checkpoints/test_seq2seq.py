@@ -127,6 +127,11 @@ def test_what_cannot_be_is_refused(folder):
     (folder / "config.json").write_text(json.dumps(entries))
     with pytest.raises(ValueError, match="holds another model, of type 't6'"):
         etcmodel.save_pretrained(models.model(), folder)
+    for kind in (["longt5"], {"longt5": 1}, 5):
+        (folder / "config.json").write_text(json.dumps({**entries, "model_type": kind}))
+        with pytest.raises(ValueError, match="models of type .* cannot be read") as error:
+            etcmodel.from_pretrained(folder)
+        assert "\n" not in str(error.value)
 
 
 def test_a_pickle_is_refused(folder):

@@ -174,6 +174,16 @@ def test_the_file_of_a_folder_of_hugging_face_goes_back(topic, kind, tmp_path):
     assert one == other
 
 
+@pytest.mark.parametrize(
+    "name", ["forced_bos_token_id", "forced_eos_token_id", "decoder_start_token_id"]
+)
+def test_tokens_beyond_the_vocabulary_are_refused(name):
+    model = models.model(num_layers=1)
+    for token in (models.VOCAB_SIZE, -1):
+        with pytest.raises(ValueError, match=f"`{name}` must be .* below 30, .* Received: {token}"):
+            model.generate(models.ids(1, 9), **{name: token})
+
+
 def test_batches_are_dicts_for_all_of_them():
     ids = models.ids(2, 9)
     model, mask = models.model(num_layers=1), np.ones_like(ids)

@@ -106,6 +106,14 @@ def test_a_document_is_cut_at_its_end_and_the_question_never(tokenizer):
         processor(question=QUESTION * 9, documents=["It."])
 
 
+def test_what_does_not_fit_names_the_setting(tokenizer):
+    processor = LongformerProcessor(tokenizer, max_length=1)
+    with pytest.raises(ValueError, match="need `max_length` to be at least 2. Received: 1"):
+        processor("Emma")
+    with pytest.raises(ValueError, match="`stride` must be below `max_length` 4"):
+        LongformerProcessor(tokenizer, max_length=4, stride=4)
+
+
 def test_tells_what_is_global_and_who_sees_whom(processor):
     batch = processor(question="Who?", documents=["Jane."])
     config = etcmodel.LongformerConfig(attention_window=4, num_hidden_layers=2)

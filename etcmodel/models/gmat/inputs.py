@@ -8,7 +8,7 @@ from etcmodel import tensor_utils
 from etcmodel.layers import sublayers
 from etcmodel.ops import argument_checks
 
-__all__ = ["Inputs", "checked"]
+__all__ = ["Inputs", "checked", "checked_memory"]
 
 _AXES = {
     "input_ids": "batch length",
@@ -70,7 +70,12 @@ def checked(config, given):
         "inputs_embeds": given["inputs_embeds"]
     }
     names = ("input_ids", "inputs_embeds", "attention_mask")
-    first = next(given[name] for name in names if given[name] is not None)
+    first = next((given[name] for name in names if given[name] is not None), None)
+    if first is None:
+        argument_checks.fail(
+            "Nothing says how long the text is: give `input_ids` or `inputs_embeds`, or an "
+            "`attention_mask` to `decompress`."
+        )
     batch, length = tensor_utils.get_shape_list(tf.convert_to_tensor(first))[:2]
     positions, types = given["position_ids"], given["token_type_ids"]
     positions = tf.range(length)[tf.newaxis] if positions is None else positions
@@ -82,3 +87,21 @@ def checked(config, given):
         positions = tf.identity(positions)  # On which all depends.
     types = tf.zeros_like(positions) if types is None else types
     return Inputs(batch, **{**given, "position_ids": positions, "token_type_ids": types})
+
+
+@tf.autograph.experimental.do_not_convert
+def checked_memory(config, memory, batch):
+    """A memory to decompress, as a tensor: float [batch, num_memory_tokens, hidden_size].
+
+    Args:
+        config: `GmatConfig`.
+        memory: float tensor.
+        batch: int or int32 scalar.
+    Raises:
+        ValueError: see `checked`.
+    """
+    sizes = {name: getattr(config, name) for name in ("hidden_size", "num_memory_tokens")}
+    axes, asserts = {"memory": "batch num_memory_tokens hidden_size"}, []
+    argument_checks.check_shapes({"memory": memory}, axes, {**sizes, "batch": batch}, asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(memory)

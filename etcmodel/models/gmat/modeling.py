@@ -177,6 +177,7 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         """
         self._check_compression()
         inputs = inputs_lib.checked(self.config, {"attention_mask": attention_mask, **arguments})
+        memory = inputs_lib.checked_memory(self.config, memory, inputs.batch)
         return tuple(self._decompressed(memory, inputs, layers_lib.Runs(training)))
 
     def _check_compression(self):

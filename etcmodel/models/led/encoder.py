@@ -9,16 +9,9 @@ from etcmodel.models.led import parts
 from etcmodel.models.led.config import LedConfig
 from etcmodel.models.longformer import inputs as inputs_lib
 from etcmodel.models.longformer.layers import SlidingWindowLayers
-from etcmodel.ops import argument_checks
+from etcmodel.models.seq2seq import input_checks
 
 __all__ = ["LedEncoder", "LedEncoderLayers"]
-
-_AXES = {
-    "input_ids": "batch length",
-    "inputs_embeds": "batch length hidden_size",
-    "attention_mask": "batch length",
-    "position_ids": "batch? length",
-}
 
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
@@ -103,15 +96,18 @@ class LedEncoder(parts.LedStack):
             "attention_mask": attention_mask,
             "position_ids": position_ids,
         }
-        asserts = []
-        sizes = {"hidden_size": self.config.d_model}
-        argument_checks.check_shapes(given, _AXES, sizes, asserts)
-        hidden = self.embed(input_ids, inputs_embeds, 0, training, position_ids)
+        given = input_checks.of_encoder(
+            given, self.config.d_model, self.config.vocab_size, is_mask_binary=False
+        )
+        hidden = self.embed(
+            given["input_ids"], given["inputs_embeds"], 0, training, given["position_ids"]
+        )
         shape = tensor_utils.get_shape_list(hidden)[:2]
         if global_attention_mask is None and self.config.global_positions:
             global_attention_mask = self.config.global_positions
+        asserts = []
         token_mask, global_tokens = inputs_lib.attention_of(
-            attention_mask, global_attention_mask, shape, self.config, asserts
+            given["attention_mask"], global_attention_mask, shape, self.config, asserts
         )
         with tf.control_dependencies(asserts):
             hidden = tf.identity(hidden)

@@ -53,7 +53,7 @@ class LedModel(model.EncoderDecoder):
         **arguments,
     ):
         if decoder_input_ids is None and arguments.get("decoder_inputs_embeds") is None:
-            decoder_input_ids = self.decoder_ids(input_ids)
+            decoder_input_ids = self.decoder_ids(input_ids, "input_ids")
         arguments["global_attention_mask"] = global_attention_mask
         return super().call(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, **arguments

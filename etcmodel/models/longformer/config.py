@@ -119,6 +119,11 @@ class LongformerConfig(json_config.JsonConfig):
         for name in _NEEDED:
             if name not in given:
                 raise ValueError(f"The config has no `{name}`. It has: {sorted(given)}")
+        if (kind := given.get("position_embedding_type")) not in ("absolute", None):
+            raise ValueError(
+                "`position_embedding_type` must be 'absolute', as Longformer's tables of positions "
+                f"are. Received: {kind!r}"
+            )
         if unknown := sorted(set(given) - known - _IGNORED - {"model_type"}):
             logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
         return super().from_dict({name: x for name, x in given.items() if name in known})

@@ -68,11 +68,12 @@ def checked(config, given, global_attention_mask):
     if (ids is None) == (embeds is None):
         argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
     asserts = []
-    sizes = argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
+    argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
     shape = tf.shape(embeds if ids is None else ids)
     static = (embeds if ids is None else ids).shape
     batch, length = (shape[i] if static[i] is None else static[i] for i in range(2))
-    del sizes
+    name = "inputs_embeds" if ids is None else "input_ids"
+    argument_checks.check_not_empty(name, length, asserts=asserts)
     types, positions = given["token_type_ids"], given["position_ids"]
     if types is None:
         types = tf.zeros([1, length], tf.int32)

@@ -110,8 +110,11 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
                 "`input_ids` must have the shape [batch, length]. Received shape: "
                 f"{input_ids.shape}"
             )
-        size = self.config.vocab_size
-        input_ids = argument_checks.in_range("input_ids", input_ids, 0, size, "`vocab_size`")
+        asserts, size = [], self.config.vocab_size
+        length = tensor_utils.get_shape_list(input_ids)[1]
+        argument_checks.check_not_empty("input_ids", length, asserts=asserts)
+        with tf.control_dependencies(asserts):
+            input_ids = argument_checks.in_range("input_ids", input_ids, 0, size, "`vocab_size`")
         embedded = self.embedding_dropout(self.embeddings(input_ids), training=training)
         return self.logits(self.layers(embedded, training=training))
 

@@ -8,6 +8,7 @@ from etcmodel.layers.attention.transient_global import TransientGlobalAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.longt5 import parts
 from etcmodel.models.longt5.config import LongT5Config
+from etcmodel.models.seq2seq import input_checks
 from etcmodel.ops import transient_blocks
 
 __all__ = ["LongT5Encoder", "LongT5EncoderLayers"]
@@ -93,6 +94,9 @@ class LongT5Encoder(parts.T5Stack):
         nothing; where they are asked for, `hidden_states`, a tuple of as many as there are layers
         and one (0: embeddings, last: the last one normalized), and `attentions`, a tuple by layer
         of float32 [batch, num_heads, length, length + blocks], 0 for pairs that do not attend.
+    Raises:
+        ValueError: if the inputs do not fit each other or the model; for what only a running graph
+            knows `tf.errors.InvalidArgumentError`.
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
@@ -107,7 +111,14 @@ class LongT5Encoder(parts.T5Stack):
         output_attentions=False,
         training=None,
     ):
-        hidden = self.embed(input_ids, inputs_embeds, training=training)
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+        }
+        given = input_checks.of_encoder(given, self.config.d_model, self.config.vocab_size)
+        attention_mask = given["attention_mask"]
+        hidden = self.embed(given["input_ids"], given["inputs_embeds"], training=training)
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, attention_mask=attention_mask, training=training)
             return {"last_hidden_state": self.finish(hidden, training)}

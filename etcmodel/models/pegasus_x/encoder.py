@@ -9,6 +9,7 @@ from etcmodel.layers.attention.chunk_memory import ChunkMemoryAttention
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.pegasus_x import parts
 from etcmodel.models.pegasus_x.config import PegasusXConfig
+from etcmodel.models.seq2seq import input_checks
 
 __all__ = ["PegasusXEncoder", "PegasusXEncoderLayers"]
 
@@ -81,6 +82,9 @@ class PegasusXEncoder(parts.PegasusXStack):
         [batch, num_global_tokens, d_model], never normalized; `attentions` and `global_attentions`,
         tuples by layer of float32 [batch, heads, length, length + num_global_tokens] and [batch,
         heads, num_global_tokens, length + num_global_tokens], 0 for pairs that do not attend.
+    Raises:
+        ValueError: if the inputs do not fit each other or the model; for what only a running graph
+            knows `tf.errors.InvalidArgumentError`.
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):
@@ -107,7 +111,17 @@ class PegasusXEncoder(parts.PegasusXStack):
         output_attentions=False,
         training=None,
     ):
-        hidden = self.embed(input_ids, inputs_embeds, training=training, position_ids=position_ids)
+        given = {
+            "input_ids": input_ids,
+            "inputs_embeds": inputs_embeds,
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+        }
+        given = input_checks.of_encoder(given, self.config.d_model, self.config.vocab_size)
+        attention_mask, position_ids = given["attention_mask"], given["position_ids"]
+        hidden = self.embed(
+            given["input_ids"], given["inputs_embeds"], training=training, position_ids=position_ids
+        )
         batch = tensor_utils.get_shape_list(hidden)[0]
         numbers = tf.range(self.config.num_global_tokens)[tf.newaxis]
         inputs = [hidden, tf.repeat(self.global_embedding(numbers), batch, axis=0)]

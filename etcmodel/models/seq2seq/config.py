@@ -19,7 +19,16 @@ class Seq2SeqConfig(json_config.JsonConfig):
 
     @classmethod
     def from_dict(cls, given):
-        """As `JsonConfig.from_dict`; entries that the model has no use for are ignored."""
+        """As `JsonConfig.from_dict`; entries that the model has no use for are ignored.
+
+        Raises:
+            ValueError: as there, or if the entries are of a decoder alone (`is_decoder`).
+        """
+        if given.get("is_decoder"):
+            raise ValueError(
+                "`is_decoder` must be false: the model has an encoder and a decoder. Received: "
+                f"{given['is_decoder']!r}"
+            )
         known = {field.name for field in dataclasses.fields(cls)}
         return super().from_dict({name: x for name, x in given.items() if name in known})
 

@@ -6,7 +6,7 @@ What a system adds is in its own classes: embeddings, normalization, biases of p
 from etcmodel.layers import stack, sublayers
 from etcmodel.layers import steps as steps_lib
 from etcmodel.layers.observation import run_observed
-from etcmodel.models.seq2seq import caches
+from etcmodel.models.seq2seq import caches, input_checks
 
 __all__ = ["Decoder", "DecoderLayers"]
 
@@ -95,6 +95,9 @@ class Decoder:
         dict: `last_hidden_state`, float [batch, length, hidden_size], and where they are asked for,
         as an encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and
         `cross_attentions` [batch, num_heads, length, encoder_length].
+    Raises:
+        ValueError: if inputs do not fit each other or the model; for what only a running graph
+            knows `tf.errors.InvalidArgumentError`.
     """
 
     def call(
@@ -108,8 +111,19 @@ class Decoder:
         output_attentions=False,
         training=None,
     ):
-        hidden = self.embed(decoder_input_ids, decoder_inputs_embeds, training=training)
-        rules = (encoder_output, self.mask_of_output(encoder_mask), decoder_attention_mask)
+        given = {
+            "encoder_output": encoder_output,
+            "encoder_mask": encoder_mask,
+            "decoder_input_ids": decoder_input_ids,
+            "decoder_inputs_embeds": decoder_inputs_embeds,
+            "decoder_attention_mask": decoder_attention_mask,
+        }
+        size, vocab_size = self.layers.streams[0].hidden_size, self.config.vocab_size
+        given = input_checks.of_decoder(given, size, vocab_size, self.mask_of_output)
+        ids, embeddings = given["decoder_input_ids"], given["decoder_inputs_embeds"]
+        hidden = self.embed(ids, embeddings, training=training)
+        names = ("encoder_output", "encoder_mask", "decoder_attention_mask")
+        rules = [given[name] for name in names]
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(hidden, *rules, training=training)
             return {"last_hidden_state": self.finish(hidden, training)}

@@ -167,8 +167,8 @@ def settings_of(given, config, defaults=None):
     Returns:
         `GenerationSettings`, with all tokens.
     Raises:
-        ValueError: naming the setting, if it is unknown or cannot be; or if there is no start
-            token.
+        ValueError: naming the setting, if it is unknown or cannot be; or if there is no start,
+            end or padding token.
     """
     entries = {} if defaults is None else defaults.entries
     for name in given:
@@ -189,12 +189,28 @@ def settings_of(given, config, defaults=None):
     settings = {**own, **_read_settings(entries), **_read_settings(given, keeps_none=True)}
     tokens = {name: getattr(config, name) for name in _TOKENS}
     settings = {**tokens, **{name: x for name, x in settings.items() if x is not None}}
+    _check_tokens(settings, config.vocab_size)
+    return GenerationSettings(**settings)
+
+
+def _check_tokens(settings, vocab_size):
     if settings["decoder_start_token_id"] is None:
         raise ValueError(
             "The config has no `decoder_start_token_id`: load the model with "
             "`decoder_start_token_id=0`, say."
         )
-    return GenerationSettings(**settings)
+    for name in ("eos_token_id", "pad_token_id"):
+        if settings[name] is None:
+            raise ValueError(
+                f"The config has no `{name}`: give it to `generate`, or to the config."
+            )
+    for name in ("decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id"):
+        token = settings.get(name)
+        if token is not None and not 0 <= token < vocab_size:
+            raise ValueError(
+                f"`{name}` must be at least 0 and below {vocab_size}, which is "
+                f"`vocab_size`. Received: {token}"
+            )
 
 
 def _is_known_or_neutral(name, value):

@@ -2,29 +2,34 @@
 
 import tensorflow as tf
 
+from etcmodel.layers import sublayers
+from etcmodel.ops import argument_checks
+
 __all__ = ["IGNORED_LABEL", "decoder_ids", "loss"]
 
 IGNORED_LABEL = -100
 
 
-def decoder_ids(labels, start_token_id, pad_token_id):
+def decoder_ids(labels, start_token_id, pad_token_id, name="labels"):
     """The ids from which a decoder predicts labels: these, one place later.
 
     Args:
         labels: int [batch, length]; -100 where there is none.
         start_token_id: int. The first id of each row.
         pad_token_id: int. In place of -100.
+        name: str. Of the labels, in errors.
     Returns:
         int [batch, length].
     Raises:
-        ValueError: if there is no start token.
+        ValueError: if there is no start token, or the labels have another rank.
     """
     if start_token_id is None:
         raise ValueError(
             "The config has no `decoder_start_token_id`: give `decoder_input_ids`, or load the "
             "model with `decoder_start_token_id=0`, say."
         )
-    labels = tf.convert_to_tensor(labels)
+    argument_checks.check_shapes({name: labels}, {name: "batch length"})
+    labels = sublayers.as_ids(labels)
     first = tf.fill([tf.shape(labels)[0], 1], tf.cast(start_token_id, labels.dtype))
     shifted = tf.concat([first, labels[:, :-1]], axis=1)
     return tf.where(tf.equal(shifted, IGNORED_LABEL), tf.cast(pad_token_id, labels.dtype), shifted)
@@ -40,7 +45,11 @@ def loss(logits, labels, label_smoothing=0.0):
             (Szegedy et al. 2016, section 7).
     Returns:
         float32 scalar.
+    Raises:
+        ValueError: if the labels are of another shape, or beyond the vocabulary; for what only a
+            running graph knows `tf.errors.InvalidArgumentError`.
     """
+    labels = _checked(logits, labels)
     is_label = tf.not_equal(labels, IGNORED_LABEL)
     targets = tf.where(is_label, labels, tf.zeros([], labels.dtype))
     logits = tf.cast(logits, tf.float32)
@@ -50,3 +59,16 @@ def loss(logits, labels, label_smoothing=0.0):
         by_token = (1 - label_smoothing) * by_token + label_smoothing * evenly
     weights = tf.cast(is_label, tf.float32)
     return tf.reduce_sum(by_token * weights) / tf.reduce_sum(weights)
+
+
+@tf.autograph.experimental.do_not_convert
+def _checked(logits, labels):
+    """The labels as a tensor, checked against the logits."""
+    asserts, axes = [], {"logits": "batch length vocab_size", "labels": "batch length"}
+    argument_checks.check_shapes({"logits": logits, "labels": labels}, axes, asserts=asserts)
+    labels, vocab_size = sublayers.as_ids(labels), logits.shape[-1]
+    ids = tf.where(tf.equal(labels, IGNORED_LABEL), tf.zeros([], labels.dtype), labels)
+    words = f"{vocab_size}, the size of the vocabulary, or {IGNORED_LABEL} for none"
+    argument_checks.check_range("labels", ids, 0, vocab_size, words, asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(labels)

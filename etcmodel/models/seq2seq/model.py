@@ -100,7 +100,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         last = {"last_hidden_state": decoded["last_hidden_state"]}
         return last | outputs_lib.named(encoded, decoded)
 
-    def decoder_ids(self, labels):
+    def decoder_ids(self, labels, name="labels"):
         """The decoder's ids for labels, int [batch, length]: see `seq2seq.labels.decoder_ids`.
 
         Raises:
@@ -108,8 +108,9 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         """
         if labels is None:
             raise ValueError(f"Give `decoder_input_ids`, or {self.decoder_ids_of} to make them of.")
+        config = self.config
         return labels_lib.decoder_ids(
-            sublayers.as_ids(labels), self.config.decoder_start_token_id, self.config.pad_token_id
+            labels, config.decoder_start_token_id, config.pad_token_id, name
         )
 
     def get_token_embedding_table(self):

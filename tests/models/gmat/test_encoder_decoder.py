@@ -184,3 +184,8 @@ def test_what_no_decoder_can_be_made_of_is_refused():
     without = gmat.GmatSeq2SeqConfig.of_encoder(small.config(num_hidden_layers=1))
     with pytest.raises(ValueError, match="no `decoder_start_token_id`"):
         gmat.GmatForConditionalGeneration(without)(IDS, labels=LABELS)
+    for name, entries in (("eos_token_id", {}), ("decoder_start_token_id", {"eos_token_id": 2})):
+        starts = {"decoder_start_token_id": 1} if name == "eos_token_id" else {}
+        config = gmat.GmatSeq2SeqConfig.of_encoder(small.config(), **entries, **starts)
+        with pytest.raises(ValueError, match=f"The config has no `{name}`"):
+            gmat.GmatForConditionalGeneration(config).generate(IDS)

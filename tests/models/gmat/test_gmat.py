@@ -263,6 +263,15 @@ def test_what_a_model_has_not_is_said():
         MODELS["tied"].compress(small.ids(1, 9))
     with pytest.raises(ValueError, match="`config` must be a `GmatConfig`"):
         GmatModel(3)
+    compressing = small.model(**small.COMPRESSED)
+    with pytest.raises(ValueError, match="Nothing says how long the text is: give `input_ids`"):
+        compressing.compress(None)
+    memory = np.ones([2, 3, 16], np.float32)
+    with pytest.raises(ValueError, match="or an `attention_mask` to `decompress`"):
+        compressing.decompress(memory, None)
+    for wrong in (memory[:1], memory[:, 1:], memory[..., 1:], memory[0]):
+        with pytest.raises(ValueError, match=r"`memory` must have shape \[batch, num_memory_tok"):
+            compressing.decompress(wrong, np.ones([2, 9], np.int32))
     graph = tf.function(
         MODELS["tied"], input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
     )

@@ -58,6 +58,14 @@ def test_no_size_is_guessed(name):
         LongformerConfig.from_dict(entries)
 
 
+def test_only_tables_of_positions_are_read():
+    for kind in ("absolute", None):
+        LongformerConfig.from_dict({**BASE, "position_embedding_type": kind})
+    message = "`position_embedding_type` must be 'absolute', .* Received: 'relative_key'"
+    with pytest.raises(ValueError, match=message):
+        LongformerConfig.from_dict({**BASE, "position_embedding_type": "relative_key"})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -1,0 +1,100 @@
+"""What encoders and decoders check of their inputs, once a call."""
+
+import tensorflow as tf
+
+from etcmodel.layers import sublayers
+from etcmodel.ops import argument_checks
+
+__all__ = ["of_decoder", "of_encoder"]
+
+_ENCODER_AXES = {
+    "input_ids": "batch length",
+    "inputs_embeds": "batch length hidden_size",
+    "attention_mask": "batch length",
+    "position_ids": "batch? length",
+}
+_DECODER_AXES = {
+    "encoder_output": "batch encoder_length hidden_size",
+    "encoder_mask": "batch tokens*",
+    "decoder_input_ids": "batch length",
+    "decoder_inputs_embeds": "batch length hidden_size",
+    "decoder_attention_mask": "batch length",
+}
+_ARE_IDS = ("input_ids", "decoder_input_ids", "position_ids")
+
+
+@tf.autograph.experimental.do_not_convert
+def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
+    """Checks what an encoder is called with.
+
+    Args:
+        given: dict of `input_ids`, `inputs_embeds`, `attention_mask` and `position_ids`, some of
+            which may be None or left out.
+        hidden_size: int. Of embeddings.
+        vocab_size: int. Ids are below it.
+        is_mask_binary: bool. Whether to check that the mask is 0 and 1.
+    Returns:
+        dict like `given`, as tensors that depend on the checks.
+    Raises:
+        ValueError: in a line that names the argument, if they do not fit each other or the model.
+            For what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+    """
+    asserts = []
+    sizes = {"hidden_size": hidden_size}
+    sizes = argument_checks.check_shapes(given, _ENCODER_AXES, sizes, asserts)
+    name = "inputs_embeds" if given.get("input_ids") is None else "input_ids"
+    argument_checks.check_not_empty(name, sizes.get("length"), asserts=asserts)
+    masks = ("attention_mask",) if is_mask_binary else ()
+    _check_values(given, masks, vocab_size, asserts)
+    return _after(asserts, given)
+
+
+@tf.autograph.experimental.do_not_convert
+def of_decoder(given, hidden_size, vocab_size, mask_of_output):
+    """Checks what a decoder is called with.
+
+    Args:
+        given: dict of the tensors that `seq2seq.decoder.Decoder` is called with, by name.
+        hidden_size, vocab_size: see `of_encoder`.
+        mask_of_output: function of `encoder_mask`, to the mask of the encoder's output.
+    Returns:
+        dict like `given`, as tensors that depend on the checks; `encoder_mask` is that of the
+        encoder's output.
+    Raises:
+        See `of_encoder`.
+    """
+    asserts = []
+    sizes = {"hidden_size": hidden_size}
+    sizes = argument_checks.check_shapes(given, _DECODER_AXES, sizes, asserts)
+    if given["encoder_mask"] is not None:
+        mask = {"encoder_mask": mask_of_output(given["encoder_mask"])}
+        axes = {"encoder_mask": "batch encoder_length"}
+        argument_checks.check_shapes(mask, axes, sizes, asserts)
+        given = {**given, **mask}
+    _check_values(given, ("decoder_attention_mask",), vocab_size, asserts)
+    return _after(asserts, given)
+
+
+def _check_values(given, masks, vocab_size, asserts):
+    """Checks the ids of tokens, and the masks of these names, which are 0/1."""
+    words = f"{vocab_size}, which is `vocab_size`"
+    for name in ("input_ids", "decoder_input_ids"):
+        if (ids := given.get(name)) is not None:
+            ids = sublayers.as_ids(ids)
+            argument_checks.check_range(name, ids, 0, vocab_size, words, asserts=asserts)
+    for name in masks:
+        if (mask := given.get(name)) is not None:
+            mask, words = tf.cast(mask, tf.int32), "2 (0: padding, 1: a token)"
+            argument_checks.check_range(name, mask, 0, 2, words, asserts=asserts)
+
+
+def _after(asserts, given):
+    """The tensors, after the checks of a graph."""
+    with tf.control_dependencies(asserts):
+        return {name: _tensor(name, x) for name, x in given.items()}
+
+
+def _tensor(name, x):
+    if x is None:
+        return None
+    return tf.identity(sublayers.as_ids(x) if name in _ARE_IDS else tf.convert_to_tensor(x))
