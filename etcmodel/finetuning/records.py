@@ -42,6 +42,7 @@ class RecordConfig(abc.ABC):
         long_seq_length, global_seq_length: int. Length of each input in tokens, with padding.
         vocab_size: int. Token ids must be below it.
         segment_vocab_size: int or None. Token types must be below it; None: not known.
+        skip_padding: bool. Whether the long inputs of a training batch are about equally long.
         token_id_features: names of the features that hold token ids.
         int64_features: names of the features that stay int64, such as hashes.
         padding: dict of the name of a model's feature to its padding value; 0 for others.
@@ -53,6 +54,7 @@ class RecordConfig(abc.ABC):
     global_seq_length: int
     vocab_size: int
     segment_vocab_size: int | None = None
+    skip_padding: bool = False
 
     token_id_features = ("long_token_ids", "global_token_ids")
     int64_features = ()
@@ -103,8 +105,11 @@ class RecordConfig(abc.ABC):
             for name, feature in self.model_features().items()
         }
 
-    def length_of(self):  # noqa: B027
+    def length_of(self):
         """The function of an example's length by which training batches it; None: by none."""
+        if not self.skip_padding:
+            return None
+        return lambda features: tf.math.count_nonzero(features[self.token_id_features[0]])
 
     @abc.abstractmethod
     def model_features(self):

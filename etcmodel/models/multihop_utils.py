@@ -13,6 +13,7 @@ __all__ = [
     "InputFeatures",
     "make_global_local_transformer_side_inputs",
     "make_structure",
+    "real_tokens",
 ]
 
 SENTENCE_GLOBAL_TOKEN_ID = 1
@@ -126,6 +127,21 @@ def make_structure(
         global_segment_ids=global_paragraphs,
         ignore_hard_g2l_mask=ignore_hard_g2l_mask,
         ignore_hard_l2g_mask=ignore_hard_l2g_mask,
+    )
+
+
+def real_tokens(features):
+    """Which tokens are no padding: those up to the last end of a paragraph.
+
+    Args:
+        features: dict with int [batch, len] `long_paragraph_breakpoints` and
+            `global_paragraph_breakpoints`.
+    Returns:
+        (long, global): bool [batch, long_len] and [batch, global_len].
+    """
+    return tuple(
+        feature_utils.segment_ids_from_breakpoints(features[f"{which}_paragraph_breakpoints"]) > 0
+        for which in ("long", "global")
     )
 
 

@@ -12,6 +12,7 @@ from etcmodel.options.common import (
     LengthOptions,
     ModelOptions,
     OneInputOptions,
+    PaddingOptions,
     VocabularyOptions,
 )
 from etcmodel.options.config_files import checked, dump, load, load_kept
@@ -46,6 +47,7 @@ __all__ = [
     "ModelOptions",
     "OneInputOptions",
     "Options",
+    "PaddingOptions",
     "ProgramFlags",
     "Values",
     "VocabularyOptions",

@@ -11,6 +11,7 @@ __all__ = [
     "LengthOptions",
     "ModelOptions",
     "OneInputOptions",
+    "PaddingOptions",
     "VocabularyOptions",
 ]
 
@@ -62,6 +63,20 @@ class OneInputOptions(Options):
     )
     release_compatible: bool = changed(
         FeatureOptions, "release_compatible", help_text="No effect: there is no release."
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PaddingOptions(Options):
+    """What happens to the padding of inputs that are shorter than others."""
+
+    skip_padding: bool = option(
+        False,
+        "Train on batches of about equally long inputs, encode no more of a batch than its longest "
+        "input, and give padding no part in losses and probabilities (the authors' release gives "
+        "it one in HotpotQA and NQ). Faster where lengths differ; in what XLA compiles, all of a "
+        "batch is encoded.",
+        role="model",
     )
 
 

@@ -1,14 +1,16 @@
 """The HotpotQA model: `EtcModel` with a head for each kind of output (paper, appendix C)."""
 
 import copy
+import functools
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import heads, sublayers
-from etcmodel.models import encoders, multihop_utils
+from etcmodel.models import encoders, multihop_utils, padding
 
 from .config import ANSWER_TYPES, BIO_IDS
+from .inputs import GLOBAL_FEATURES, LONG_FEATURES
 
 __all__ = ["HotpotQaModel", "loss"]
 
@@ -24,6 +26,8 @@ class HotpotQaModel(tf_keras.Model):
         encoder_config: `EncoderConfig`.
         answer_encoding_method: 'span' or 'bio'.
         flat_sequence: bool. Ignores paragraphs (paper, table 3).
+        skip_padding: bool. Padding is no candidate for answers and facts, and what is padding in
+            the whole batch is not encoded (`models.padding`).
         **kwargs: of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
@@ -43,7 +47,13 @@ class HotpotQaModel(tf_keras.Model):
     """
 
     def __init__(
-        self, encoder_config, *, answer_encoding_method="span", flat_sequence=False, **kwargs
+        self,
+        encoder_config,
+        *,
+        answer_encoding_method="span",
+        flat_sequence=False,
+        skip_padding=False,
+        **kwargs,
     ):
         super().__init__(**{"name": "hotpotqa", "dtype": "float32", **kwargs})
         if answer_encoding_method not in ("span", "bio"):
@@ -54,6 +64,7 @@ class HotpotQaModel(tf_keras.Model):
         self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.answer_encoding_method = answer_encoding_method
         self.flat_sequence = flat_sequence
+        self.skip_padding = skip_padding
         self.etc_model = encoders.make_global_local_encoder(encoder_config)
         options = {"initializer_range": encoder_config.initializer_range, "dtype": "float32"}
         self.supporting_facts_head = heads.TokenLogits(1, name="facts", **options)
@@ -74,7 +85,16 @@ class HotpotQaModel(tf_keras.Model):
         self.built = True
 
     def call(self, features, training=None):
-        long_output, global_output = self.etc_model(
+        encode = functools.partial(self._encode, training=training)
+        if not self.skip_padding:
+            return self._outputs(*encode(features))
+        is_real = multihop_utils.real_tokens(features)
+        axes = (LONG_FEATURES, GLOBAL_FEATURES)
+        hidden = padding.encode_without_padding(encode, features, *is_real, axes)
+        return self._outputs(*hidden, *is_real)
+
+    def _encode(self, features, training):
+        return self.etc_model(
             features["long_token_ids"],
             features["global_token_ids"],
             segment_ids=features["long_token_type_ids"],
@@ -82,7 +102,13 @@ class HotpotQaModel(tf_keras.Model):
             training=training,
             structure=self._structure(features),
         )
+
+    def _outputs(self, long_output, global_output, long_is_real=None, global_is_real=None):
         supporting_facts_logits = self.supporting_facts_head(global_output)[:, :, 0]
+        if global_is_real is not None:
+            supporting_facts_logits = tf.where(
+                global_is_real, supporting_facts_logits, heads.MASKED_LOGIT
+            )
         answer_type_logits = self.answer_type_head(global_output[:, 0])
         return {
             "supporting_facts_logits": supporting_facts_logits,
@@ -90,7 +116,7 @@ class HotpotQaModel(tf_keras.Model):
             "answer_type_logits": answer_type_logits,
             "answer_type_probs": tf.nn.softmax(answer_type_logits),
             "answer_types": tf.argmax(answer_type_logits, -1, tf.int32)[:, tf.newaxis],
-            **self._answer_outputs(self.answer_head(long_output)),
+            **self._answer_outputs(long_output, long_is_real),
         }
 
     def _structure(self, features):
@@ -108,9 +134,13 @@ class HotpotQaModel(tf_keras.Model):
             flat_sequence=self.flat_sequence,
         )
 
-    def _answer_outputs(self, logits):
-        """Outputs by name from the answer head's logits."""
+    def _answer_outputs(self, long_output, long_is_real):
+        """Outputs by name of the answer's head."""
         if self.answer_encoding_method == "bio":
+            logits = self.answer_head(long_output)
+            if long_is_real is not None:
+                outside = tf.one_hot(BIO_IDS["outside"], len(BIO_IDS), 0.0, heads.MASKED_LOGIT)
+                logits = tf.where(long_is_real[:, :, tf.newaxis], logits, outside)
             tags, probs = heads.best_tags(logits)
             return {
                 "answer_bio_logits": logits,
@@ -118,7 +148,7 @@ class HotpotQaModel(tf_keras.Model):
                 "answer_bio_ids": tags,
             }
         outputs = {}
-        for name, end_logits in logits.items():
+        for name, end_logits in self.answer_head(long_output, allowed=long_is_real).items():
             top_probs, top_indices = heads.top_positions(tf.nn.softmax(end_logits))
             outputs[f"answer_{name}_logits"] = end_logits
             outputs[f"answer_{name}_top_probs"] = top_probs

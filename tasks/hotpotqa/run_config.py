@@ -11,7 +11,12 @@ __all__ = ["HotpotQaConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HotpotQaConfig(HotpotQAFeatureOptions, HotpotQADecodingOptions, finetuning.FinetuningConfig):
+class HotpotQaConfig(
+    HotpotQAFeatureOptions,
+    HotpotQADecodingOptions,
+    options.PaddingOptions,
+    finetuning.FinetuningConfig,
+):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     aliases = {

@@ -25,6 +25,7 @@ class HotpotQaTask(finetuning.FinetuningTask):
             self.config.encoder_config,
             answer_encoding_method=self.config.answer_encoding_method,
             flat_sequence=self.config.flat_sequence,
+            skip_padding=self.config.skip_padding,
         )
 
     def loss(self, outputs, features):

@@ -1,14 +1,17 @@
 """The Natural Questions model: `EtcModel` with a head for each end of the answers (paper, 4.2)."""
 
 import copy
+import functools
 
 import tensorflow as tf
 import tf_keras
 
+from etcmodel import feature_utils
 from etcmodel.layers import heads, sublayers
-from etcmodel.models import encoders, input_utils
+from etcmodel.models import encoders, input_utils, padding
 
 from .config import ANSWER_TYPES
+from .inputs import GLOBAL_FEATURES, LONG_FEATURES
 
 __all__ = ["POSITIONS", "NqModel", "loss"]
 
@@ -25,6 +28,8 @@ class NqModel(tf_keras.Model):
     Args:
         encoder_config: `EncoderConfig`.
         mask_long_output: bool. Gives positions outside the page and the CLS token no chance.
+        skip_padding: bool. Padding is no candidate for positions, and what is padding in the whole
+            batch is not encoded (`models.padding`).
         cls_token_id, sep_token_id: int. For that: the page lies between the first two SEP.
         **kwargs: of the Keras model.
     Call args:
@@ -43,6 +48,7 @@ class NqModel(tf_keras.Model):
         encoder_config,
         *,
         mask_long_output=False,
+        skip_padding=False,
         cls_token_id=101,
         sep_token_id=102,
         **kwargs,
@@ -50,6 +56,7 @@ class NqModel(tf_keras.Model):
         super().__init__(**{"name": "nq", "dtype": "float32", **kwargs})
         self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.mask_long_output = mask_long_output
+        self.skip_padding = skip_padding
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
         self.etc_model = encoders.make_global_local_encoder(encoder_config)
@@ -67,13 +74,20 @@ class NqModel(tf_keras.Model):
         self.built = True
 
     def call(self, features, training=None):
-        long_output, _ = self.etc_model(
-            features["token_ids"],
-            features["global_token_ids"],
-            training=training,
-            structure=self._structure(features),
-        )
+        encode = functools.partial(self._encode, training=training)
         allowed = self._page_or_cls(features["token_ids"]) if self.mask_long_output else None
+        if self.skip_padding:
+            is_real, global_is_real = (
+                feature_utils.segment_ids_from_breakpoints(features[name]) > 0
+                for name in ("long_breakpoints", "global_breakpoints")
+            )
+            axes = (LONG_FEATURES, GLOBAL_FEATURES)
+            long_output, _ = padding.encode_without_padding(
+                encode, features, is_real, global_is_real, axes
+            )
+            allowed = is_real if allowed is None else allowed & is_real
+        else:
+            long_output, _ = encode(features)
         outputs = {"answer_type_logits": self.answer_type_head(long_output[:, 0])}
         for name, position_logits in self.long_head(long_output, allowed=allowed).items():
             top_logits, top_positions = heads.top_positions(position_logits)
@@ -82,6 +96,14 @@ class NqModel(tf_keras.Model):
             outputs[f"{name}_logit"] = top_logits
             outputs[f"{name}_logit0"] = position_logits[:, 0]
         return outputs
+
+    def _encode(self, features, training):
+        return self.etc_model(
+            features["token_ids"],
+            features["global_token_ids"],
+            training=training,
+            structure=self._structure(features),
+        )
 
     def _structure(self, features):
         config = self.encoder_config

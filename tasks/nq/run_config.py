@@ -11,7 +11,9 @@ __all__ = ["NqConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NqConfig(NqFeatureOptions, NqDecodingOptions, finetuning.FinetuningConfig):
+class NqConfig(
+    NqFeatureOptions, NqDecodingOptions, options.PaddingOptions, finetuning.FinetuningConfig
+):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     aliases = {

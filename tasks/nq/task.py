@@ -30,6 +30,7 @@ class NqTask(finetuning.FinetuningTask):
         return model.NqModel(
             config.encoder_config,
             mask_long_output=config.mask_long_output,
+            skip_padding=config.skip_padding,
             **(self._special_tokens() if config.mask_long_output else {}),
         )
 

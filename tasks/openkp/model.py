@@ -1,16 +1,18 @@
 """The OpenKP model: `EtcModel` with visual embeddings, and a score for every n-gram of words."""
 
 import copy
+import functools
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import ngrams, sublayers
-from etcmodel.models import encoders, input_utils
+from etcmodel.models import encoders, input_utils, padding
 from etcmodel.ops.ngrams import best_ngrams, ngram_mask, sum_words
 
 from . import visual
 from .config import VisualConfig
+from .inputs import LONG_FEATURES
 
 __all__ = ["OpenKpModel", "best_ngrams", "make_structure", "sum_words", "to_long"]
 
@@ -27,6 +29,7 @@ class OpenKpModel(tf_keras.Model):
         visual_config: `VisualConfig`.
         kp_max_length: int. The longest n-gram.
         max_position_predictions: int. Best n-grams kept for decoding.
+        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
         **kwargs: of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_input_mask`,
@@ -48,6 +51,7 @@ class OpenKpModel(tf_keras.Model):
         visual_config=None,
         kp_max_length=5,
         max_position_predictions=100,
+        skip_padding=False,
         **kwargs,
     ):
         super().__init__(**{"name": "openkp", **kwargs})
@@ -55,6 +59,7 @@ class OpenKpModel(tf_keras.Model):
         self.visual_config = visual_config or VisualConfig()
         self.kp_max_length = kp_max_length
         self.max_position_predictions = max_position_predictions
+        self.skip_padding = skip_padding
         self.visual_layers = {}
         if self.visual_config.is_used:
             self.visual_layers = visual.make_layers(
@@ -81,13 +86,13 @@ class OpenKpModel(tf_keras.Model):
         self.built = True
 
     def call(self, features, training=None):
-        long_output, _ = self.etc_model(
-            features["long_token_ids"],
-            features["global_token_ids"],
-            training=training,
-            **self._embedding_adders(features),
-            structure=make_structure(features, self.encoder_config),
-        )
+        encode = functools.partial(self._encode, training=training)
+        if self.skip_padding:
+            is_real = (features["long_input_mask"] > 0, features["global_input_mask"] > 0)
+            axes = (LONG_FEATURES, [name for name in features if name.startswith("global_")])
+            long_output, _ = padding.encode_without_padding(encode, features, *is_real, axes)
+        else:
+            long_output, _ = encode(features)
         words = sum_words(long_output, features["long_word_idx"], features["long_input_mask"])
         mask = ngram_mask(features["long_word_input_mask"], self.kp_max_length)
         logits = self.scorer(words, mask, training)
@@ -95,6 +100,15 @@ class OpenKpModel(tf_keras.Model):
             "ngram_logits": logits,
             **best_ngrams(logits, mask, self.max_position_predictions),
         }
+
+    def _encode(self, features, training):
+        return self.etc_model(
+            features["long_token_ids"],
+            features["global_token_ids"],
+            training=training,
+            **self._embedding_adders(features),
+            structure=make_structure(features, self.encoder_config),
+        )
 
     def _embedding_adders(self, features):
         """The arguments of `EtcModel` that hold visual embeddings."""

@@ -26,7 +26,7 @@ def _bound(name, place):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OpenKpConfig(OpenKpFeatureOptions, finetuning.FinetuningConfig):
+class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     aliases = {

@@ -29,6 +29,7 @@ class OpenKpTask(finetuning.FinetuningTask):
             visual_config=self.config.visual(),
             kp_max_length=self.config.kp_max_length,
             max_position_predictions=self.config.max_position_predictions,
+            skip_padding=self.config.skip_padding,
         )
 
     def loss(self, outputs, features):

@@ -1,15 +1,17 @@
 """The WikiHop model: `EtcModel` with a score for each candidate (paper, appendix C)."""
 
 import copy
+import functools
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel import layers, tensor_utils
 from etcmodel.layers import heads, initializers, sublayers
-from etcmodel.models import encoders, multihop_utils
+from etcmodel.models import encoders, multihop_utils, padding
 
 from .config import WikiHopInputConfig
+from .layout import GLOBAL_PADDING, LONG_PADDING
 
 __all__ = ["WikiHopModel", "loss", "per_example_loss"]
 
@@ -32,6 +34,7 @@ class WikiHopModel(tf_keras.Model):
         candidate_ignore_hard_g2l, query_ignore_hard_g2l: bool. Let the global tokens of candidates,
             of the query see all long tokens, whatever `use_hard_g2l_mask` of the config.
         use_one_hot_embeddings: bool. See `EtcModel`.
+        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
         **kwargs: of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
@@ -53,6 +56,7 @@ class WikiHopModel(tf_keras.Model):
         candidate_ignore_hard_g2l=False,
         query_ignore_hard_g2l=False,
         use_one_hot_embeddings=False,
+        skip_padding=False,
         **kwargs,
     ):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
@@ -61,6 +65,7 @@ class WikiHopModel(tf_keras.Model):
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l
         self.query_ignore_hard_g2l = query_ignore_hard_g2l
+        self.skip_padding = skip_padding
         self.etc_model = encoders.make_global_local_encoder(
             encoder_config, use_one_hot_embeddings=use_one_hot_embeddings
         )
@@ -90,14 +95,13 @@ class WikiHopModel(tf_keras.Model):
         return layer
 
     def call(self, features, training=None):
-        _, hidden = self.etc_model(
-            features["long_token_ids"],
-            features["global_token_ids"],
-            segment_ids=features["long_token_type_ids"],
-            global_segment_ids=features["global_token_type_ids"],
-            training=training,
-            structure=self._structure(features),
-        )
+        encode = functools.partial(self._encode, training=training)
+        if self.skip_padding:
+            is_real = multihop_utils.real_tokens(features)
+            axes = (LONG_PADDING, GLOBAL_PADDING)
+            _, hidden = padding.encode_without_padding(encode, features, *is_real, axes)
+        else:
+            _, hidden = encode(features)
         hidden = tf.cast(hidden, tf.float32)  # [batch, global_len, hidden_size]
         if self.final_layer is not None:
             hidden = self.final_layer(hidden, training=training)
@@ -109,6 +113,16 @@ class WikiHopModel(tf_keras.Model):
             "probs": tf.nn.softmax(logits),
             "answer_ids": tf.argmax(logits, -1, tf.int32),
         }
+
+    def _encode(self, features, training):
+        return self.etc_model(
+            features["long_token_ids"],
+            features["global_token_ids"],
+            segment_ids=features["long_token_type_ids"],
+            global_segment_ids=features["global_token_type_ids"],
+            training=training,
+            structure=self._structure(features),
+        )
 
     def _structure(self, features):
         config = self.encoder_config

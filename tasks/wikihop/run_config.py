@@ -12,7 +12,7 @@ option = finetuning.option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WikiHopConfig(WikiHopFeatureOptions, finetuning.FinetuningConfig):
+class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     aliases = {

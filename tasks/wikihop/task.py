@@ -30,6 +30,7 @@ class WikiHopTask(finetuning.FinetuningTask):
             candidate_ignore_hard_g2l=self.config.candidate_ignore_hard_g2l,
             query_ignore_hard_g2l=self.config.query_ignore_hard_g2l,
             use_one_hot_embeddings=self.config.use_one_hot_embeddings,
+            skip_padding=self.config.skip_padding,
         )
 
     def loss(self, outputs, features):

@@ -1,0 +1,154 @@
+"""With `skip_padding`, padding costs nothing and has no part in outputs and losses."""
+
+import functools
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.models import modeling
+from etcmodel.tasks.hotpotqa import task as hotpotqa
+from etcmodel.tasks.nq import task as nq
+from etcmodel.tasks.openkp import task as openkp
+from etcmodel.tasks.wikihop import task as wikihop
+
+pytestmark = pytest.mark.slow
+
+RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
+# Task, config, records, lengths of the records' inputs, further options.
+TASKS = {
+    "hotpotqa": (hotpotqa.HotpotQaTask, hotpotqa.HotpotQaConfig, "train", (320, 96), {}),
+    "nq": (nq.NqTask, nq.NqConfig, "train", (128, 32), {}),
+    "openkp": (
+        openkp.OpenKpTask,
+        openkp.OpenKpConfig,
+        "openkp_train",
+        (104, 16),
+        {"url_max_code_points": 100},
+    ),
+    "wikihop": (wikihop.WikiHopTask, wikihop.WikiHopConfig, "train", (160, 56), {}),
+}
+# Whose outputs and losses give padding a part unless it is skipped.
+COUNTING_PADDING = {"hotpotqa", "nq"}
+
+
+@functools.cache
+def make_task(name, skip_padding=True, add=0):
+    """A task whose model is small; its records' inputs get `add` more places of padding."""
+    task_class, config_class, records, (long, globals_), options = TASKS[name]
+    vocab_file = RECORDS / name / "vocab.txt"
+    encoder_config = modeling.EtcConfig(
+        vocab_size=len(vocab_file.read_text(encoding="utf-8").splitlines()),
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        local_radius=7,
+        relative_pos_max_distance=4,
+        relative_vocab_size=12,
+        initializer_range=0.3,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    return task_class(
+        config_class(
+            encoder_config=encoder_config,
+            vocab_file=str(vocab_file),
+            train_data=str(RECORDS / name / "records" / f"{records}-*.tfrecord"),
+            long_seq_length=long + add,
+            global_seq_length=globals_ + add,
+            skip_padding=skip_padding,
+            **options,
+        )
+    )
+
+
+@functools.cache
+def batch(name):
+    """The first three records: dict of arrays, model's features and labels."""
+    config = make_task(name).config.records()
+    spec = {**config.model_features(), **config.label_features()}
+    files = sorted(tf.io.gfile.glob(make_task(name).config.train_data))
+    records = tf.data.TFRecordDataset(files).map(lambda x: tf.io.parse_single_example(x, spec))
+    (features,) = records.batch(3).take(1)
+    return {
+        name: tf.cast(x, tf.int32) if x.dtype == tf.int64 else x for name, x in features.items()
+    }
+
+
+def longer(name, add):
+    """The same examples with `add` more places of padding in both inputs."""
+    config = make_task(name).config.records()
+    fill, axes = config.padding, config.model_axes()
+    features = dict(batch(name))
+    for feature in axes:
+        widths = [[0, 0], [0, add]]
+        features[feature] = tf.pad(features[feature], widths, constant_values=fill.get(feature, 0))
+    if "supporting_facts" in features:
+        features["supporting_facts"] = tf.pad(features["supporting_facts"], [[0, 0], [0, add]])
+    return features
+
+
+@functools.cache
+def model(name, skip_padding):
+    made = make_task(name, skip_padding).build_model()
+    for number, weight in enumerate(made.trainable_variables):
+        random = np.random.default_rng(number)
+        weight.assign(random.normal(scale=0.3, size=weight.shape).astype(np.float32))
+    return made
+
+
+def run(name, features, *, skip_padding=True):
+    """(outputs, losses, gradients) of a training step."""
+    task, made = make_task(name, skip_padding), model(name, skip_padding)
+
+    @tf.function
+    def step(features):
+        with tf.GradientTape() as tape:
+            outputs = made(features, training=True)
+            losses = task.loss(outputs, features)
+        gradients = tape.gradient(losses["loss"], made.trainable_variables)
+        return outputs, losses, [tf.convert_to_tensor(x) for x in gradients if x is not None]
+
+    return tf.nest.map_structure(lambda x: x.numpy(), step(features))
+
+
+@functools.cache
+def skipped(name):
+    return run(name, batch(name))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_losses_and_gradients_are_the_same_for_any_length(name):
+    _, losses, gradients = skipped(name)
+    _, longer_losses, longer_gradients = run(name, longer(name, 37))
+    for key, value in losses.items():
+        np.testing.assert_allclose(longer_losses[key], value, rtol=1e-5, err_msg=key)
+    for gradient, expected in zip(longer_gradients, gradients, strict=True):
+        np.testing.assert_allclose(gradient, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_real_tokens_have_the_logits_that_they_have_with_padding(name):
+    outputs, losses, _ = skipped(name)
+    expected, expected_losses, _ = run(name, batch(name), skip_padding=False)
+    for key, value in outputs.items():
+        if key.endswith("logits"):
+            real = value > -9999  # Padding has no logits, or -1e9.
+            assert real.any()
+            np.testing.assert_allclose(value[real], expected[key][real], atol=2e-5, err_msg=key)
+    same = np.isclose(losses["loss"], expected_losses["loss"], rtol=1e-5)
+    assert same == (name not in COUNTING_PADDING)
+
+
+@pytest.mark.parametrize("name", COUNTING_PADDING)
+def test_padding_has_no_probability(name):
+    outputs, _, _ = skipped(name)
+    if name == "nq":
+        is_real = np.cumsum(batch(name)["long_breakpoints"].numpy()[:, ::-1], 1)[:, ::-1] > 0
+        assert not is_real.all() and np.all(outputs["sa_start_logits"][~is_real] == -1e9)
+    else:
+        ends = batch(name)["global_paragraph_breakpoints"].numpy()
+        is_real = np.cumsum(ends[:, ::-1], 1)[:, ::-1] > 0
+        assert not is_real.all() and np.all(outputs["supporting_facts_probs"][~is_real] == 0.0)
