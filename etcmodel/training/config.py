@@ -64,6 +64,13 @@ class TrainingConfig(Options):
         role="training",
         lower_bound=0,
     )
+    ema_decay: float = option(
+        0.0,
+        "Decay, below 1, of a moving average of the weights, such as 0.999, which is evaluated and "
+        "exported in their place. 0: there is none.",
+        role="training",
+        lower_bound=0,
+    )
     num_train_epochs: float = option(
         3.0, "Passes over the training examples.", role="training", lower_bound=0
     )
@@ -141,6 +148,8 @@ class TrainingConfig(Options):
             raise ValueError(
                 "`gradient_clip_norm` must be above 0. Not to clip, give a large one, such as 1e9."
             )
+        if self.ema_decay >= 1:
+            raise ValueError(f"`ema_decay` must be below 1. Received: {self.ema_decay}")
         if self.train_batch_size % self.gradient_accumulation_steps:
             raise ValueError(
                 "`train_batch_size` must be a multiple of "

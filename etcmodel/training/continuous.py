@@ -77,7 +77,7 @@ class _Evaluation:
             self._model = loop.build_model(task, config)
         self._evaluator = evaluator_lib.Evaluator(
             task=task,
-            predictor=evaluator_lib.Predictor(self._model, strategy),
+            predictor=evaluator_lib.Predictor(self._model, strategy, "evaluating"),
             batch_size=config.eval_batch_size,
         )
         self._log = progress.MetricsLog(os.path.join(self._output_dir, loop.EVAL_LOG))

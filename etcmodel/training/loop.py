@@ -119,7 +119,8 @@ def evaluate(task, config, checkpoint=None, strategy=None):
         task, config, checkpoint, strategy: as in `predict`.
     """
     strategy = strategy or strategy_lib.build_strategy(config)
-    predictor = evaluator_lib.Predictor(load_model(task, config, checkpoint, strategy), strategy)
+    model = load_model(task, config, checkpoint, strategy)
+    predictor = evaluator_lib.Predictor(model, strategy, "evaluating")
     evaluator = evaluator_lib.Evaluator(
         task=task, predictor=predictor, batch_size=config.eval_batch_size
     )

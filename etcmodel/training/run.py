@@ -10,10 +10,10 @@ from absl import logging
 
 from etcmodel import extras, program_end
 from etcmodel.training import best as best_lib
+from etcmodel.training import checkpoint_writer, schedules, stopping, weight_average
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
-from etcmodel.training import run_directory, schedules, stopping
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
@@ -63,8 +63,12 @@ class Run:
 
     def to_the_end(self):
         """Trains and evaluates until the last step; returns the last evaluation's metrics."""
-        with self._stop.listening():
-            return self._to_the_end()
+        try:
+            with self._stop.listening():
+                return self._to_the_end()
+        finally:
+            if self._progress:
+                self._progress.close()
 
     def _to_the_end(self):
         controller = self._controller
@@ -114,13 +118,20 @@ class Run:
                 num_steps=self.num_steps,
                 batch_size=self._config.train_batch_size,
             )
-        self._checkpoints = run_directory.CheckpointWriter(
+        self._average = None
+        if self._config.ema_decay:
+            trained = self._task.trained_variables(self._model)
+            self._average = weight_average.WeightAverage(
+                trained, self._config.ema_decay, self._strategy
+            )
+        self._checkpoints = checkpoint_writer.CheckpointWriter(
             output_dir=self._config.output_dir,
             strategy=self._strategy,
             model=self._model,
             optimizer=self._optimizer,
             global_step=self._global_step,
             keep=self._config.keep_checkpoint_max,
+            average=self._average,
         )
 
     def _restore_or_initialize(self):
@@ -129,6 +140,8 @@ class Run:
         elif self._config.init_checkpoint:
             with self._strategy.scope():
                 self._task.initialize(self._model, self._config.init_checkpoint)
+            if self._average is not None:
+                self._average.reset()
 
     def _build_controller(self):
         trainer = trainer_lib.Trainer(
@@ -139,6 +152,7 @@ class Run:
             strategy=self._strategy,
             global_step=self._global_step,
             stop=self._stop,
+            average=self._average,
         )
         self._stop.act = self._save_and_stop
         output_dir = self._config.output_dir
@@ -165,10 +179,10 @@ class Run:
             return None
         evaluator = evaluator_lib.Evaluator(
             task=self._task,
-            predictor=evaluator_lib.Predictor(self._model, self._strategy),
+            predictor=evaluator_lib.Predictor(self._model, self._strategy, "evaluating"),
             batch_size=self._config.eval_batch_size,
         )
-        return _StoppableEvaluator(evaluator, self._stop)
+        return _RunEvaluator(evaluator, self._stop, self._checkpoints.averaged)
 
     def _steps_to_next_stop(self, step):
         """Steps until metrics are to be reported or a checkpoint is due, which ends the loop."""
@@ -240,14 +254,14 @@ class Run:
             self._eval_log.append_new(self._step, metrics)
 
 
-class _StoppableEvaluator(orbit.AbstractEvaluator):
-    """An evaluator that a signal stops at once, since the evaluated weights are saved."""
+class _RunEvaluator(orbit.AbstractEvaluator):
+    """Evaluates the weights as they are saved; a signal stops it at once, as nothing is lost."""
 
-    def __init__(self, evaluator, stop):
-        self._evaluator, self._stop = evaluator, stop
+    def __init__(self, evaluator, stop, averaged):
+        self._evaluator, self._stop, self._averaged = evaluator, stop, averaged
 
     def evaluate(self, num_steps):
-        with self._stop.at_once():
+        with self._stop.at_once(), self._averaged():
             return self._evaluator.evaluate(num_steps)
 
 

@@ -5,22 +5,21 @@ import json
 import os
 
 import tensorflow as tf
-from absl import logging
 
 from etcmodel import atomic_files, bounded_json, checkpoints
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.training import best as best_lib
-from etcmodel.training import saving
-from etcmodel.training import strategy as strategy_lib
 
 __all__ = [
     "RUN_CONFIG_FILE",
     "UNKNOWN",
-    "CheckpointWriter",
     "OtherRunError",
     "alone_training",
     "best_checkpoint",
+    "check_kind",
+    "checkpoint_paths",
     "claim_directory",
+    "first_line",
     "read_run_config",
     "restore_weights",
 ]
@@ -126,18 +125,6 @@ def checkpoint_paths(directory):
     return list(dict.fromkeys(reversed(paths)))
 
 
-def _problem_of(checkpoint):
-    """Why a checkpoint cannot be read completely: str, '' if it can."""
-    try:
-        reader = tf.train.load_checkpoint(checkpoint)
-        for name in reader.get_variable_to_shape_map():
-            reader.get_tensor(name)
-    # TensorFlow raises an IndexError for a truncated file.
-    except (tf.errors.OpError, IndexError, ValueError, RuntimeError) as error:
-        return _first_line(error)
-    return ""
-
-
 def best_checkpoint(output_dir):
     """Path of the best checkpoint by the task's metric, or else of the latest one.
 
@@ -166,12 +153,13 @@ def restore_weights(model, path):
         status = tf.train.Checkpoint(model=model).read(path).expect_partial()
     # TensorFlow raises an IndexError for a truncated file.
     except (tf.errors.OpError, IndexError, ValueError) as error:
-        raise ValueError(f"{path}: cannot be read: {_first_line(error)}") from error
-    _check_kind(path)
+        raise ValueError(f"{path}: cannot be read: {first_line(error)}") from error
+    check_kind(path)
     checkpoints.check_restored(status, model, path)
 
 
-def _check_kind(path):
+def check_kind(path):
+    """Raises ValueError if no training has saved the checkpoint."""
     if not tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
         raise ValueError(
             f"{path}: holds variables by their names, not by their objects: no training has saved "
@@ -179,92 +167,9 @@ def _check_kind(path):
         )
 
 
-def _first_line(error):
+def first_line(error):
+    """What an error of TensorFlow says first: str."""
     return str(error).strip().split("\n")[0]
-
-
-class CheckpointWriter:
-    """Saves and restores a run; a checkpoint counts only once it is complete on disk.
-
-    Workers other than the chief take part in saving, since variables may have to be read by all
-    workers together, but write to a temporary directory.
-
-    Args:
-        output_dir: str. Directory of the run.
-        strategy: tf.distribute.Strategy.
-        model: tf_keras.Model.
-        optimizer: its optimizer.
-        global_step: int64 variable. Steps done.
-        keep: int. Number of latest checkpoints to keep.
-    """
-
-    def __init__(self, *, output_dir, strategy, model, optimizer, global_step, keep):
-        self._output_dir, self._global_step = output_dir, global_step
-        checkpoint_paths(
-            output_dir
-        )  # Raises an error for a damaged list, which the manager would replace.
-        self._strategy = strategy
-        self._scratch_directory = None
-        if not strategy_lib.is_chief(strategy):
-            worker = strategy.cluster_resolver.task_id
-            self._scratch_directory = os.path.join(output_dir, f"worker_{worker}.tmp")
-        self._checkpoint = tf.train.Checkpoint(
-            model=model, optimizer=optimizer, global_step=global_step
-        )
-        self._model = model
-        self._directory = self._scratch_directory or output_dir
-        self._latest = tf.train.CheckpointManager(
-            self._checkpoint, self._directory, keep, checkpoint_name="ckpt"
-        )
-
-    def restore(self):
-        """Restores the last complete checkpoint; returns whether there was one.
-
-        Raises:
-            ValueError: naming the checkpoints, if there are some but none can be read.
-        """
-        # Not from the manager's list, since other workers' managers have separate lists.
-        paths = checkpoint_paths(self._output_dir)
-        if not paths:
-            return False
-        path = self._last_whole(paths)
-        with self._strategy.scope():
-            # The optimizer creates its moments, with these values, at the first step.
-            status = self._checkpoint.restore(path)
-        _check_kind(path)
-        checkpoints.check_restored(status, self._checkpoint.model, path)
-        return True
-
-    def _last_whole(self, paths):
-        problems = []
-        for path in paths:
-            problem = _problem_of(path)
-            if not problem:
-                return path
-            problems.append(f"{path} cannot be read: {problem}")
-            logging.warning("%s. Going back to the checkpoint before it.", problems[-1])
-        raise ValueError(
-            f"{problems[0]}. None of the older checkpoints is whole either. To begin anew, move "
-            "the directory away."
-        )
-
-    def save(self):
-        """Saves everything, under the number of the step."""
-        saving.save(self._latest, self._step)
-        self._clean_up()
-
-    def save_best(self):
-        """Replaces the best checkpoint (weights only) by the current weights."""
-        best_lib.save_best(self._directory, self._model, self._step)
-        self._clean_up()
-
-    @property
-    def _step(self):
-        return int(self._global_step.numpy())
-
-    def _clean_up(self):
-        if self._scratch_directory:
-            tf.io.gfile.rmtree(self._scratch_directory)
 
 
 def _flat(tree, prefix=""):
