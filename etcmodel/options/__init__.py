@@ -12,6 +12,7 @@ from etcmodel.options.common import (
     LengthOptions,
     ModelOptions,
     OneInputOptions,
+    ResumeOptions,
     VocabularyOptions,
 )
 from etcmodel.options.config_files import checked, dump, load, load_kept
@@ -47,6 +48,7 @@ __all__ = [
     "OneInputOptions",
     "Options",
     "ProgramFlags",
+    "ResumeOptions",
     "Values",
     "VocabularyOptions",
     "aliases_of",

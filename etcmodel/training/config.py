@@ -5,10 +5,22 @@ import dataclasses
 from etcmodel.options import Options, option, select
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
+__all__ = ["CHANGEABLE", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
 
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+# The options of training that may change when a run goes on.
+CHANGEABLE = (
+    "learning_rate",
+    "learning_rate_schedule",
+    "poly_power",
+    "num_train_epochs",
+    "warmup_proportion",
+    "start_warmup_step",
+    "early_stopping_patience",
+    "save_checkpoints_steps",
+    "steps_per_summary",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from absl import logging
 
 from etcmodel import extras, program_end
 from etcmodel.training import best as best_lib
-from etcmodel.training import checkpoint_writer, schedules, stopping, weight_average
+from etcmodel.training import checkpoint_writer, history, schedules, stopping, weight_average
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
@@ -51,14 +51,20 @@ class Run:
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
         self._restore_or_initialize()
-        self._saved_step = self._step
+        self._saved_step = self.step
+        if self.step > self.num_steps:
+            raise ValueError(
+                f"{config.output_dir}: step {self.step} of the run is done, and its last one would "
+                f"be {self.num_steps}. Give more num_train_epochs."
+            )
         if self._is_chief:
-            self._train_log.forget_after(self._step)
-            self._eval_log.forget_after(self._step)
+            self._train_log.forget_after(self.step)
+            self._eval_log.forget_after(self.step)
         self._controller = self._build_controller()
 
     @property
-    def _step(self):
+    def step(self):
+        """Steps done: int."""
         return int(self._global_step.numpy())
 
     def to_the_end(self):
@@ -78,14 +84,14 @@ class Run:
             return {}
         # A run that was stopped in between evaluates at the steps at which it would have anyway.
         interval = self._config.save_checkpoints_steps
-        is_due = self._step % interval == 0 or self._step == self.num_steps
-        if self._step and is_due and self._step not in self._evaluations:
+        is_due = self.step % interval == 0 or self.step == self.num_steps
+        if self.step and is_due and self.step not in self._evaluations:
             controller.evaluate()  # The run stopped between a checkpoint and its evaluation.
         self._tell_of_tracing()
-        while self._step < self.num_steps and not self._is_stale():
-            next_step = min((self._step // interval + 1) * interval, self.num_steps)
+        while self.step < self.num_steps and not self._is_stale():
+            next_step = min((self.step // interval + 1) * interval, self.num_steps)
             controller.train_and_evaluate(train_steps=next_step, eval_interval=interval)
-        return self._evaluations[self._step]
+        return self._evaluations[self.step]
 
     def _is_stale(self):
         """Whether the latest evaluations brought no better metric, so that the run ends early."""
@@ -96,7 +102,7 @@ class Run:
         values = [
             sign * metrics[self._task.best_metric]
             for step, metrics in sorted(self._evaluations.items())
-            if step <= self._step
+            if step <= self.step
         ]
         if not values or len(values) - 1 - values.index(max(values)) < patience:
             return False
@@ -136,7 +142,7 @@ class Run:
 
     def _restore_or_initialize(self):
         if self._checkpoints.restore():
-            logging.info("Continuing %s at step %d.", self._config.output_dir, self._step)
+            logging.info("Continuing %s at step %d.", self._config.output_dir, self.step)
         elif self._config.init_checkpoint:
             with self._strategy.scope():
                 self._task.initialize(self._model, self._config.init_checkpoint)
@@ -194,35 +200,44 @@ class Run:
         if not self._is_chief:
             return [self._save_if_due]
         return [
-            lambda metrics: self._train_log.append(self._step, metrics),
+            lambda metrics: self._train_log.append(self.step, metrics),
             self._progress,
             self._save_if_due,
         ]
 
     def _save_if_due(self, metrics):
         del metrics
-        if self._step % self._config.save_checkpoints_steps == 0 or self._step == self.num_steps:
+        if self.step % self._config.save_checkpoints_steps == 0 or self.step == self.num_steps:
             self._save()
 
     def _save(self):
         self._checkpoints.save()
-        self._saved_step = self._step
-        self._tell(f"checkpoint saved: ckpt-{self._step}")
+        self._saved_step = self.step
+        self._tell(f"checkpoint saved: ckpt-{self.step}")
 
     def _save_and_stop(self, metrics):
-        if self._step > self._saved_step:
+        if self.step > self._saved_step:
             if metrics and self._is_chief:
-                self._train_log.append(self._step, metrics)
+                self._train_log.append(self.step, metrics)
             self._save()
-        saved = f"step {self._step} is saved" if self._step else "no step was done"
+        saved = f"step {self.step} is saved" if self.step else "no step was done"
         raise program_end.Interrupted(
             f"{saved}. The same command goes on from there: {self._config.output_dir}",
             self._stop.signum or signal.SIGINT,
         )
 
     def _tell_of_tracing(self):
-        if self._progress and self._step < self.num_steps:
+        if self._progress and self.step < self.num_steps:
             self._progress.begin()
+
+    def tell_of_changes(self, changes):
+        """Tells which options have other values than at the beginning.
+
+        Args:
+            changes: list of `history.Change`.
+        """
+        for name, change in history.in_force(changes).items():
+            self._tell(f"{name} is {change.new} since step {change.step}, and was {change.old}")
 
     def _tell(self, text):
         if self._progress:
@@ -249,9 +264,9 @@ class Run:
         return [update_best, self._note_evaluation]
 
     def _note_evaluation(self, metrics):
-        self._evaluations[self._step] = dict(metrics)
+        self._evaluations[self.step] = dict(metrics)
         if self._is_chief:
-            self._eval_log.append_new(self._step, metrics)
+            self._eval_log.append_new(self.step, metrics)
 
 
 class _RunEvaluator(orbit.AbstractEvaluator):

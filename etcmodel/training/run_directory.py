@@ -9,6 +9,8 @@ import tensorflow as tf
 from etcmodel import atomic_files, bounded_json, checkpoints
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.training import best as best_lib
+from etcmodel.training import history
+from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
 __all__ = [
     "RUN_CONFIG_FILE",
@@ -90,8 +92,10 @@ def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=
 def read_run_config(output_dir):
     """The dict given to `claim_directory` and its "notes"; None if there is no run.
 
+    Options that were changed since, and the note "num_train_steps", have their present values.
+
     Raises:
-        ValueError: if the file is damaged.
+        ValueError: if the file, or that of the changes, is damaged.
     """
     path = os.path.join(output_dir, RUN_CONFIG_FILE)
     if not tf.io.gfile.exists(path):
@@ -100,7 +104,16 @@ def read_run_config(output_dir):
     for name in ("training", "task", _NOTES):
         if not isinstance(run_config.get(name, {}), dict):
             raise ValueError(f"{path}: `{name}` must be a JSON object. Restore the file.")
+    _apply(history.read(output_dir), run_config)
     return run_config
+
+
+def _apply(changes, run_config):
+    of_results = TrainingConfig().result_fields()
+    for change in changes:
+        run_config.setdefault(_NOTES, {})["num_train_steps"] = change.num_train_steps
+        if change.option in of_results:
+            run_config.setdefault("training", {})[change.option] = change.new
 
 
 def checkpoint_paths(directory):
@@ -186,17 +199,25 @@ def _as_in_json(value):
 
 
 def _check_same(output_dir, old, new, defaults):
-    differences = []
+    differences, changeable = [], []
     for name in sorted(old.keys() | new.keys()):
         default = defaults.get(name, "(not set)")
         there, now = (_meaning(run, name, default) for run in (old, new))
         if there != now and UNKNOWN not in (there, now):
             differences.append(f"{name}: {there!r} there, {now!r} now")
+            changeable += [x for x in CHANGEABLE if name == f"training.{x}"]
     if differences:
         raise OtherRunError(
             f"{output_dir} belongs to a run with other options. Choose another output_dir, or the "
-            "same options to continue that run. They differ in " + "; ".join(differences)
+            f"same options to continue that run{_advice(changeable)}. They differ in "
+            + "; ".join(differences)
         )
+
+
+def _advice(changeable):
+    if not changeable:
+        return f" (--change could change only {', '.join(CHANGEABLE)})"
+    return f", with --change={changeable[0]}=… for what is to change"
 
 
 def _meaning(run, name, default):

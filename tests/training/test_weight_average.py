@@ -115,6 +115,7 @@ def test_a_resumed_run_equals_one_that_was_not_stopped_bit_by_bit(records, avera
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.slow
 def test_an_average_begins_with_the_initial_checkpoint(records, averaged, tmp_path):
     still = {"learning_rate": 0.0, "num_train_epochs": 1.0, "ema_decay": 0.5}
     first = f"{averaged.output_dir}/ckpt-{NUM_STEPS}"
