@@ -8,6 +8,8 @@ from etcmodel import lazy_imports
 __all__ = [
     "RUN_CONFIG_FILE",
     "UNKNOWN",
+    "Callback",
+    "CallbackError",
     "HeadTask",
     "NonFiniteLossError",
     "OtherRunError",
@@ -39,6 +41,8 @@ __getattr__ = lazy_imports.attributes(
     {
         "RUN_CONFIG_FILE": "run_directory",
         "UNKNOWN": "run_directory",
+        "Callback": "callbacks",
+        "CallbackError": "callbacks",
         "HeadTask": "head_task",
         "NonFiniteLossError": "trainer",
         "OtherRunError": "run_directory",

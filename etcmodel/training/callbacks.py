@@ -12,7 +12,7 @@ class Callback:
     """
 
     def on_summary(self, step, metrics):
-        """Every `steps_per_summary` steps.
+        """Every `steps_per_summary` steps, and before a checkpoint.
 
         Args:
             step: int. Steps done.
@@ -37,7 +37,7 @@ class Callback:
         """
 
     def on_end(self, step, metrics):
-        """The run is at its end; not called if a signal or an error ends it.
+        """The run is at its end, or was there already; not called if a signal or an error ends it.
 
         Args:
             step: int. Steps done.

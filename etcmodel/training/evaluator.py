@@ -12,7 +12,7 @@ from etcmodel.training import strategy as strategy_lib
 with extras.needed("train"):
     import orbit
 
-__all__ = ["Evaluator", "Predictor"]
+__all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 
 
 class Predictor:
@@ -106,6 +106,23 @@ class Evaluator(orbit.AbstractEvaluator):
         with contextlib.closing(predictions):  # So that nothing is shown of it after an error.
             metrics = self._task.evaluate(predictions)
         return {name: float(value) for name, value in metrics.items()}
+
+
+class RunEvaluator(orbit.AbstractEvaluator):
+    """Evaluates the weights as they are saved; a signal stops it at once, as nothing is lost.
+
+    Args:
+        evaluator: `Evaluator`.
+        stop: `StopRequest`.
+        averaged: function that returns a context in which the model has the weights that are saved.
+    """
+
+    def __init__(self, evaluator, stop, averaged):
+        self._evaluator, self._stop, self._averaged = evaluator, stop, averaged
+
+    def evaluate(self, num_steps):
+        with self._stop.at_once(), self._averaged():
+            return self._evaluator.evaluate(num_steps)
 
 
 def _num_local_devices(strategy):

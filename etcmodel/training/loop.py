@@ -20,7 +20,7 @@ __all__ = ["EVAL_LOG", "build_model", "evaluate", "load_model", "predict", "trai
 _FIRST_TILING = {"rows": None, "logits": 1 << 22}  # The tiling of versions that did not store it.
 
 
-def train(task, config, strategy=None, *, changes=None):
+def train(task, config, strategy=None, *, changes=None, callbacks=()):
     """Trains a task's model, or continues the run in `config.output_dir`.
 
     Writes there: `run_config.json` and the task's `run_files`, checkpoints `ckpt-<step>`,
@@ -35,6 +35,7 @@ def train(task, config, strategy=None, *, changes=None):
         strategy: tf.distribute.Strategy. None: the one that `config` names.
         changes: dict of an option to its new value, for the run that is there from now on; one of
             `CHANGEABLE` in `etcmodel.training.config`.
+        callbacks: iterable of `Callback`, called in their order.
     Returns:
         Dict of floats: the last evaluation's metrics, empty without evaluation data.
     Raises:
@@ -45,6 +46,7 @@ def train(task, config, strategy=None, *, changes=None):
             saved; at once after a second signal. If one of several workers gets the signal, all of
             them stop.
         NonFiniteLossError: if the loss becomes infinite or not a number.
+        CallbackError: naming the callback, if one raises.
     """
     if not config.output_dir:
         raise ValueError("`output_dir` must be given for training")
@@ -55,7 +57,7 @@ def train(task, config, strategy=None, *, changes=None):
     is_chief = strategy_lib.is_chief(strategy)
     alone = run_directory.alone_training if is_chief else contextlib.nullcontext
     with alone(config.output_dir):
-        run = run_lib.Run(task, config, strategy)
+        run = run_lib.Run(task, config, strategy, callbacks)
         # Only now, so that options that the model or the data refuse do not claim the directory.
         notes = {**task.run_notes(), "num_train_steps": run.num_steps}
         claim(notes=notes, write=is_chief)

@@ -4,12 +4,12 @@ import contextlib
 import os
 import signal
 
-import tensorflow as tf
 import tf_keras
 from absl import logging
 
 from etcmodel import extras, program_end
 from etcmodel.training import best as best_lib
+from etcmodel.training import callbacks as callbacks_lib
 from etcmodel.training import checkpoint_writer, history, schedules, stopping, weight_average
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
@@ -38,13 +38,16 @@ def build_model(task, config):
 class Run:
     """A training run with all its parts; `to_the_end` runs it."""
 
-    def __init__(self, task, config, strategy):
+    def __init__(self, task, config, strategy, callbacks=()):
         self._task, self._config, self._strategy = task, config, strategy
         self.num_steps = config.num_train_steps(task.num_train_examples)
         self._is_chief = strategy_lib.is_chief(strategy)
         # Workers that step together must stop together.
-        self._stop = stopping.StopRequest(strategy if _is_of_many_workers(strategy) else None)
+        self._stop = stopping.StopRequest(
+            strategy if strategy_lib.is_of_many_workers(strategy) else None
+        )
         self._progress = None  # Only the chief has one.
+        self._callbacks = callbacks_lib.Callbacks(callbacks if self._is_chief else ())
         self._train_log = self._metrics_log("train_metrics.jsonl")
         self._eval_log = self._metrics_log(EVAL_LOG)
         # Read before the workers do anything together, so that all of them read the same lines.
@@ -71,7 +74,9 @@ class Run:
         """Trains and evaluates until the last step; returns the last evaluation's metrics."""
         try:
             with self._stop.listening():
-                return self._to_the_end()
+                metrics = self._to_the_end()
+            self._callbacks.call("on_end", self.step, dict(metrics))
+            return metrics
         finally:
             if self._progress:
                 self._progress.close()
@@ -188,7 +193,7 @@ class Run:
             predictor=evaluator_lib.Predictor(self._model, self._strategy, "evaluating"),
             batch_size=self._config.eval_batch_size,
         )
-        return _RunEvaluator(evaluator, self._stop, self._checkpoints.averaged)
+        return evaluator_lib.RunEvaluator(evaluator, self._stop, self._checkpoints.averaged)
 
     def _steps_to_next_stop(self, step):
         """Steps until metrics are to be reported or a checkpoint is due, which ends the loop."""
@@ -202,6 +207,7 @@ class Run:
         return [
             lambda metrics: self._train_log.append(self.step, metrics),
             self._progress,
+            lambda metrics: self._callbacks.call("on_summary", self.step, dict(metrics)),
             self._save_if_due,
         ]
 
@@ -214,6 +220,8 @@ class Run:
         self._checkpoints.save()
         self._saved_step = self.step
         self._tell(f"checkpoint saved: ckpt-{self.step}")
+        path = os.path.join(self._config.output_dir, f"ckpt-{self.step}")
+        self._callbacks.call("on_checkpoint", self.step, path)
 
     def _save_and_stop(self, metrics):
         if self.step > self._saved_step:
@@ -253,7 +261,7 @@ class Run:
             higher_is_better=self._task.higher_is_better,
             save=self._checkpoints.save_best,
             is_chief=self._is_chief,
-            is_shared=not _is_of_many_workers(self._strategy),
+            is_shared=not strategy_lib.is_of_many_workers(self._strategy),
         )
 
         def update_best(metrics):
@@ -267,21 +275,7 @@ class Run:
         self._evaluations[self.step] = dict(metrics)
         if self._is_chief:
             self._eval_log.append_new(self.step, metrics)
-
-
-class _RunEvaluator(orbit.AbstractEvaluator):
-    """Evaluates the weights as they are saved; a signal stops it at once, as nothing is lost."""
-
-    def __init__(self, evaluator, stop, averaged):
-        self._evaluator, self._stop, self._averaged = evaluator, stop, averaged
-
-    def evaluate(self, num_steps):
-        with self._stop.at_once(), self._averaged():
-            return self._evaluator.evaluate(num_steps)
-
-
-def _is_of_many_workers(strategy):
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        self._callbacks.call("on_evaluation", self.step, dict(metrics))
 
 
 @contextlib.contextmanager
