@@ -223,7 +223,7 @@ class TestConfigFiles:
         program.resolve_flags()
         found = program.training_config()
         assert (found.learning_rate, found.num_train_epochs) == (0.05, 4.0)
-        assert "change" not in (run / "options.yaml").read_text()
+        assert "change:" not in (run / "options.yaml").read_text()
         history = json.loads((run / "history.json").read_text())["changes"]
         assert [(x["step"], x["option"]) for x in history] == [
             (last, "learning_rate"),

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel import training
+from etcmodel import options, training
 from etcmodel.finetuning import trained_run
 from etcmodel.training import history
+from tests import page
 from tests.training import toy
 
 CHANGES = {"learning_rate": 0.003, "num_train_epochs": 6.0, "save_checkpoints_steps": 2}
@@ -186,6 +187,15 @@ def test_evaluators_read_the_present_values(records, changed):
 )
 def test_changes_are_read_as_their_types(text, expected):
     assert training.parse_changes([text]) == expected
+
+
+def test_the_help_and_the_page_name_what_may_change():
+    (field,) = options.option_fields(options.ResumeOptions)
+    text = (page.DOCS / "training.md").read_text(encoding="utf-8")
+    section = text.partition("### Other options in the middle")[2].partition("##")[0]
+    for name in history.CHANGEABLE:
+        assert re.search(rf"\b{name}\b", field.metadata["help_text"])
+        assert f"`{name}`" in section
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 import json
 import os
+import pathlib
 import re
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -11,6 +15,9 @@ from etcmodel import training
 from etcmodel.durations import format_duration
 from etcmodel.training import progress_bar
 from tests.training import terminal, toy
+
+ROOT = pathlib.Path(__file__).parents[2]
+SECONDS = 500  # Other programs may take most of the machine.
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +129,25 @@ def test_after_an_error_the_cursor_is_in_an_empty_line(records, tmp_path, monkey
     *_, bar, cursor = terminal.screen(written)
     assert bar.startswith(" 50% |") and "step 4/8" in bar and cursor == ""
     assert not [line for line in terminal.screen(written) if "evaluating" in line]
+
+
+@pytest.mark.slow
+def test_a_program_that_is_stopped_ends_its_bar_and_tells_so_below(records, tmp_path):
+    command = [sys.executable, "-m", "tests.training.toy", f"--records={records}"]
+    command += [f"--output_dir={tmp_path}/run", "--num_train_epochs=100000"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    with terminal.opened() as (number, written):
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=number
+        )
+        deadline = time.monotonic() + SECONDS
+        while b"step 20/600000  loss" not in b"".join(written):
+            assert process.poll() is None and time.monotonic() < deadline, b"".join(written)
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 128 + signal.SIGINT
+    *_, saved, bar, told, cursor = terminal.screen(written)
+    step = re.fullmatch(r"step (\d+)/600000  checkpoint saved: ckpt-\1", saved)[1]
+    assert re.fullmatch(r"  0% \|.*\| step \d+/600000  loss .* examples/s  time left \w+", bar)
+    told_at = f"interrupted: step {step} is saved. The same command goes on from there: "
+    assert told == f"{told_at}{tmp_path}/run" and cursor == ""

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import training
+from etcmodel.checkpoints import sources
 from etcmodel.training import best, loop
 from tests.training import toy
 
@@ -70,6 +71,14 @@ def test_checkpoints_have_the_average_as_the_weights(records, averaged):
         np.testing.assert_allclose(average, value, atol=1e-6)
     distance = max(np.abs(a - w).max() for a, w in zip(expected, current, strict=True))
     assert distance > 1e-3
+
+
+def test_converters_find_the_average_alone(averaged):
+    source = sources.open_source(f"{averaged.output_dir}/ckpt-{NUM_STEPS}")
+    plain = sources.open_source(training.best_checkpoint(averaged.output_dir))
+    assert source.shapes == plain.shapes
+    assert "trained_weights/0" in source.training_state
+    assert not any("average" in name for name in source.shapes)
 
 
 def test_the_training_is_that_without_an_average(records, averaged, tmp_path):
