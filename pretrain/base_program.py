@@ -67,7 +67,7 @@ class BaseProgram(mode_program.ModeProgram):
 
     def _options_text(self, config, training_config):
         """All options that are used, as the text of a YAML file for --config."""
-        program = self.option_flags().values("program")
+        program = self.program_values()
         return options_lib.dump({"program": program, "training": training_config, "task": config})
 
 

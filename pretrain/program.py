@@ -43,12 +43,13 @@ class Program(base_program.BaseProgram):
 
     def _train(self):
         task = self._make_task()
-        training_config = self._training_config()
+        changes = self.changes()
+        training_config = training.resumed_config(self._training_config(), changes)
         strategy = training.build_strategy(training_config)
         _check_devices(task.config, training_config, strategy)
         options_text = self._options_text(task.config, training_config)
         task.kept_files = base_program.kept_files(options_text, task.config.encoder_config)
-        if metrics := training.train(task, training_config, strategy):
+        if metrics := training.train(task, training_config, strategy, changes=changes):
             training.show_metrics(metrics)
 
     def _evaluate(self):

@@ -5,7 +5,7 @@ import dataclasses
 from absl import flags
 
 from etcmodel import options as options_lib
-from etcmodel.options import ModelOptions, option
+from etcmodel.options import ModelOptions, ResumeOptions, option
 from etcmodel.training.config import TrainingConfig
 
 __all__ = ["PresetOptions", "option_flags", "run_program"]
@@ -14,7 +14,7 @@ flags.disclaim_key_flags()  # So that --help shows the flags as those of the cal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PresetOptions(ModelOptions):
+class PresetOptions(ModelOptions, ResumeOptions):
     """What a program does, and with which model; a subclass has the choices."""
 
     run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))

@@ -26,7 +26,9 @@ RELEASED, OBJECTS, SAFETENSORS = "released", "tf2", "safetensors"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # What a training checkpoint holds besides the model: by name, and by place.
 _STATE_NAMES = re.compile(r"(.*/)?(global_step|adam_m|adam_v)")
-_STATE_PLACES = re.compile(r"(optimizer/.*|global_step|save_counter|step|.*/\.OPTIMIZER_SLOT/.*)")
+_STATE_PLACES = re.compile(
+    r"(optimizer/.*|trained_weights/.*|global_step|save_counter|step|.*/\.OPTIMIZER_SLOT/.*)"
+)
 _VALUE_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _PYTORCH = (".bin", ".pt", ".pth", ".bin.index.json")
 # What is looked for in a folder of Hugging Face's, in this order.

@@ -28,6 +28,7 @@ class ModeProgram(abc.ABC):
         with program_end.ends_in_one_line():
             self.resolve_flags()
             self.check_flags()
+            self._check_change()
             self.modes()[self._flag("run_mode")]()
 
     def resolve_flags(self):
@@ -43,6 +44,20 @@ class ModeProgram(abc.ABC):
     @abc.abstractmethod
     def check_flags(self):
         """Checks that all flags that the mode needs are given; raises ValueError if not."""
+
+    def _check_change(self):
+        if self._flag("change") and self._flag("run_mode") != "train":
+            raise ValueError("--change: only --run_mode=train changes options of a run. Leave it.")
+
+    def changes(self):
+        """What --change gives: dict of an option to its value."""
+        return training.parse_changes(self._flag("change"))
+
+    def program_values(self):
+        """The options of the program itself that a new run would have, too: dict."""
+        values = self.option_flags().values("program")
+        del values["change"]  # It is of one time alone.
+        return values
 
     def require(self, *names):
         """Raises ValueError, naming the mode and the missing flags, if some are not given."""

@@ -3,6 +3,7 @@
 Until the last one is there, they are in `<file>.partial`, whose first line says what they are of.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import itertools
@@ -176,9 +177,9 @@ class LineTask(FinetuningTask):
                 return self.eval_dataset(batch_size).skip(count // batch_size)
 
             outputs = training.predict(self, config, checkpoint, make_dataset=rest)
-            return map(
-                self.line, itertools.islice(outputs, count % config.predict_batch_size, None)
-            )
+            with contextlib.closing(outputs):
+                wanted = itertools.islice(outputs, count % config.predict_batch_size, None)
+                yield from map(self.line, wanted)
 
         return write_lines(path, source, predictions_after)
 

@@ -149,7 +149,7 @@ class Program(mode_program.ModeProgram):
         task = options_lib.select(config, *options_lib.ROLES)
         # The default depends on --output_dir, which may change.
         task["predictions_file"] = self._flag("predictions_file")
-        program = self.option_flags().values("program")
+        program = self.program_values()
         return options_lib.dump({"program": program, "training": training_config, "task": task})
 
     def _run(self):
@@ -170,11 +170,12 @@ class Program(mode_program.ModeProgram):
             return {}
 
     def _train(self):
-        training_config = self.training_config()
+        changes = self.changes()
+        training_config = training.resumed_config(self.training_config(), changes)
         task = self._measurable_task()
         task.check_run(training_config.output_dir)
         task.kept_files = {OPTIONS_FILE: self.effective_options(task.config, training_config)}
-        if metrics := training.train(task, training_config):
+        if metrics := training.train(task, training_config, changes=changes):
             training.show_metrics(metrics)
 
     def _evaluate(self):

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from etcmodel.options import ModelOptions, option
+from etcmodel.options import ModelOptions, ResumeOptions, option
 
 __all__ = ["AFTER_TRAINING", "NEEDED", "OPTIONS_FILE", "RUN_MODES", "ProgramOptions"]
 
@@ -22,7 +22,7 @@ AFTER_TRAINING = ("evaluate", "continuous_eval", "predict_records", "export")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ProgramOptions(ModelOptions):
+class ProgramOptions(ModelOptions, ResumeOptions):
     """The mode, the model and the weights."""
 
     run_mode: str = option("train", "What to do.", choices=RUN_MODES)

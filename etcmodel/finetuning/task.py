@@ -1,6 +1,7 @@
 """The base of all fine-tuning tasks."""
 
 import abc
+import contextlib
 import functools
 
 from etcmodel import atomic_files, serving, training
@@ -98,7 +99,8 @@ class FinetuningTask(options_task.RecordsTask):
         Returns:
             int. Number of predictions.
         """
-        predictions = self.predict(training.predict(self, config, checkpoint))
+        with contextlib.closing(training.predict(self, config, checkpoint)) as outputs:
+            predictions = self.predict(outputs)
         self.write_predictions(path, predictions)
         return self.num_predictions(predictions)
 

@@ -10,6 +10,7 @@ from etcmodel import training
 from etcmodel.finetuning import contradictions
 from etcmodel.models import encoders, modeling
 from etcmodel.text import vocabulary_files
+from etcmodel.training import history
 
 __all__ = [
     "TrainedRun",
@@ -183,6 +184,8 @@ class TrainedRun:
     def training_config(self, flag_values):
         """The `TrainingConfig`: from the run for options that decide results, else from flags.
 
+        A flag may have a value that the run had earlier, before a change.
+
         Raises:
             ValueError: if a flag on the command line contradicts the run.
         """
@@ -191,11 +194,12 @@ class TrainedRun:
         )
         defaults, trained = training.TrainingConfig().result_fields(), {}
         known = {field.name: field for field in options_lib.option_fields(training.TrainingConfig)}
+        former = history.former_values(history.read(self.directory))
         for name, value in config.result_fields().items():
             trained[name] = self.training.get(name, defaults[name])
             if name in known:
                 self._check_value(known[name], name, {name: trained[name]})
-            if flag_values[name].present:
+            if flag_values[name].present and value not in former.get(name, ()):
                 contradictions.check_given(name, value, trained[name], self.source)
         return dataclasses.replace(config, **trained)
 

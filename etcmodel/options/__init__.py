@@ -13,6 +13,7 @@ from etcmodel.options.common import (
     ModelOptions,
     OneInputOptions,
     PaddingOptions,
+    ResumeOptions,
     VocabularyOptions,
 )
 from etcmodel.options.config_files import checked, dump, load, load_kept
@@ -49,6 +50,7 @@ __all__ = [
     "Options",
     "PaddingOptions",
     "ProgramFlags",
+    "ResumeOptions",
     "Values",
     "VocabularyOptions",
     "aliases_of",

@@ -12,6 +12,7 @@ __all__ = [
     "ModelOptions",
     "OneInputOptions",
     "PaddingOptions",
+    "ResumeOptions",
     "VocabularyOptions",
 ]
 
@@ -131,6 +132,20 @@ class DataOptions(Options):
         "etcmodel.models.initialization) lets small models learn from little data.",
         role="training",
         choices=("random", "mimetic"),
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResumeOptions(Options):
+    """How a run goes on."""
+
+    change: tuple = option(
+        (),
+        "An option of the run that goes on, as name=value, which has that value from now on: "
+        "learning_rate, learning_rate_schedule, poly_power, num_train_epochs, warmup_proportion, "
+        "start_warmup_step, early_stopping_patience, save_checkpoints_steps or steps_per_summary. "
+        "May be repeated.",
+        is_repeated=True,
     )
 
 

@@ -5,10 +5,22 @@ import dataclasses
 from etcmodel.options import Options, option, select
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
+__all__ = ["CHANGEABLE", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
 
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+# The options of training that may change when a run goes on.
+CHANGEABLE = (
+    "learning_rate",
+    "learning_rate_schedule",
+    "poly_power",
+    "num_train_epochs",
+    "warmup_proportion",
+    "start_warmup_step",
+    "early_stopping_patience",
+    "save_checkpoints_steps",
+    "steps_per_summary",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,6 +73,13 @@ class TrainingConfig(Options):
         1.0,
         "Greatest L2 norm of the gradients, to which larger ones are scaled down: of all together, "
         "with bert_adam of each variable's.",
+        role="training",
+        lower_bound=0,
+    )
+    ema_decay: float = option(
+        0.0,
+        "Decay, below 1, of a moving average of the weights, such as 0.999, which is evaluated and "
+        "exported in their place. 0: there is none.",
         role="training",
         lower_bound=0,
     )
@@ -141,6 +160,8 @@ class TrainingConfig(Options):
             raise ValueError(
                 "`gradient_clip_norm` must be above 0. Not to clip, give a large one, such as 1e9."
             )
+        if self.ema_decay >= 1:
+            raise ValueError(f"`ema_decay` must be below 1. Received: {self.ema_decay}")
         if self.train_batch_size % self.gradient_accumulation_steps:
             raise ValueError(
                 "`train_batch_size` must be a multiple of "

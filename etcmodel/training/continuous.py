@@ -10,7 +10,7 @@ from absl import logging
 from etcmodel.durations import format_duration
 from etcmodel.training import best as best_lib
 from etcmodel.training import evaluator as evaluator_lib
-from etcmodel.training import loop, progress, run_directory
+from etcmodel.training import history, loop, progress, run_directory
 from etcmodel.training import strategy as strategy_lib
 
 __all__ = ["continuous_eval", "wait_for_run"]
@@ -62,8 +62,11 @@ def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None
     latest_checkpoints = tf.train.checkpoints_iterator(config.output_dir, timeout=timeout)
     for latest in latest_checkpoints:
         evaluation.catch_up()
-        if num_steps is not None and _step(latest) >= num_steps:
-            break
+        if num_steps is not None:
+            # Training may have gone on with other options meanwhile.
+            evaluation.num_steps = history.num_train_steps(config.output_dir, num_steps)
+            if _step(latest) >= evaluation.num_steps:
+                break
     return evaluation.last_metrics()
 
 
@@ -71,13 +74,13 @@ class _Evaluation:
     """Evaluates one checkpoint after the other with the same model."""
 
     def __init__(self, task, config, strategy, num_steps):
-        self._output_dir, self._num_steps = config.output_dir, num_steps
+        self._output_dir, self.num_steps = config.output_dir, num_steps
         self._strategy = strategy
         with strategy.scope():
             self._model = loop.build_model(task, config)
         self._evaluator = evaluator_lib.Evaluator(
             task=task,
-            predictor=evaluator_lib.Predictor(self._model, strategy),
+            predictor=evaluator_lib.Predictor(self._model, strategy, "evaluating"),
             batch_size=config.eval_batch_size,
         )
         self._log = progress.MetricsLog(os.path.join(self._output_dir, loop.EVAL_LOG))
@@ -139,7 +142,7 @@ class _Evaluation:
         self._log.append_new(
             self._step, metrics
         )  # Last, since this line marks the step as evaluated.
-        of_all = "" if self._num_steps is None else f"/{self._num_steps}"
+        of_all = "" if self.num_steps is None else f"/{self.num_steps}"
         shown = f"  {self._metric} {metrics[self._metric]:.4g}" if self._metric else ""
         shown += ", the best so far: saved in best/" * is_best
         seconds = format_duration(time.monotonic() - start)

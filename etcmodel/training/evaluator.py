@@ -1,15 +1,18 @@
 """Runs a model on all examples of a data set, once each, on all devices."""
 
+import contextlib
+
 import numpy as np
 import tensorflow as tf
 
 from etcmodel import extras
-from etcmodel.training import forward
+from etcmodel.training import forward, progress_bar
+from etcmodel.training import strategy as strategy_lib
 
 with extras.needed("train"):
     import orbit
 
-__all__ = ["Evaluator", "Predictor"]
+__all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 
 
 class Predictor:
@@ -18,15 +21,17 @@ class Predictor:
     Only the features that the model reads go to the devices. All features also stay on the host,
     since XLA devices (TPUs) do not support strings, and are joined with the outputs by row.
 
-    Each worker of a multi-worker strategy processes the whole data set.
+    Each worker of a multi-worker strategy processes the whole data set. The chief shows on a
+    terminal how many examples are done.
 
     Args:
         model: tf_keras.Model, created in the strategy's scope.
         strategy: tf.distribute.Strategy.
+        purpose: str. What the examples are done for, to be shown.
     """
 
-    def __init__(self, model, strategy):
-        self._model, self._strategy = model, strategy
+    def __init__(self, model, strategy, purpose="predicting"):
+        self._model, self._strategy, self._purpose = model, strategy, purpose
 
         self._on_all_devices = tf.function(
             lambda features: strategy.run(self._on_one_device, args=(features,))
@@ -55,9 +60,19 @@ class Predictor:
             return features, _device_batches(inputs, batch_size, devices)
 
         dataset = make_dataset(batch_size).map(split, num_parallel_calls=tf.data.AUTOTUNE)
-        for features, device_batches in dataset.prefetch(tf.data.AUTOTUNE):
-            outputs = self._on_all_devices(self._distributed(device_batches))
-            yield from _examples(features, self._strategy.experimental_local_results(outputs))
+        dataset = dataset.prefetch(tf.data.AUTOTUNE)
+        with self._counted() as count:
+            for features, device_batches in dataset:
+                outputs = self._on_all_devices(self._distributed(device_batches))
+                outputs = self._strategy.experimental_local_results(outputs)
+                for example in _examples(features, outputs):
+                    count(1)
+                    yield example
+
+    def _counted(self):
+        if strategy_lib.is_chief(self._strategy):
+            return progress_bar.counted(self._purpose)
+        return contextlib.nullcontext(lambda number: None)
 
     def _on_one_device(self, features):
         return forward.call_model(self._model, features, training=False)
@@ -88,7 +103,26 @@ class Evaluator(orbit.AbstractEvaluator):
         """Metrics of the whole data set: dict of floats. Orbit's `num_steps` is ignored."""
         del num_steps
         predictions = self._predictor(self._task.eval_dataset, self._batch_size)
-        return {name: float(value) for name, value in self._task.evaluate(predictions).items()}
+        with contextlib.closing(predictions):  # So that nothing is shown of it after an error.
+            metrics = self._task.evaluate(predictions)
+        return {name: float(value) for name, value in metrics.items()}
+
+
+class RunEvaluator(orbit.AbstractEvaluator):
+    """Evaluates the weights as they are saved; a signal stops it at once, as nothing is lost.
+
+    Args:
+        evaluator: `Evaluator`.
+        stop: `StopRequest`.
+        averaged: function that returns a context in which the model has the weights that are saved.
+    """
+
+    def __init__(self, evaluator, stop, averaged):
+        self._evaluator, self._stop, self._averaged = evaluator, stop, averaged
+
+    def evaluate(self, num_steps):
+        with self._stop.at_once(), self._averaged():
+            return self._evaluator.evaluate(num_steps)
 
 
 def _num_local_devices(strategy):

@@ -10,8 +10,8 @@ import tensorflow as tf
 from etcmodel import atomic_files
 from etcmodel.ops.tiles import DEFAULT_TILING
 from etcmodel.training import evaluator as evaluator_lib
+from etcmodel.training import history, resuming, run_directory
 from etcmodel.training import run as run_lib
-from etcmodel.training import run_directory
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training.run import EVAL_LOG, build_model
 
@@ -20,31 +20,58 @@ __all__ = ["EVAL_LOG", "build_model", "evaluate", "load_model", "predict", "trai
 _FIRST_TILING = {"rows": None, "logits": 1 << 22}  # The tiling of versions that did not store it.
 
 
-def train(task, config, strategy=None):
+def train(task, config, strategy=None, *, changes=None, callbacks=()):
     """Trains a task's model, or continues the run in `config.output_dir`.
 
     Writes there: `run_config.json` and the task's `run_files`, checkpoints `ckpt-<step>`,
     `train_metrics.jsonl`, summaries for TensorBoard and, if the task has evaluation data,
-    `eval_metrics.jsonl` and the checkpoint with the best metric in `best/`.
+    `eval_metrics.jsonl` and the checkpoint with the best metric in `best/`; `history.json`, once an
+    option is changed.
 
     Args:
         task: Task.
-        config: TrainingConfig with an output_dir.
+        config: TrainingConfig with an output_dir. Options that were changed earlier may have their
+            first values, or the present ones.
         strategy: tf.distribute.Strategy. None: the one that `config` names.
+        changes: dict of an option to its new value, for the run that is there from now on; one of
+            `CHANGEABLE` in `etcmodel.training.config`.
+        callbacks: iterable of `Callback`, called in their order.
     Returns:
         Dict of floats: the last evaluation's metrics, empty without evaluation data.
     Raises:
         ValueError: if the directory belongs to a run with other options (OtherRunError), another
-            process trains there, or the batch size is not a multiple of the number of devices.
+            process trains there, the batch size is not a multiple of the number of devices, an
+            option may not be changed, or there is no run whose options could change.
         Interrupted: after Ctrl-C or SIGTERM, once the current step is done and a checkpoint is
             saved; at once after a second signal. If one of several workers gets the signal, all of
             them stop.
         NonFiniteLossError: if the loss becomes infinite or not a number.
+        CallbackError: naming the callback, if one raises.
     """
     if not config.output_dir:
         raise ValueError("`output_dir` must be given for training")
+    begun, config = resuming.begun_config(config, changes), resuming.resumed_config(config, changes)
     strategy = strategy or strategy_lib.build_strategy(config)
-    claim = functools.partial(
+    claim = _claim_of(task, begun)
+    claim(write=False)
+    is_chief = strategy_lib.is_chief(strategy)
+    alone = run_directory.alone_training if is_chief else contextlib.nullcontext
+    with alone(config.output_dir):
+        run = run_lib.Run(task, config, strategy, callbacks)
+        # Only now, so that options that the model or the data refuse do not claim the directory.
+        notes = {**task.run_notes(), "num_train_steps": run.num_steps}
+        claim(notes=notes, write=is_chief)
+        if is_chief:
+            for name, text in task.run_files().items():
+                atomic_files.write_text(os.path.join(config.output_dir, name), [text])
+            _keep_changes(run, begun, config)
+        with run_lib.quiet_orbit(), _bad_data_named(task):
+            return run.to_the_end()
+
+
+def _claim_of(task, config):
+    """`claim_directory` with what decides the result of a run."""
+    return functools.partial(
         run_directory.claim_directory,
         config.output_dir,
         {
@@ -59,18 +86,13 @@ def train(task, config, strategy=None):
             "attention_tiling": _FIRST_TILING,
         },
     )
-    claim(write=False)
-    is_chief = strategy_lib.is_chief(strategy)
-    alone = run_directory.alone_training if is_chief else contextlib.nullcontext
-    with alone(config.output_dir):
-        run = run_lib.Run(task, config, strategy)
-        # Only now, so that options that the model or the data refuse do not claim the directory.
-        notes = {**task.run_notes(), "num_train_steps": run.num_steps}
-        claim(notes=notes, write=is_chief)
-        for name, text in task.run_files().items() if is_chief else ():
-            atomic_files.write_text(os.path.join(config.output_dir, name), [text])
-        with run_lib.quiet_orbit(), _bad_data_named(task):
-            return run.to_the_end()
+
+
+def _keep_changes(run, begun, config):
+    """Notes what is changed now, and tells all that is changed."""
+    made = resuming.made_changes(begun, config, step=run.step, num_train_steps=run.num_steps)
+    history.record(config.output_dir, made)
+    run.tell_of_changes(history.read(config.output_dir))
 
 
 def load_model(task, config, checkpoint=None, strategy=None):
@@ -119,7 +141,8 @@ def evaluate(task, config, checkpoint=None, strategy=None):
         task, config, checkpoint, strategy: as in `predict`.
     """
     strategy = strategy or strategy_lib.build_strategy(config)
-    predictor = evaluator_lib.Predictor(load_model(task, config, checkpoint, strategy), strategy)
+    model = load_model(task, config, checkpoint, strategy)
+    predictor = evaluator_lib.Predictor(model, strategy, "evaluating")
     evaluator = evaluator_lib.Evaluator(
         task=task, predictor=predictor, batch_size=config.eval_batch_size
     )

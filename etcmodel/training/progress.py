@@ -1,6 +1,7 @@
-"""Reports of a running training: a progress line for people, JSON lines for programs."""
+"""Reports of a running training: a bar or lines for people, JSON lines for programs."""
 
 import collections
+import functools
 import json
 import math
 import statistics
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.durations import format_duration
+from etcmodel.training import progress_bar
 
 __all__ = [
     "MetricsLog",
@@ -27,10 +29,12 @@ _NUM_RECENT = (
 
 
 def format_progress(
-    *, step, num_steps, loss, learning_rate, examples_per_second=None, seconds_left=None
+    *, step, num_steps, loss, learning_rate=None, examples_per_second=None, seconds_left=None
 ):
-    """The progress of a training run as a line without line end; None: not known yet."""
-    line = f"step {step}/{num_steps}  loss {loss:.4g}  lr {learning_rate:.2g}"
+    """The progress of a training run as a line without line end; None: not known, or not shown."""
+    line = f"step {step}/{num_steps}  loss {loss:.4g}"
+    if learning_rate is not None:
+        line += f"  lr {learning_rate:.2g}"
     if examples_per_second is not None:
         line += f"  {examples_per_second:.3g} examples/s"
     if seconds_left is not None:
@@ -76,7 +80,7 @@ def show_metrics(metrics):
 class ProgressLine:
     """Shows the progress of training; an `orbit.Action`.
 
-    On a terminal one line is rewritten; elsewhere a line is written every few seconds. The
+    On a terminal it is a bar in the last line; elsewhere a line is written every few seconds. The
     remaining time is that of the remaining steps, by the median of recent ones. It does not include
     evaluations, nor the tracing before the first step.
 
@@ -90,6 +94,9 @@ class ProgressLine:
     def __init__(self, *, global_step, num_steps, batch_size, stream=None):
         self._global_step, self._num_steps = global_step, num_steps
         self._batch_size, self._stream = batch_size, stream or sys.stderr
+        self._bar = None
+        if self._stream.isatty():
+            self._bar = progress_bar.Bar(num_steps, self._stream)
         self._last_time = -_SECONDS_BETWEEN_LINES
         self._recent_rates = collections.deque(maxlen=_NUM_RECENT)
 
@@ -105,38 +112,40 @@ class ProgressLine:
         if self._recent_rates:
             examples_left = (self._num_steps - step) * self._batch_size
             seconds_left = examples_left / statistics.median(self._recent_rates)
-        line = format_progress(
+        show = functools.partial(
+            format_progress,
             step=step,
             num_steps=self._num_steps,
             loss=metrics.get("loss", math.nan),  # Missing if no step had a finite loss.
-            learning_rate=metrics["learning_rate"],
             examples_per_second=rate,
             seconds_left=seconds_left,
         )
-        self._write(line, is_last=step >= self._num_steps)
+        if self._bar:  # Which leaves no room for more in a narrow terminal.
+            self._bar.show(step, show())
+        else:
+            line = show(learning_rate=metrics["learning_rate"])
+            self._write(line, is_last=step >= self._num_steps)
 
     def tell(self, text):
         """Writes a separate line, such as that a checkpoint was saved."""
         line = f"step {self._step}/{self._num_steps}  {text}"
-        self._stream.write(f"{self._start_of_line()}{line}{self._end_of_line()}\n")
-        self._stream.flush()
+        if self._bar:
+            self._bar.write(line)
+        else:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    def close(self):
+        """Ends the line of the bar, so that what follows begins a line."""
+        if self._bar:
+            self._bar.close()
 
     @property
     def _step(self):
         return int(self._global_step.numpy())
 
-    def _start_of_line(self):
-        return "\r" if self._stream.isatty() else ""
-
-    def _end_of_line(self):
-        # Clears the rest of a longer previous line.
-        return "\x1b[K" if self._stream.isatty() else ""
-
     def _write(self, line, is_last):
-        if self._stream.isatty():
-            line = f"{self._start_of_line()}{line}{self._end_of_line()}"
-            self._stream.write(line + ("\n" if is_last else ""))
-        elif is_last or time.monotonic() - self._last_time >= _SECONDS_BETWEEN_LINES:
+        if is_last or time.monotonic() - self._last_time >= _SECONDS_BETWEEN_LINES:
             self._stream.write(line + "\n")
             self._last_time = time.monotonic()
         self._stream.flush()

@@ -4,16 +4,16 @@ import contextlib
 import os
 import signal
 
-import tensorflow as tf
 import tf_keras
 from absl import logging
 
 from etcmodel import extras, program_end
 from etcmodel.training import best as best_lib
+from etcmodel.training import callbacks as callbacks_lib
+from etcmodel.training import checkpoint_writer, history, schedules, stopping, weight_average
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import optimizer as optimizer_lib
 from etcmodel.training import progress as progress_lib
-from etcmodel.training import run_directory, schedules, stopping
 from etcmodel.training import strategy as strategy_lib
 from etcmodel.training import trainer as trainer_lib
 
@@ -38,33 +38,48 @@ def build_model(task, config):
 class Run:
     """A training run with all its parts; `to_the_end` runs it."""
 
-    def __init__(self, task, config, strategy):
+    def __init__(self, task, config, strategy, callbacks=()):
         self._task, self._config, self._strategy = task, config, strategy
         self.num_steps = config.num_train_steps(task.num_train_examples)
         self._is_chief = strategy_lib.is_chief(strategy)
         # Workers that step together must stop together.
-        self._stop = stopping.StopRequest(strategy if _is_of_many_workers(strategy) else None)
+        self._stop = stopping.StopRequest(
+            strategy if strategy_lib.is_of_many_workers(strategy) else None
+        )
         self._progress = None  # Only the chief has one.
+        self._callbacks = callbacks_lib.Callbacks(callbacks if self._is_chief else ())
         self._train_log = self._metrics_log("train_metrics.jsonl")
         self._eval_log = self._metrics_log(EVAL_LOG)
         # Read before the workers do anything together, so that all of them read the same lines.
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
         self._restore_or_initialize()
-        self._saved_step = self._step
+        self._saved_step = self.step
+        if self.step > self.num_steps:
+            raise ValueError(
+                f"{config.output_dir}: step {self.step} of the run is done, and its last one would "
+                f"be {self.num_steps}. Give more num_train_epochs."
+            )
         if self._is_chief:
-            self._train_log.forget_after(self._step)
-            self._eval_log.forget_after(self._step)
+            self._train_log.forget_after(self.step)
+            self._eval_log.forget_after(self.step)
         self._controller = self._build_controller()
 
     @property
-    def _step(self):
+    def step(self):
+        """Steps done: int."""
         return int(self._global_step.numpy())
 
     def to_the_end(self):
         """Trains and evaluates until the last step; returns the last evaluation's metrics."""
-        with self._stop.listening():
-            return self._to_the_end()
+        try:
+            with self._stop.listening():
+                metrics = self._to_the_end()
+            self._callbacks.call("on_end", self.step, dict(metrics))
+            return metrics
+        finally:
+            if self._progress:
+                self._progress.close()
 
     def _to_the_end(self):
         controller = self._controller
@@ -74,14 +89,14 @@ class Run:
             return {}
         # A run that was stopped in between evaluates at the steps at which it would have anyway.
         interval = self._config.save_checkpoints_steps
-        is_due = self._step % interval == 0 or self._step == self.num_steps
-        if self._step and is_due and self._step not in self._evaluations:
+        is_due = self.step % interval == 0 or self.step == self.num_steps
+        if self.step and is_due and self.step not in self._evaluations:
             controller.evaluate()  # The run stopped between a checkpoint and its evaluation.
         self._tell_of_tracing()
-        while self._step < self.num_steps and not self._is_stale():
-            next_step = min((self._step // interval + 1) * interval, self.num_steps)
+        while self.step < self.num_steps and not self._is_stale():
+            next_step = min((self.step // interval + 1) * interval, self.num_steps)
             controller.train_and_evaluate(train_steps=next_step, eval_interval=interval)
-        return self._evaluations[self._step]
+        return self._evaluations[self.step]
 
     def _is_stale(self):
         """Whether the latest evaluations brought no better metric, so that the run ends early."""
@@ -92,7 +107,7 @@ class Run:
         values = [
             sign * metrics[self._task.best_metric]
             for step, metrics in sorted(self._evaluations.items())
-            if step <= self._step
+            if step <= self.step
         ]
         if not values or len(values) - 1 - values.index(max(values)) < patience:
             return False
@@ -114,21 +129,30 @@ class Run:
                 num_steps=self.num_steps,
                 batch_size=self._config.train_batch_size,
             )
-        self._checkpoints = run_directory.CheckpointWriter(
+        self._average = None
+        if self._config.ema_decay:
+            trained = self._task.trained_variables(self._model)
+            self._average = weight_average.WeightAverage(
+                trained, self._config.ema_decay, self._strategy
+            )
+        self._checkpoints = checkpoint_writer.CheckpointWriter(
             output_dir=self._config.output_dir,
             strategy=self._strategy,
             model=self._model,
             optimizer=self._optimizer,
             global_step=self._global_step,
             keep=self._config.keep_checkpoint_max,
+            average=self._average,
         )
 
     def _restore_or_initialize(self):
         if self._checkpoints.restore():
-            logging.info("Continuing %s at step %d.", self._config.output_dir, self._step)
+            logging.info("Continuing %s at step %d.", self._config.output_dir, self.step)
         elif self._config.init_checkpoint:
             with self._strategy.scope():
                 self._task.initialize(self._model, self._config.init_checkpoint)
+            if self._average is not None:
+                self._average.reset()
 
     def _build_controller(self):
         trainer = trainer_lib.Trainer(
@@ -139,6 +163,7 @@ class Run:
             strategy=self._strategy,
             global_step=self._global_step,
             stop=self._stop,
+            average=self._average,
         )
         self._stop.act = self._save_and_stop
         output_dir = self._config.output_dir
@@ -165,10 +190,10 @@ class Run:
             return None
         evaluator = evaluator_lib.Evaluator(
             task=self._task,
-            predictor=evaluator_lib.Predictor(self._model, self._strategy),
+            predictor=evaluator_lib.Predictor(self._model, self._strategy, "evaluating"),
             batch_size=self._config.eval_batch_size,
         )
-        return _StoppableEvaluator(evaluator, self._stop)
+        return evaluator_lib.RunEvaluator(evaluator, self._stop, self._checkpoints.averaged)
 
     def _steps_to_next_stop(self, step):
         """Steps until metrics are to be reported or a checkpoint is due, which ends the loop."""
@@ -180,35 +205,47 @@ class Run:
         if not self._is_chief:
             return [self._save_if_due]
         return [
-            lambda metrics: self._train_log.append(self._step, metrics),
+            lambda metrics: self._train_log.append(self.step, metrics),
             self._progress,
+            lambda metrics: self._callbacks.call("on_summary", self.step, dict(metrics)),
             self._save_if_due,
         ]
 
     def _save_if_due(self, metrics):
         del metrics
-        if self._step % self._config.save_checkpoints_steps == 0 or self._step == self.num_steps:
+        if self.step % self._config.save_checkpoints_steps == 0 or self.step == self.num_steps:
             self._save()
 
     def _save(self):
         self._checkpoints.save()
-        self._saved_step = self._step
-        self._tell(f"checkpoint saved: ckpt-{self._step}")
+        self._saved_step = self.step
+        self._tell(f"checkpoint saved: ckpt-{self.step}")
+        path = os.path.join(self._config.output_dir, f"ckpt-{self.step}")
+        self._callbacks.call("on_checkpoint", self.step, path)
 
     def _save_and_stop(self, metrics):
-        if self._step > self._saved_step:
+        if self.step > self._saved_step:
             if metrics and self._is_chief:
-                self._train_log.append(self._step, metrics)
+                self._train_log.append(self.step, metrics)
             self._save()
-        saved = f"step {self._step} is saved" if self._step else "no step was done"
+        saved = f"step {self.step} is saved" if self.step else "no step was done"
         raise program_end.Interrupted(
             f"{saved}. The same command goes on from there: {self._config.output_dir}",
             self._stop.signum or signal.SIGINT,
         )
 
     def _tell_of_tracing(self):
-        if self._progress and self._step < self.num_steps:
+        if self._progress and self.step < self.num_steps:
             self._progress.begin()
+
+    def tell_of_changes(self, changes):
+        """Tells which options have other values than at the beginning.
+
+        Args:
+            changes: list of `history.Change`.
+        """
+        for name, change in history.in_force(changes).items():
+            self._tell(f"{name} is {change.new} since step {change.step}, and was {change.old}")
 
     def _tell(self, text):
         if self._progress:
@@ -224,7 +261,7 @@ class Run:
             higher_is_better=self._task.higher_is_better,
             save=self._checkpoints.save_best,
             is_chief=self._is_chief,
-            is_shared=not _is_of_many_workers(self._strategy),
+            is_shared=not strategy_lib.is_of_many_workers(self._strategy),
         )
 
         def update_best(metrics):
@@ -235,24 +272,10 @@ class Run:
         return [update_best, self._note_evaluation]
 
     def _note_evaluation(self, metrics):
-        self._evaluations[self._step] = dict(metrics)
+        self._evaluations[self.step] = dict(metrics)
         if self._is_chief:
-            self._eval_log.append_new(self._step, metrics)
-
-
-class _StoppableEvaluator(orbit.AbstractEvaluator):
-    """An evaluator that a signal stops at once, since the evaluated weights are saved."""
-
-    def __init__(self, evaluator, stop):
-        self._evaluator, self._stop = evaluator, stop
-
-    def evaluate(self, num_steps):
-        with self._stop.at_once():
-            return self._evaluator.evaluate(num_steps)
-
-
-def _is_of_many_workers(strategy):
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+            self._eval_log.append_new(self.step, metrics)
+        self._callbacks.call("on_evaluation", self.step, dict(metrics))
 
 
 @contextlib.contextmanager

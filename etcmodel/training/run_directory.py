@@ -5,22 +5,23 @@ import json
 import os
 
 import tensorflow as tf
-from absl import logging
 
 from etcmodel import atomic_files, bounded_json, checkpoints
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.training import best as best_lib
-from etcmodel.training import saving
-from etcmodel.training import strategy as strategy_lib
+from etcmodel.training import history
+from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
 __all__ = [
     "RUN_CONFIG_FILE",
     "UNKNOWN",
-    "CheckpointWriter",
     "OtherRunError",
     "alone_training",
     "best_checkpoint",
+    "check_kind",
+    "checkpoint_paths",
     "claim_directory",
+    "first_line",
     "read_run_config",
     "restore_weights",
 ]
@@ -91,8 +92,10 @@ def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=
 def read_run_config(output_dir):
     """The dict given to `claim_directory` and its "notes"; None if there is no run.
 
+    Options that were changed since, and the note "num_train_steps", have their present values.
+
     Raises:
-        ValueError: if the file is damaged.
+        ValueError: if the file, or that of the changes, is damaged.
     """
     path = os.path.join(output_dir, RUN_CONFIG_FILE)
     if not tf.io.gfile.exists(path):
@@ -101,7 +104,16 @@ def read_run_config(output_dir):
     for name in ("training", "task", _NOTES):
         if not isinstance(run_config.get(name, {}), dict):
             raise ValueError(f"{path}: `{name}` must be a JSON object. Restore the file.")
+    _apply(history.read(output_dir), run_config)
     return run_config
+
+
+def _apply(changes, run_config):
+    of_results = TrainingConfig().result_fields()
+    for change in changes:
+        run_config.setdefault(_NOTES, {})["num_train_steps"] = change.num_train_steps
+        if change.option in of_results:
+            run_config.setdefault("training", {})[change.option] = change.new
 
 
 def checkpoint_paths(directory):
@@ -124,18 +136,6 @@ def checkpoint_paths(directory):
         )
     paths = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
     return list(dict.fromkeys(reversed(paths)))
-
-
-def _problem_of(checkpoint):
-    """Why a checkpoint cannot be read completely: str, '' if it can."""
-    try:
-        reader = tf.train.load_checkpoint(checkpoint)
-        for name in reader.get_variable_to_shape_map():
-            reader.get_tensor(name)
-    # TensorFlow raises an IndexError for a truncated file.
-    except (tf.errors.OpError, IndexError, ValueError, RuntimeError) as error:
-        return _first_line(error)
-    return ""
 
 
 def best_checkpoint(output_dir):
@@ -166,12 +166,13 @@ def restore_weights(model, path):
         status = tf.train.Checkpoint(model=model).read(path).expect_partial()
     # TensorFlow raises an IndexError for a truncated file.
     except (tf.errors.OpError, IndexError, ValueError) as error:
-        raise ValueError(f"{path}: cannot be read: {_first_line(error)}") from error
-    _check_kind(path)
+        raise ValueError(f"{path}: cannot be read: {first_line(error)}") from error
+    check_kind(path)
     checkpoints.check_restored(status, model, path)
 
 
-def _check_kind(path):
+def check_kind(path):
+    """Raises ValueError if no training has saved the checkpoint."""
     if not tf.train.load_checkpoint(path).has_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"):
         raise ValueError(
             f"{path}: holds variables by their names, not by their objects: no training has saved "
@@ -179,92 +180,9 @@ def _check_kind(path):
         )
 
 
-def _first_line(error):
+def first_line(error):
+    """What an error of TensorFlow says first: str."""
     return str(error).strip().split("\n")[0]
-
-
-class CheckpointWriter:
-    """Saves and restores a run; a checkpoint counts only once it is complete on disk.
-
-    Workers other than the chief take part in saving, since variables may have to be read by all
-    workers together, but write to a temporary directory.
-
-    Args:
-        output_dir: str. Directory of the run.
-        strategy: tf.distribute.Strategy.
-        model: tf_keras.Model.
-        optimizer: its optimizer.
-        global_step: int64 variable. Steps done.
-        keep: int. Number of latest checkpoints to keep.
-    """
-
-    def __init__(self, *, output_dir, strategy, model, optimizer, global_step, keep):
-        self._output_dir, self._global_step = output_dir, global_step
-        checkpoint_paths(
-            output_dir
-        )  # Raises an error for a damaged list, which the manager would replace.
-        self._strategy = strategy
-        self._scratch_directory = None
-        if not strategy_lib.is_chief(strategy):
-            worker = strategy.cluster_resolver.task_id
-            self._scratch_directory = os.path.join(output_dir, f"worker_{worker}.tmp")
-        self._checkpoint = tf.train.Checkpoint(
-            model=model, optimizer=optimizer, global_step=global_step
-        )
-        self._model = model
-        self._directory = self._scratch_directory or output_dir
-        self._latest = tf.train.CheckpointManager(
-            self._checkpoint, self._directory, keep, checkpoint_name="ckpt"
-        )
-
-    def restore(self):
-        """Restores the last complete checkpoint; returns whether there was one.
-
-        Raises:
-            ValueError: naming the checkpoints, if there are some but none can be read.
-        """
-        # Not from the manager's list, since other workers' managers have separate lists.
-        paths = checkpoint_paths(self._output_dir)
-        if not paths:
-            return False
-        path = self._last_whole(paths)
-        with self._strategy.scope():
-            # The optimizer creates its moments, with these values, at the first step.
-            status = self._checkpoint.restore(path)
-        _check_kind(path)
-        checkpoints.check_restored(status, self._checkpoint.model, path)
-        return True
-
-    def _last_whole(self, paths):
-        problems = []
-        for path in paths:
-            problem = _problem_of(path)
-            if not problem:
-                return path
-            problems.append(f"{path} cannot be read: {problem}")
-            logging.warning("%s. Going back to the checkpoint before it.", problems[-1])
-        raise ValueError(
-            f"{problems[0]}. None of the older checkpoints is whole either. To begin anew, move "
-            "the directory away."
-        )
-
-    def save(self):
-        """Saves everything, under the number of the step."""
-        saving.save(self._latest, self._step)
-        self._clean_up()
-
-    def save_best(self):
-        """Replaces the best checkpoint (weights only) by the current weights."""
-        best_lib.save_best(self._directory, self._model, self._step)
-        self._clean_up()
-
-    @property
-    def _step(self):
-        return int(self._global_step.numpy())
-
-    def _clean_up(self):
-        if self._scratch_directory:
-            tf.io.gfile.rmtree(self._scratch_directory)
 
 
 def _flat(tree, prefix=""):
@@ -281,17 +199,25 @@ def _as_in_json(value):
 
 
 def _check_same(output_dir, old, new, defaults):
-    differences = []
+    differences, changeable = [], []
     for name in sorted(old.keys() | new.keys()):
         default = defaults.get(name, "(not set)")
         there, now = (_meaning(run, name, default) for run in (old, new))
         if there != now and UNKNOWN not in (there, now):
             differences.append(f"{name}: {there!r} there, {now!r} now")
+            changeable += [x for x in CHANGEABLE if name == f"training.{x}"]
     if differences:
         raise OtherRunError(
             f"{output_dir} belongs to a run with other options. Choose another output_dir, or the "
-            "same options to continue that run. They differ in " + "; ".join(differences)
+            f"same options to continue that run{_advice(changeable)}. They differ in "
+            + "; ".join(differences)
         )
+
+
+def _advice(changeable):
+    if not changeable:
+        return f" (--change could change only {', '.join(CHANGEABLE)})"
+    return f", with --change={changeable[0]}=… for what is to change"
 
 
 def _meaning(run, name, default):

@@ -7,7 +7,7 @@ from etcmodel import extras
 with extras.needed("train"):
     from official.common import distribute_utils
 
-__all__ = ["build_strategy", "is_chief"]
+__all__ = ["build_strategy", "is_chief", "is_of_many_workers"]
 
 
 def build_strategy(config):
@@ -41,6 +41,11 @@ def build_strategy(config):
 def is_chief(strategy):
     """Whether this process is the one that writes files; True unless there are several."""
     return strategy.extended.should_checkpoint
+
+
+def is_of_many_workers(strategy):
+    """Whether the strategy is of several processes that step together."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def _num_gpus(config):

@@ -44,15 +44,18 @@ class Trainer(orbit.StandardTrainer):
         global_step: int64 variable. Steps done. It must already be restored, since the data
             continue from there.
         stop: `StopRequest`. None: a loop cannot be stopped.
+        average: `WeightAverage` of the trained variables. None: there is none.
     Raises:
         ValueError: if `config.train_batch_size` is not a multiple of the number of devices times
             the accumulation steps.
     """
 
-    def __init__(self, *, task, model, optimizer, config, strategy, global_step, stop=None):
+    def __init__(
+        self, *, task, model, optimizer, config, strategy, global_step, stop=None, average=None
+    ):
         self._task, self._model, self._optimizer = task, model, optimizer
         self._config, self._strategy, self._global_step = config, strategy, global_step
-        self._stop = stop
+        self._stop, self._average = stop, average
         # Metric name -> variables (sum, number of finite values); filled when the first step is
         # traced.
         self._sums = {}
@@ -220,6 +223,8 @@ class Trainer(orbit.StandardTrainer):
         self._optimizer.apply_gradients(
             zip(gradients, variables, strict=True), experimental_aggregate_gradients=False
         )
+        if self._average is not None:
+            self._average.update(self._global_step)
         return norm
 
     @property

@@ -9,10 +9,11 @@ import os
 
 from etcmodel import training
 from etcmodel.models.longformer_char_lm import presets
+from etcmodel.training import history
 
 from .run_options import CharLmOptions
 
-__all__ = ["Phase", "last_trained", "phases"]
+__all__ = ["Phase", "last_begun", "last_trained", "phases"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,24 @@ class Phase:
     def num_steps(self):
         """int."""
         return self.config.steps_per_phase[0]
+
+    def of_phase(self, values):
+        """Values of training options, given for the first phase, as they are in this one: dict."""
+        scaled = dict(values)
+        if "learning_rate" in scaled:
+            scaled["learning_rate"] /= 2 ** (self.number - 1)
+        return scaled
+
+    def continued(self):
+        """The `Phase` with the options that were changed in the phases before it."""
+        changed, root = {}, os.path.dirname(self.training_config.output_dir)
+        for number in range(1, self.number):
+            made = history.in_force(history.read(_directory(root, number)))
+            changed |= {name: change.new for name, change in made.items()}
+            if "learning_rate" in made:
+                changed["learning_rate"] *= 2 ** (number - 1)
+        of_training = dataclasses.replace(self.training_config, **self.of_phase(changed))
+        return dataclasses.replace(self, training_config=of_training)
 
     def __str__(self):
         windows = sorted(set(self.config.encoder_config.windows))
@@ -73,6 +92,13 @@ def _phase(config, training_config, index):
     )
     before = _directory(training_config.output_dir, index) if index else None
     return Phase(index + 1, of_phase, of_training, before)
+
+
+def last_begun(all_phases):
+    """The number of the last phase that has begun; 1 if there is none."""
+    directories = {phase.number: phase.training_config.output_dir for phase in all_phases}
+    begun = [x for x, path in directories.items() if training.read_run_config(path) is not None]
+    return max(begun, default=1)
 
 
 def last_trained(output_dir):

@@ -52,6 +52,9 @@ class Program(base_program.BaseProgram):
         training_config = self._training_config()
         if training_config.num_train_epochs != 1:
             raise ValueError("--num_train_epochs: --steps_per_phase says how long it is. Leave it.")
+        changes = self.changes()
+        if "num_train_epochs" in changes:
+            raise ValueError("--change=num_train_epochs: --steps_per_phase says how long it is.")
         values = self.option_flags().values("task")
         config = CharLmOptions(encoder_config=self._encoder_config(), **values)
         options_lib.check_files(config)
@@ -60,9 +63,12 @@ class Program(base_program.BaseProgram):
         options_text = self._options_text(config, training_config)
         tasks = [_task(phase, whole, options_text) for phase in all_phases]
         strategy = training.build_strategy(training_config)
+        last = phases.last_begun(all_phases)  # Those after it have the changes from it.
         for phase, task in zip(all_phases, tasks, strict=True):
+            phase = phase.continued()
+            given = phase.of_phase(changes) if phase.number == last else {}
             print(phase, file=sys.stderr, flush=True)
-            metrics = _train_phase(phase, task, strategy)
+            metrics = _train_phase(phase, task, strategy, given)
         training.show_metrics(metrics)
 
     def _evaluate(self):
@@ -98,7 +104,7 @@ def _task(phase, whole, options_text):
     return task
 
 
-def _train_phase(phase, task, strategy):
+def _train_phase(phase, task, strategy, changes):
     """Trains a phase, or goes on with it; returns its last evaluation's metrics."""
     config = phase.training_config
     if phase.before:
@@ -106,4 +112,4 @@ def _train_phase(phase, task, strategy):
         begun = (training.read_run_config(config.output_dir) or {}).get("training", {})
         best = begun.get("init_checkpoint") or training.best_checkpoint(phase.before)
         config = dataclasses.replace(config, init_checkpoint=best)
-    return training.train(task, config, strategy)
+    return training.train(task, config, strategy, changes=changes)

@@ -210,6 +210,31 @@ class TestConfigFiles:
         ]
         assert configs[0] == configs[1]
 
+    @pytest.mark.slow
+    def test_a_run_goes_on_with_changed_options(self, toy_data, tmp_path, capsys):
+        config, run = self.write(tmp_path, toy_data), tmp_path / "run"
+        given = {"config": config, "output_dir": run}
+        parsed(**given).main([])
+        last = json.loads((run / "run_config.json").read_text())["notes"]["num_train_steps"]
+        changes = "learning_rate=0.05,num_train_epochs=4"
+        parsed(**given, change=changes).main([])
+        parsed(**given).main([])  # The command of the beginning.
+        program = parsed(config=run / "options.yaml")
+        program.resolve_flags()
+        found = program.training_config()
+        assert (found.learning_rate, found.num_train_epochs) == (0.05, 4.0)
+        assert "change:" not in (run / "options.yaml").read_text()
+        history = json.loads((run / "history.json").read_text())["changes"]
+        assert [(x["step"], x["option"]) for x in history] == [
+            (last, "learning_rate"),
+            (last, "num_train_epochs"),
+        ]
+        parsed(**given, run_mode="export").main([])
+        assert [path.name for path in (run / "export").iterdir()] == [str(2 * last)]
+        with pytest.raises(SystemExit):
+            parsed(**given, run_mode="export", change=changes).main([])
+        assert "error: --change: only --run_mode=train changes" in capsys.readouterr().err
+
     def test_what_a_file_says_may_not_contradict_the_run(self, trained, toy_data, tmp_path, capsys):
         config = self.write(tmp_path, toy_data, tags=["p"])
         arguments = {"run_mode": "evaluate", "output_dir": trained, **eval_flags(toy_data)}

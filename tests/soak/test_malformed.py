@@ -183,6 +183,13 @@ def test_checkpoints(tmp_path, output_format):
 
 RUN_FILES = {
     "run_config.json": json.dumps({"training": {"a": 1}, "task": {"b": [2]}, "notes": {}}),
+    "history.json": json.dumps(
+        {
+            "changes": [
+                {"step": 1, "option": "poly_power", "old": 1, "new": 2.0, "num_train_steps": 9}
+            ]
+        }
+    ),
     "train_metrics.jsonl": '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n',
     "checkpoint": 'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "ckpt-2"\n',
 }

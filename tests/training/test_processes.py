@@ -126,6 +126,20 @@ def test_two_mirrored_devices_equal_one(records, one_device, tmp_path):
     assert_same_result(output_dir, one_device)
 
 
+def test_the_averages_of_two_mirrored_devices_equal_those_of_one(records, one_device, tmp_path):
+    flags = ("--save_checkpoints_steps=24", "--ema_decay=0.6")
+    one, two = tmp_path / "one", tmp_path / "two"
+    mirrored = ("--distribution_strategy=mirrored", "--num_logical_cpus=2")
+    finish(start(records, one, *flags), one)
+    finish(start(records, two, *flags, *mirrored), two)
+    assert_same_result(two, one)
+    average, plain = final_values(one), final_values(one_device)
+    kernels = [name for name in plain if name.startswith("model/") and "kernel" in name]
+    assert kernels
+    for name in kernels:
+        assert np.abs(average[name] - plain[name]).max() > 1e-3, name
+
+
 def test_two_mirrored_devices_equal_one_with_bert_adam(records, tmp_path):
     """Whose clipping is of the mean gradient over the devices."""
     flags = ("--optimizer=bert_adam", "--save_checkpoints_steps=24", "--weight_decay_rate=0.1")

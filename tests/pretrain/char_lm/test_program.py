@@ -170,6 +170,20 @@ def test_a_further_phase_goes_on_from_a_run(trained, tmp_path, capsys):
     assert (tmp_path / "run" / "phase_3" / "ckpt-2.index").exists()
 
 
+def test_a_change_holds_for_the_phase_and_those_after_it(trained, tmp_path, capsys):
+    shutil.copytree(trained[0], tmp_path, dirs_exist_ok=True)
+    run_here(TRAIN, tmp_path, steps_per_phase="40,10,2", change="learning_rate=0.001")
+    run_here(TRAIN, tmp_path, steps_per_phase="40,10,2")
+    (change,) = json.loads((tmp_path / "run/phase_2/history.json").read_text())["changes"]
+    assert (change["step"], change["old"], change["new"]) == (10, 0.0015, 0.0005)
+    kept = json.loads((tmp_path / "run/phase_3/run_config.json").read_text())
+    assert kept["training"]["learning_rate"] == 0.00025
+    assert not (tmp_path / "run/phase_1/history.json").exists()
+    with pytest.raises(SystemExit):
+        run_here(TRAIN, tmp_path, change="num_train_epochs=2")
+    assert "--change=num_train_epochs: --steps_per_phase says" in capsys.readouterr().err
+
+
 def test_the_paper_s_commands_are_its_table():
     train, evaluate = commands("As in the paper")
     values = flags.FlagValues()

@@ -1,0 +1,143 @@
+"""What was changed of a run's options while it was trained: `history.json` in its directory."""
+
+import dataclasses
+import json
+import os
+
+import tensorflow as tf
+import yaml
+
+from etcmodel import atomic_files, bounded_json
+from etcmodel import options as options_lib
+from etcmodel.training.config import CHANGEABLE, TrainingConfig
+
+__all__ = [
+    "HISTORY_FILE",
+    "Change",
+    "checked_changes",
+    "former_values",
+    "in_force",
+    "num_train_steps",
+    "parse_changes",
+    "read",
+    "record",
+]
+
+HISTORY_FILE = "history.json"
+_ADVICE = "Restore the file."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Change:
+    """A change of an option.
+
+    Attributes:
+        step: int. Steps that were done before.
+        option: str. A field of `TrainingConfig`.
+        old, new: its values.
+        num_train_steps: int. The run's last step with the new value.
+    """
+
+    step: int
+    option: str
+    old: float | int | str | None
+    new: float | int | str | None
+    num_train_steps: int
+
+
+def parse_changes(texts):
+    """What `--change` gives, such as ["learning_rate=3e-5"]: dict of an option to its value.
+
+    Raises:
+        ValueError: naming the flag, if an option may not be changed or the value is none of it.
+    """
+    changes = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--change={text}: give name=value.")
+        try:
+            changes[name.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"--change={text}: {value!r} is no value.") from error
+    return checked_changes(changes, "--change")
+
+
+def checked_changes(changes, source="changes"):
+    """Values of options that may change, each as its type.
+
+    Args:
+        changes: dict of an option to its value, or None.
+        source: str. What gives them, for errors.
+    Raises:
+        ValueError: naming the option, if it may not be changed or the value is none of it.
+    """
+    known = {field.name: field for field in options_lib.option_fields(TrainingConfig)}
+    if refused := sorted(set(changes or {}) - set(CHANGEABLE)):
+        raise ValueError(
+            f"{source}: `{refused[0]}` may not change in a run. What may: {', '.join(CHANGEABLE)}."
+        )
+    return {
+        name: options_lib.checked(known[name], value, name, source)
+        for name, value in (changes or {}).items()
+    }
+
+
+def read(output_dir):
+    """The changes of a run, in their order: list of `Change`.
+
+    Raises:
+        ValueError: naming the file, if it is damaged.
+    """
+    path = os.path.join(output_dir, HISTORY_FILE)
+    if not tf.io.gfile.exists(path):
+        return []
+    entries = bounded_json.read_object(path, _ADVICE).get("changes")
+    if not isinstance(entries, list):
+        raise ValueError(f"{path}: `changes` must be a list. {_ADVICE}")
+    return [_change(entry, path) for entry in entries]
+
+
+def _change(entry, path):
+    names = [field.name for field in dataclasses.fields(Change)]
+    if not isinstance(entry, dict) or sorted(entry) != sorted(names):
+        raise ValueError(f"{path}: a change must have {', '.join(names)}. {_ADVICE}")
+    for name in ("step", "num_train_steps"):
+        if type(entry[name]) is not int or entry[name] < 0:
+            raise ValueError(f"{path}: `{name}` must be a number of steps. {_ADVICE}")
+    for name in ("old", "new"):
+        if not isinstance(entry["option"], str):
+            raise ValueError(f"{path}: `option` must be a name. {_ADVICE}")
+        entry[name] = checked_changes({entry["option"]: entry[name]}, path)[entry["option"]]
+    return Change(**entry)
+
+
+def record(output_dir, changes):
+    """Adds changes (list of `Change`) to a run's history."""
+    if changes:
+        entries = [dataclasses.asdict(change) for change in [*read(output_dir), *changes]]
+        text = json.dumps({"changes": entries}, indent=2) + "\n"
+        atomic_files.write_text(os.path.join(output_dir, HISTORY_FILE), [text])
+
+
+def in_force(changes):
+    """dict of an option to the last of its changes.
+
+    Args:
+        changes: list of `Change`.
+    """
+    return {change.option: change for change in changes}
+
+
+def former_values(changes):
+    """dict of a changed option to the values that it had: list. Args: as of `in_force`."""
+    found = {}
+    for change in changes:
+        found.setdefault(change.option, []).append(change.old)
+    return found
+
+
+def num_train_steps(output_dir, default):
+    """The last step of a run, which a change may have moved; `default` if there is no change."""
+    changes = read(output_dir)
+    return changes[-1].num_train_steps if changes else default

@@ -1,0 +1,98 @@
+"""Progress bars, which only terminals show."""
+
+import contextlib
+import sys
+
+from etcmodel import extras
+
+with extras.needed("train"):
+    import tqdm
+
+__all__ = ["Bar", "counted"]
+
+_SECONDS_BETWEEN_COUNTS = 0.1
+_FORMAT = "{percentage:3.0f}% |{bar}| {desc}"
+_FORMAT_WITHOUT_TOTAL = "{desc} {n_fmt}{unit}  {rate_fmt}"
+_FORMAT_WITH_TOTAL = "{desc} |{bar}| {n_fmt}/{total_fmt}{unit}  {rate_fmt}  time left {remaining}"
+
+
+class _Tqdm(tqdm.tqdm):
+    monitor_interval = 0  # No thread that redraws bars.
+
+
+class Bar:
+    """A bar in the last line of a terminal, below the lines that are written meanwhile.
+
+    Args:
+        total: int. What is a whole bar.
+        stream: text file, a terminal.
+    """
+
+    def __init__(self, total, stream):
+        self._total, self._stream, self._bar = total, stream, None
+
+    def show(self, done, text):
+        """Draws the bar, at the first call below what is there.
+
+        Args:
+            done: int. How much of `total`.
+            text: str. To be beside it.
+        """
+        if self._bar is None:
+            self._bar = _Tqdm(
+                desc=text,
+                total=self._total,
+                initial=done,
+                file=self._stream,
+                bar_format=_FORMAT,
+                dynamic_ncols=True,
+            )
+            return
+        self._bar.n = done
+        self._bar.set_description_str(text)
+
+    def write(self, line):
+        """Writes a line above the bar."""
+        if self._bar is not None:
+            self._bar.clear()
+        self._stream.write(line + "\n")
+        self._stream.flush()
+        if self._bar is not None:
+            self._bar.refresh()
+
+    def close(self):
+        """Leaves the bar as it is, and ends its line."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+@contextlib.contextmanager
+def counted(what, *, total=None, unit="examples", stream=None):
+    """Shows on a terminal how many have been done of something; the line is gone at the end.
+
+    Args:
+        what: str. What is done, such as "evaluating".
+        total: int. How many there are. None: not known.
+        unit: str. What is counted.
+        stream: text file. None: standard error. If it is no terminal, nothing is shown.
+    Yields:
+        Function of an int, that so many more are done.
+    """
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield lambda number: None
+        return
+    bar_format = _FORMAT_WITHOUT_TOTAL if total is None else _FORMAT_WITH_TOTAL
+    bar = _Tqdm(
+        desc=what,
+        total=total,
+        unit=f" {unit}",
+        mininterval=_SECONDS_BETWEEN_COUNTS,
+        file=stream,
+        bar_format=bar_format,
+        dynamic_ncols=True,
+        leave=False,
+    )
+    with bar:
+        yield bar.update

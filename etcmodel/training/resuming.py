@@ -1,0 +1,78 @@
+"""The options with which a run goes on: those it began with, and what was changed since."""
+
+import dataclasses
+
+from etcmodel.training import history, run_directory
+
+__all__ = ["begun_config", "made_changes", "resumed_config"]
+
+
+def resumed_config(config, changes=None):
+    """The options with which a run goes on, or a new one begins.
+
+    An option that was changed earlier may be given with its first or its present value, and has
+    the present one.
+
+    Args:
+        config: `TrainingConfig` with an output_dir.
+        changes: dict of an option to its new value.
+    Returns:
+        `TrainingConfig`.
+    Raises:
+        ValueError: if there are changes and no run; if a changed option is given with another
+            value; if an option may not be changed.
+    """
+    changes = history.checked_changes(changes)
+    return dataclasses.replace(begun_config(config, changes), **changes)
+
+
+def begun_config(config, changes=None):
+    """Likewise, before the changes: as the run has been trained until now.
+
+    Args:
+        config, changes: as of `resumed_config`. What is to change may be given with any value.
+    """
+    run = run_directory.read_run_config(config.output_dir)
+    if run is None:
+        if changes:
+            raise ValueError(
+                f"--change={next(iter(changes))}: there is no run in {config.output_dir} that "
+                "could go on. Give the option itself."
+            )
+        return config
+    present = {name: run["training"][name] for name in changes or () if name in run["training"]}
+    made = history.read(config.output_dir)
+    firsts = {change.option: change.old for change in reversed(made)}
+    for name, change in history.in_force(made).items():
+        given = getattr(config, name)
+        # Of others the comparison of all options tells.
+        is_compared = name in config.result_fields()
+        if name in (changes or ()) or given in (firsts[name], change.new):
+            present[name] = change.new
+        elif not is_compared:
+            raise ValueError(
+                f"--{name}={given}: the run in {config.output_dir} was changed to "
+                f"--{name}={change.new}. Leave the flag out, or give --change={name}={given}."
+            )
+    return dataclasses.replace(config, **present)
+
+
+def made_changes(before, after, *, step, num_train_steps):
+    """list of `history.Change`: what differs between two `TrainingConfig`s.
+
+    Args:
+        before, after: `TrainingConfig`.
+        step: int. Steps done.
+        num_train_steps: int. The last step, after the change.
+    """
+    return [
+        history.Change(
+            step=step,
+            option=name,
+            old=getattr(before, name),
+            new=getattr(after, name),
+            num_train_steps=num_train_steps,
+        )
+        for name in history.CHANGEABLE
+        if getattr(before, name) != getattr(after, name)
+    ]

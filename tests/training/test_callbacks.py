@@ -1,0 +1,91 @@
+"""A program's own code in a run."""
+
+import json
+
+import pytest
+
+from etcmodel import training
+from tests.training import toy
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return toy.write_records(str(tmp_path_factory.mktemp("records")))
+
+
+def config(output_dir):
+    return training.TrainingConfig(
+        output_dir=str(output_dir),
+        learning_rate=0.01,
+        train_batch_size=12,
+        num_train_epochs=2.0,
+        save_checkpoints_steps=2,
+        steps_per_summary=1,
+    )
+
+
+class Recorder(training.Callback):
+    def __init__(self):
+        self.calls = []
+
+    def on_summary(self, step, metrics):
+        self.calls.append(("summary", step, metrics["loss"]))
+        metrics.clear()  # It is a copy.
+
+    def on_checkpoint(self, step, path):
+        self.calls.append(("checkpoint", step, path))
+
+    def on_evaluation(self, step, metrics):
+        self.calls.append(("evaluation", step, dict(metrics)))
+        metrics.clear()
+
+    def on_end(self, step, metrics):
+        self.calls.append(("end", step, metrics))
+
+
+class Failing(training.Callback):
+    def on_evaluation(self, step, metrics):
+        raise KeyError("f1")
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_callbacks_are_told_what_happens_in_its_order(records, tmp_path):
+    recorder = Recorder()
+    task = toy.ToyTask(records, evaluates=True)
+    metrics = training.train(task, config(tmp_path), callbacks=[training.Callback(), recorder])
+    losses = {line["step"]: line["loss"] for line in lines(tmp_path / "train_metrics.jsonl")}
+    evaluations = {line.pop("step"): line for line in lines(tmp_path / "eval_metrics.jsonl")}
+    assert recorder.calls == [
+        ("summary", 1, losses[1]),
+        ("summary", 2, losses[2]),
+        ("checkpoint", 2, f"{tmp_path}/ckpt-2"),
+        ("evaluation", 2, evaluations[2]),
+        ("summary", 3, losses[3]),
+        ("summary", 4, losses[4]),
+        ("checkpoint", 4, f"{tmp_path}/ckpt-4"),
+        ("evaluation", 4, evaluations[4]),
+        ("end", 4, metrics),
+    ]
+
+
+def test_an_error_in_a_callback_is_named_and_ends_the_run(records, tmp_path):
+    recorder = Recorder()
+    message = "The callback Failing failed in on_evaluation at step 2: KeyError: 'f1'"
+    with pytest.raises(training.CallbackError, match=message) as error:
+        training.train(
+            toy.ToyTask(records, evaluates=True),
+            config(tmp_path),
+            callbacks=[recorder, Failing()],
+        )
+    assert isinstance(error.value.__cause__, KeyError)
+    assert [call[:2] for call in recorder.calls][-2:] == [("checkpoint", 2), ("evaluation", 2)]
+    assert (tmp_path / "ckpt-2.index").exists()
+
+
+def test_what_is_no_callback_is_refused(records, tmp_path):
+    with pytest.raises(TypeError, match="instances of `etcmodel.training.Callback`. Received: 3"):
+        training.train(toy.ToyTask(records), config(tmp_path), callbacks=[3])
+    assert not list(tmp_path.iterdir())

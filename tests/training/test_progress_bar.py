@@ -1,0 +1,153 @@
+"""The bar of a training and of an evaluation, on a pseudo-terminal."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from etcmodel import training
+from etcmodel.durations import format_duration
+from etcmodel.training import progress_bar
+from tests.training import terminal, toy
+
+ROOT = pathlib.Path(__file__).parents[2]
+SECONDS = 500  # Other programs may take most of the machine.
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return toy.write_records(str(tmp_path_factory.mktemp("records")))
+
+
+def config(output_dir, **options):
+    given = {"learning_rate": 0.01, "train_batch_size": 12, "num_train_epochs": 4.0}
+    given |= {"save_checkpoints_steps": 4, "steps_per_summary": 2}
+    return training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
+
+
+def on_terminal(function, monkeypatch):
+    """What is written to a terminal that is standard error during a call; its error, if any."""
+    with terminal.opened() as (number, written):
+        error = None
+        with os.fdopen(os.dup(number), "w") as stream, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            try:
+                function()
+            except ArithmeticError as raised:
+                error = raised
+    return written, error
+
+
+@pytest.fixture(scope="module")
+def trained(records, tmp_path_factory):
+    """A run with a terminal: its folder, and what was written to the terminal."""
+    folder, task = tmp_path_factory.mktemp("run"), toy.ToyTask(records, evaluates=True)
+    with pytest.MonkeyPatch.context() as patch:
+        written, _ = on_terminal(lambda: training.train(task, config(folder)), patch)
+    return folder, written
+
+
+def test_lines_stand_above_the_bar(trained):
+    *lines, bar, cursor = terminal.screen(trained[1])
+    assert lines[0] == "step 0/8  tracing the training step, once"
+    assert [re.sub(r" \d.*", "", line[9:].strip()) for line in lines[1:]] == [
+        "checkpoint saved: ckpt-4",
+        "evaluated  error",
+        "checkpoint saved: ckpt-8",
+        "evaluated  error",
+    ]
+    assert re.fullmatch(r"100% \|█+\| step 8/8  loss \S+  \S+ examples/s  time left 0s", bar)
+    assert cursor == ""
+
+
+def test_the_bar_tells_steps_rate_and_time_left(trained):
+    folder, written = trained
+    text = b"".join(written).decode()
+    log = (folder / "train_metrics.jsonl").read_text().splitlines()
+    reports = {line["step"]: line for line in map(json.loads, log)}
+    rates = []
+    for step in (2, 4, 6, 8):
+        rates.append(reports[step]["examples_per_second"])
+        middle = sorted(rates)
+        rate = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
+        left = format_duration((8 - step) * 12 / rate)
+        expected = (
+            f"step {step}/8  loss {reports[step]['loss']:.4g}  {rates[-1]:.3g} examples/s  "
+            f"time left {left}"
+        )
+        frames = [frame for frame in text.split("\r") if f"step {step}/8  loss" in frame]
+        assert frames, step
+        for frame in frames:
+            percentage, bar, told = frame.split("|")
+            assert percentage.strip() == f"{100 * step / 8:.0f}%"
+            assert told.split("\n")[0].strip() == expected
+            full = re.match("█*", bar)[0]
+            assert abs(len(full) / len(bar) - step / 8) <= 1 / len(bar)
+
+
+def test_an_evaluation_counts_and_is_gone_at_the_end(records, trained, monkeypatch):
+    run = config(trained[0], eval_batch_size=4)
+    task = toy.ToyTask(records, evaluates=True)
+    monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
+    written, _ = on_terminal(lambda: training.evaluate(task, run), monkeypatch)
+    assert re.search(rb"evaluating 24 examples +\S+ examples/s", b"".join(written))
+    assert terminal.screen(written) == [""]
+
+
+def test_a_count_with_a_total_has_a_bar(monkeypatch):
+    monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
+
+    def count():
+        with progress_bar.counted("reading", total=4, unit="pages") as add:
+            for _ in range(4):
+                add(1)
+
+    written, _ = on_terminal(count, monkeypatch)
+    assert "reading |██" in b"".join(written).decode() and b"2/4 pages" in b"".join(written)
+    assert terminal.screen(written) == [""]
+
+
+class WrongTask(toy.ToyTask):
+    """Its evaluation fails after some examples."""
+
+    def evaluate(self, predictions):
+        for _, _ in zip(range(5), predictions, strict=False):
+            pass
+        raise ArithmeticError("no metric")
+
+
+def test_after_an_error_the_cursor_is_in_an_empty_line(records, tmp_path, monkeypatch):
+    task = WrongTask(records, evaluates=True)
+    written, error = on_terminal(lambda: training.train(task, config(tmp_path)), monkeypatch)
+    assert str(error) == "no metric"
+    *_, bar, cursor = terminal.screen(written)
+    assert bar.startswith(" 50% |") and "step 4/8" in bar and cursor == ""
+    assert not [line for line in terminal.screen(written) if "evaluating" in line]
+
+
+@pytest.mark.slow
+def test_a_program_that_is_stopped_ends_its_bar_and_tells_so_below(records, tmp_path):
+    command = [sys.executable, "-m", "tests.training.toy", f"--records={records}"]
+    command += [f"--output_dir={tmp_path}/run", "--num_train_epochs=100000"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    with terminal.opened() as (number, written):
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=number
+        )
+        deadline = time.monotonic() + SECONDS
+        while b"step 20/600000  loss" not in b"".join(written):
+            assert process.poll() is None and time.monotonic() < deadline, b"".join(written)
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 128 + signal.SIGINT
+    *_, saved, bar, told, cursor = terminal.screen(written)
+    step = re.fullmatch(r"step (\d+)/600000  checkpoint saved: ckpt-\1", saved)[1]
+    assert re.fullmatch(r"  0% \|.*\| step \d+/600000  loss .* examples/s  time left \w+", bar)
+    told_at = f"interrupted: step {step} is saved. The same command goes on from there: "
+    assert told == f"{told_at}{tmp_path}/run" and cursor == ""
