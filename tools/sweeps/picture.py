@@ -62,7 +62,7 @@ def draw(path, plan, rows, goal):
 def _title(plan, rows, goal):
     num_pruned = sum(row.state == "pruned" for row in rows)
     lines = [
-        f"Sweep of {plan.program}: the best {_human(goal.metric)} of {len(rows)} trials",
+        f"Sweep of {_human(plan.program)}: the best {_human(goal.metric)} of {len(rows)} trials",
         "A line is a trial; darker lines are better ones, and the best is orange.",
     ]
     if num_pruned:

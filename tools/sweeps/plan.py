@@ -17,7 +17,7 @@ _FORMAT = 1
 _NAMES = {
     "format": "format",
     "program": "program",
-    "flags": "flags of the program",
+    "flags": "list of flags",
     "space": "space",
     "sampler": "sampler",
     "seed": "seed",

@@ -84,7 +84,7 @@ class Study:
     """
 
     def __init__(self, plan):
-        self._plan = plan
+        self._plan, self._goal = plan, None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         os.makedirs(plan.folder, exist_ok=True)
         with atomic_files.alone_in(plan.folder):
@@ -170,13 +170,16 @@ class Study:
 
     def goal(self):
         """The `runs.Goal`; None before the first trial has told it."""
-        kept = self._study.user_attrs.get("goal")
-        return runs.Goal(*kept) if kept else None
+        kept = None if self._goal else self._study.user_attrs.get("goal")
+        if kept:
+            self._goal = runs.Goal(*kept)
+        return self._goal
 
     def keep_goal(self, goal):
         """Keeps what the first trial's task has told."""
-        if "goal" not in self._study.user_attrs:
-            self._study.set_user_attr("goal", [goal.metric, goal.higher_is_better])
+        with atomic_files.alone_in(self._plan.folder):  # Optuna fails if two add one thing.
+            if self.goal() is None:
+                self._study.set_user_attr("goal", [goal.metric, goal.higher_is_better])
 
     def end(self, trial, state, *, value=None, problem=""):
         """Notes the end of a trial.

@@ -132,10 +132,12 @@ class _Watched:
 
     def _report(self):
         """Reports new evaluations; returns whether there are some."""
-        goal = self._study.goal() or runs.read_goal(self._output_dir)
+        goal = self._study.goal()
         if goal is None:
-            return False
-        self._study.keep_goal(goal)
+            goal = runs.read_goal(self._output_dir)
+            if goal is None:
+                return False
+            self._study.keep_goal(goal)
         evaluations = runs.read_evaluations(self._output_dir, goal.metric)
         new = {
             step: goal.signed(x) for step, x in evaluations.items() if step not in self._reported
