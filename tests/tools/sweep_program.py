@@ -44,7 +44,7 @@ def main(flags):
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / STARTS, "a") as file:
         file.write(f"{os.getppid()}\n")
-    signal.signal(signal.SIGTERM, lambda *_: stop(folder))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # Until it is waited for.
     signal.alarm(300)  # No test hangs.
     does = flags.get("does", "finish")
     if does == "fail":
@@ -60,9 +60,9 @@ def main(flags):
     evaluate(folder, flags, 10)
     if does in ("KILL", "TERM") and is_first:
         os.kill(os.getppid(), getattr(signal, f"SIG{does}"))
-        signal.pause()
+        stop(folder)
     if does == "wait" and x_of(flags) == 9:  # Until it is pruned.
-        signal.pause()
+        stop(folder)
     evaluate(folder, flags, 20)
     evaluate(folder, flags, 30)
 
@@ -81,6 +81,8 @@ def evaluate(folder, flags, step):
 
 
 def stop(folder):
+    """Waits for the signal of the sweep, and ends as a run does."""
+    signal.sigwait({signal.SIGTERM})
     (folder / SAVED).touch()
     sys.exit(143)
 

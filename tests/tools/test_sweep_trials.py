@@ -175,7 +175,7 @@ def test_the_same_command_twice_shares_the_trials(tmp_path):
     both = [start(tmp_path, "x=1,2", "does=meet") for _ in range(2)]
     told = [process.communicate(timeout=300)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], told
-    assert all(text.splitlines()[-1].endswith("are done") for text in told)
+    assert all(text.splitlines()[-1].endswith("2/2 trials are done") for text in told)
     plan = sweep_program.plan(tmp_path, x=("1", "2"), does=("meet",))
     rows, _ = sweep(plan)
     assert sorted(starts(rows[0]) + starts(rows[1])) == sorted(str(x.pid) for x in both)

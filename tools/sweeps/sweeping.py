@@ -48,7 +48,7 @@ class _Sweeping:
     def __init__(self, plan, stream):
         self._plan, self._stream = plan, stream
         self.study = Study(plan)
-        self._watched = []
+        self._watched, self._told = [], ""
 
     def to_the_end(self):
         self._tell(self.progress())
@@ -58,8 +58,10 @@ class _Sweeping:
                     self._note_end(watched, end)
             self._start_more()
             if not self._watched and not self.study.are_others_running():
-                return
+                break
             time.sleep(self._plan.seconds_between_looks)
+        if not self._told.endswith(self.progress()):
+            self._tell(self.progress())  # Others' trials have ended meanwhile.
 
     def stop(self):
         """Lets all processes save and end; their trials go on in the next sweep."""
@@ -100,6 +102,7 @@ class _Sweeping:
         self._tell(f"trial {watched.trial.number} {text}. {self.progress()}")
 
     def _tell(self, text):
+        self._told = text
         self._stream.write(f"{text}\n")
         self._stream.flush()
 
