@@ -139,6 +139,8 @@ def test_flags_replace_what_a_file_and_a_preset_say(tmp_path):
         ({}, ["word"], "Flags of the program follow `--`. Received: 'word'"),
         ({}, ["--output_dir=x"], "The sweep itself gives --output_dir. Leave it out behind `--`."),
         ({}, ["--learning_rate=1"], "The sweep itself gives --learning_rate."),
+        ({}, ["--run_mode=evaluate"], "The sweep itself gives --run_mode."),
+        ({"space": ("output_dir=1",)}, [], "The sweep itself gives --output_dir. Leave it out of"),
         (
             {"space": ("learning_rat=1",)},
             [],

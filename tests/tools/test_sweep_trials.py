@@ -128,11 +128,10 @@ def test_the_trials_are_in_a_data_base_of_sqlite(done):
 
 
 def test_a_sweep_of_which_all_trials_fail_fails(tmp_path):
-    with pytest.raises(
-        ValueError, match="no trial of 1 is complete. .*there is no luck in it; see"
-    ):
-        sweep_tool.run_plan(sweep_program.plan(tmp_path, does=("fail",)))
-    assert "| 0 | fail |  |  | failed |" in (tmp_path / "trials.md").read_text()
+    problem = "ended by SIGKILL; the log ends with: step 3"
+    with pytest.raises(ValueError, match=f"no trial of 1 is complete. .*: {problem}; see"):
+        sweep_tool.run_plan(sweep_program.plan(tmp_path, does=("die",)))
+    assert "| 0 | die |  |  | failed |" in (tmp_path / "trials.md").read_text()
 
 
 def test_a_killed_sweep_goes_on_with_the_run_that_it_left(tmp_path):

@@ -73,15 +73,11 @@ class Plan:
             space_lib.grid(self.space)  # Raises an error for a range.
         elif self.num_trials is None:
             raise ValueError("--sampler=tpe also needs --num_trials.")
-        for name in ("output_dir", *self.space):
-            if name in self._flag_names():
-                raise ValueError(f"The sweep itself gives --{name}. Leave it out behind `--`.")
-        if "output_dir" in self.space:
-            raise ValueError("The sweep itself gives --output_dir. Leave it out of the space.")
-
-    def _flag_names(self):
-        given = [word.lstrip("-").partition("=")[0] for word in self.flags if word[:1] == "-"]
-        return {*given, *(name.removeprefix("no") for name in given)}
+        own = {"output_dir", *_flag_names(self.command)}
+        if doubled := sorted((own | set(self.space)) & _flag_names(self.flags)):
+            raise ValueError(f"The sweep itself gives --{doubled[0]}. Leave it out behind `--`.")
+        if doubled := sorted(own & set(self.space)):
+            raise ValueError(f"The sweep itself gives --{doubled[0]}. Leave it out of the space.")
 
     def trial_flags(self, values, output_dir):
         """The flags of a trial: list of str.
@@ -103,6 +99,12 @@ class Plan:
             "sampler": self.sampler,
             "seed": self.seed,
         }
+
+
+def _flag_names(words):
+    """The options that flags give, also as `--nooption`: set of str."""
+    given = [word.lstrip("-").partition("=")[0] for word in words if word.startswith("-")]
+    return {*given, *(name.removeprefix("no") for name in given)}
 
 
 def claim_folder(plan):

@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import statistics
 import sys
 import time
@@ -155,6 +156,8 @@ class _Watched:
             return PRUNED, "is pruned", {}
         if code:
             problem = runs.last_line(self.run.log) or f"it ended with exit code {code}"
+            if code < 0:  # The log tells nothing of it.
+                problem = f"ended by {signal.Signals(-code).name}; the log ends with: {problem}"
             return FAILED, f"failed: {problem}", {"problem": problem}
         if not self._reported:
             problem = (
