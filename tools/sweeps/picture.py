@@ -5,9 +5,9 @@ import math
 from etcmodel import atomic_files, extras
 from etcmodel.tools.sweeps import space as space_lib
 
-__all__ = ["draw", "import_matplotlib"]
+__all__ = ["draw", "drawn", "import_matplotlib"]
 
-_BEST, _PRUNED, _QUIET = "#d95f02", "#9ca3af", "#6b7280"
+_BEST, _INCOMPLETE, _QUIET = "#d95f02", "#9ca3af", "#6b7280"
 _MARGIN = 0.06  # Of an axis, above and below what it shows.
 
 
@@ -24,8 +24,18 @@ def draw(path, plan, rows, goal):
 
     Args:
         path: str.
+        plan, rows, goal: as of `drawn`.
+    """
+    with atomic_files.new_file(path) as unfinished:
+        drawn(plan, rows, goal).savefig(unfinished, format="png")
+
+
+def drawn(plan, rows, goal):
+    """The `matplotlib.figure.Figure`.
+
+    Args:
         plan: `Plan`.
-        rows: list of `Row` with a best value, the best first.
+        rows: list of `Row` with a best value, the best first; one at least is complete.
         goal: `runs.Goal`.
     """
     axes = [_Axis(name, dimension) for name, dimension in plan.space.items()]
@@ -33,11 +43,11 @@ def draw(path, plan, rows, goal):
     width = max(7.0, 2.2 * len(axes))
     drawing = import_matplotlib().Figure(figsize=(width, 5.4), dpi=120, layout="constrained")
     panel = drawing.subplots()
+    best = next(row for row in rows if row.state == "complete")
     for row in reversed(rows):  # The best is drawn over the others.
         heights = [axis.height(row.values.get(axis.name, row.best)) for axis in axes]
-        style = _style(row, row is rows[0], heights[-1])
+        style = _style(row, row is best, heights[-1])
         panel.plot(range(len(axes)), heights, marker="o", markersize=4, **style)
-    best = rows[0]
     panel.annotate(
         f"trial {best.number}: {best.best:.4g}",
         (len(axes) - 1, axes[-1].height(best.best)),
@@ -55,26 +65,25 @@ def draw(path, plan, rows, goal):
     for spine in panel.spines.values():
         spine.set_visible(False)
     panel.set_title(_title(plan, rows, goal), fontsize=12, loc="left")
-    with atomic_files.new_file(path) as unfinished:
-        drawing.savefig(unfinished, format="png")
+    return drawing
 
 
 def _title(plan, rows, goal):
-    num_pruned = sum(row.state == "pruned" for row in rows)
+    num_others = sum(row.state != "complete" for row in rows)
     lines = [
         f"Sweep of {_human(plan.program)}: the best {_human(goal.metric)} of {len(rows)} trials",
         "A line is a trial; darker lines are better ones, and the best is orange.",
     ]
-    if num_pruned:
-        lines.append(f"{num_pruned} pruned trials are dashed, at their last known best.")
+    if num_others:
+        lines.append(f"Dashed: {num_others} that did not go to the end, at their best so far.")
     return "\n".join(lines)
 
 
 def _style(row, is_best, height):
     if is_best:
         return {"color": _BEST, "linewidth": 2.5, "zorder": 4}
-    if row.state == "pruned":
-        return {"color": _PRUNED, "linewidth": 1, "linestyle": "--", "zorder": 2}
+    if row.state != "complete":
+        return {"color": _INCOMPLETE, "linewidth": 1, "linestyle": "--", "zorder": 2}
     from matplotlib import colormaps
 
     return {"color": colormaps["Blues"](0.35 + 0.6 * height), "linewidth": 1.4, "zorder": 3}
