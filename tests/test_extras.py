@@ -48,6 +48,7 @@ NEEDY = {
         "EtcForMaskedLM(config).build(None)"
     ),
     "orbit": "import etcmodel.training.evaluator",
+    "optuna": "import etcmodel.tools.sweeps.study",
     "rouge_score": (
         "from etcmodel.tasks.summarization import evaluate\nevaluate.rouge([('a', 'b')])"
     ),

@@ -9,6 +9,7 @@ EXTRAS = {
     "lxml": "text",
     "matplotlib": "plots",
     "official": "train",
+    "optuna": "sweep",
     "orbit": "train",
     "punkt": "text",
     "rouge_score": "train",

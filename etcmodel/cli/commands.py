@@ -84,6 +84,10 @@ COMMANDS = {
     ),
     "train": _of_mode("train", "Trains a model, and evaluates its checkpoints.", True),
     "evaluate": _of_mode("evaluate", "Measures the best checkpoint of a run.", True),
+    "sweep": Command(
+        summary="Trains with many options, and tells which were best.",
+        own={"": "tools.sweep"},
+    ),
     "continuous_eval": dataclasses.replace(
         _of_mode("continuous_eval", "Measures each checkpoint as it is written."), own=_PRETRAINING
     ),

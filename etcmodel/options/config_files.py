@@ -7,7 +7,7 @@ import yaml
 
 from etcmodel.options import fields
 
-__all__ = ["checked", "dump", "find_option", "load", "load_kept"]
+__all__ = ["checked", "dump", "find_option", "load", "load_kept", "read_mapping"]
 
 _TYPES = {
     bool: ((bool,), "true or false"),
@@ -32,7 +32,7 @@ def load(path, sections, aliases=None):
             malformed, an option that does not exist (with the nearest that does) or has two
             different values, and a value that is none of it.
     """
-    content = _parse(_read(path), path)
+    content = read_mapping(path)
     found, keys = {}, {}
     for key, value in _flat(content, sections, path):
         field = find_option(key, sections, aliases or {}, path)
@@ -108,7 +108,19 @@ def find_option(key, sections, aliases, source):
     raise ValueError(f"{source}: there is no option `{key}`. The nearest is `{nearest}`.")
 
 
-def _read(path):
+def read_mapping(path, flag="--config"):
+    """The mapping of a YAML file, in which no key stands twice: dict.
+
+    Args:
+        path: str. Local, or remote (`gs://…`).
+        flag: str. What gave the file, for an error.
+    Raises:
+        ValueError: in one line that names the file, if it is not there or holds something else.
+    """
+    return _parse(_read(path, flag), path)
+
+
+def _read(path, flag):
     try:
         if "://" in path:
             import tensorflow as tf  # Takes seconds to import.
@@ -118,7 +130,7 @@ def _read(path):
         with open(path, encoding="utf-8") as file:
             return file.read()
     except FileNotFoundError as error:
-        raise ValueError(f"--config: no such file: {path!r}") from error
+        raise ValueError(f"{flag}: no such file: {path!r}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: is not UTF-8: {error}") from error
 

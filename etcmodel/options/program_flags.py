@@ -180,22 +180,24 @@ def run_main(main, *, known_only=False):
     app.run(main, flags_parser=parse)
 
 
-def run_program(options_class, main, *, section="options"):
+def run_program(options_class, main, *, section="options", has_others_flags=False):
     """Runs a program whose flags are the options of one class; prints errors as one line.
 
     Args:
         options_class: subclass of `Options`.
         main: function of an instance of it.
         section: str. Its name in YAML files.
+        has_others_flags: bool. Whether `main` also takes what follows `--`, a list of str.
     """
     program = ProgramFlags({section: options_class})
     program.define()
 
-    def run(unused_argv):
+    def run(argv):
         with program_end.ends_in_one_line():
             program.resolve_aliases()
             program.read_config()
-            main(options_class(**program.values(section)))
+            others = [argv[1:]] if has_others_flags else []
+            main(options_class(**program.values(section)), *others)
 
     run_main(run)
 

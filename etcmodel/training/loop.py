@@ -59,7 +59,12 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
     with alone(config.output_dir):
         run = run_lib.Run(task, config, strategy, callbacks)
         # Only now, so that options that the model or the data refuse do not claim the directory.
-        notes = {**task.run_notes(), "num_train_steps": run.num_steps}
+        notes = {
+            **task.run_notes(),
+            "num_train_steps": run.num_steps,
+            "best_metric": task.best_metric,
+            "higher_is_better": task.higher_is_better,
+        }
         claim(notes=notes, write=is_chief)
         if is_chief:
             for name, text in task.run_files().items():

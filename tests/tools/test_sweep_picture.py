@@ -1,0 +1,82 @@
+"""Where the picture of a sweep has its lines."""
+
+import pytest
+
+from etcmodel.tools.sweeps import picture, report, runs
+from etcmodel.tools.sweeps.plan import Plan
+from etcmodel.tools.sweeps.space import Choices, Range
+from etcmodel.tools.sweeps.study import Row
+
+SPACE = {"learning_rate": Range(1e-5, 1e-3, True), "num_train_epochs": Choices((9, 3, 5))}
+BOTTOM, MIDDLE, TOP = 0.06, 0.5, 0.94
+
+
+def row(number, rate, epochs, best, state="complete"):
+    values = {"learning_rate": rate, "num_train_epochs": epochs}
+    return Row(number, values, best, 10, state, "run", "", 1.0)
+
+
+ROWS = [
+    row(0, 1e-5, 3, 4.0),
+    row(1, 1e-4, 5, 2.0),
+    row(2, 1e-3, 9, 3.0),
+    row(3, 1e-4, 9, 1.0, "pruned"),
+]
+
+
+@pytest.fixture(scope="module")
+def panel():
+    goal = runs.Goal("bits_per_character", higher_is_better=False)
+    plan = Plan(
+        folder="x",
+        program="char_lm",
+        command=(),
+        title="etcmodel train char_lm",
+        space=SPACE,
+        sampler="tpe",
+        num_trials=4,
+    )
+    return picture.drawn(plan, report.ranked(ROWS, goal), goal).axes[0]
+
+
+def lines(panel):
+    """The trials' lines, the last drawn first: [(heights, color, style)]."""
+    found = [line for line in panel.lines if len(line.get_xdata()) == 3]
+    return [
+        (list(line.get_ydata()), line.get_color(), line.get_linestyle()) for line in found[::-1]
+    ]
+
+
+def test_lines_go_through_the_values_and_a_better_metric_is_higher_up(panel):
+    expected = [
+        [MIDDLE, TOP, TOP],  # Trial 3, whose 1 bit is the least.
+        [MIDDLE, MIDDLE, TOP - (TOP - BOTTOM) / 3],
+        [TOP, TOP, TOP - (TOP - BOTTOM) * 2 / 3],
+        [BOTTOM, BOTTOM, BOTTOM],
+    ]
+    found = [heights for heights, *_ in lines(panel)]
+    assert found == [pytest.approx(heights) for heights in expected]
+
+
+def test_the_best_is_of_those_that_went_to_the_end(panel):
+    styles = [(color, style) for _, color, style in lines(panel)]
+    assert [style for _, style in styles] == ["--", "-", "-", "-"]
+    assert styles[1][0] == "#d95f02" and "#d95f02" not in (styles[0][0], *styles[2:])
+    texts = [text.get_text() for text in panel.texts]
+    assert "trial 1: 2" in texts
+
+
+def test_axes_have_human_names_and_tell_the_direction(panel):
+    names = [label.get_text() for label in panel.get_xticklabels()]
+    assert names == [
+        "learning rate\n(log scale)",
+        "train epochs",
+        "bits per character\n(lower is better)",
+    ]
+    texts = {text.get_text() for text in panel.texts}
+    assert {"1e-05", "0.001", "3", "5", "9", "1", "2.5", "4"} <= texts
+    assert panel.get_title(loc="left").splitlines() == [
+        "Sweep of char lm: the best bits per character of 4 trials",
+        "A line is a trial; darker lines are better ones, and the best is orange.",
+        "Dashed: 1 that did not go to the end, at their best so far.",
+    ]

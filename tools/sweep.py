@@ -1,0 +1,163 @@
+"""Runs a training program many times with other options, and tells which were best.
+
+What follows `--` is given to every trial. Each is a process of the program, in its own folder below
+--output_dir; the same command goes on with a sweep that was stopped, or shares it with one that
+runs. At the end --output_dir has a table (`trials.md`, `trials.csv`) and a picture
+(`parallel_coordinates.png`).
+"""
+
+import dataclasses
+import difflib
+import os
+import re
+import subprocess
+import sys
+
+from etcmodel.cli.commands import COMMANDS
+from etcmodel.options import Options, option, run_program
+from etcmodel.tools.sweeps import plan as plan_lib
+from etcmodel.tools.sweeps import space as space_lib
+from etcmodel.tools.sweeps.presets import PRESETS
+
+__all__ = ["PICTURE_FILE", "SweepOptions", "make_plan", "run_plan"]
+
+PICTURE_FILE = "parallel_coordinates.png"
+_TRAIN = "train"  # The sub-command of `etcmodel` whose programs a sweep runs.
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SweepOptions(Options):
+    """Which program is run, with which options, and how."""
+
+    program: str | None = option(
+        None,
+        "The program, as `etcmodel train` calls it. None: that of --preset.",
+        choices=tuple(COMMANDS[_TRAIN].names()),
+    )
+    output_dir: str | None = option(None, "Directory of the sweep.")
+    preset: str | None = option(
+        None,
+        "Space of the paper's own sweep (appendix C), with its program. None: only what the flags "
+        "give.",
+        choices=tuple(sorted(PRESETS)),
+    )
+    space_file: str | None = option(
+        None,
+        "YAML file of the space: `name: [value, ...]` or `name: {low: 1, high: 9, log: true}`. Its "
+        "entries replace those of --preset.",
+        is_file=True,
+    )
+    space: tuple = option(
+        (),
+        "An option to try, as name=value,value or name=low:high or name=low:high:log; once for "
+        "each, no default. Replaces the entry of --space_file and --preset.",
+        is_repeated=True,
+    )
+    sampler: str = option(
+        "grid", "All combinations, in random order, or Optuna's TPE.", choices=("grid", "tpe")
+    )
+    num_trials: int | None = option(
+        None, "Trials of the sweep; a later command may have more. None: the grid.", lower_bound=1
+    )
+    processes: int = option(1, "Trials that this command runs at a time.", lower_bound=1)
+    seed: int = option(0, "Seed of the grid's order and of TPE; not of the training.")
+    pruner: str = option(
+        "none",
+        "Which trials are stopped early: none, or those whose best evaluation is worse than the "
+        "median of the others' up to the same step.",
+        choices=("none", "median"),
+    )
+    prune_after_trials: int = option(
+        5, "Complete trials before which none is pruned.", lower_bound=0
+    )
+    prune_after_step: int = option(
+        0, "Step of a trial up to which it is not pruned.", lower_bound=0
+    )
+
+
+def make_plan(options, flags=()):
+    """The `Plan` of a sweep of one of our programs.
+
+    Args:
+        options: `SweepOptions`.
+        flags: sequence of str. What every trial is given.
+    Raises:
+        ValueError: if something is missing, or an option to be tried is none of the program.
+    """
+    if not options.output_dir:
+        raise ValueError("A sweep also needs --output_dir.")
+    if flags and not flags[0].startswith("-"):
+        raise ValueError(f"Flags of the program follow `--`. Received: {flags[0]!r}")
+    preset = PRESETS.get(options.preset)
+    program = options.program or (preset and preset.program)
+    if program is None:
+        raise ValueError("A sweep also needs --program, or a --preset, which has one.")
+    space = dict(preset.space) if preset else {}
+    if options.space_file:
+        space |= space_lib.read_yaml(options.space_file)
+    space |= space_lib.parse_all(options.space)
+    started = COMMANDS[_TRAIN].programs()[program]
+    plan = plan_lib.Plan(
+        folder=options.output_dir,
+        program=program,
+        command=(sys.executable, "-m", f"etcmodel.{started.module}", *started.flags),
+        title=f"etcmodel {_TRAIN} {program}",
+        flags=tuple(flags),
+        space=space,
+        sampler=options.sampler,
+        seed=options.seed,
+        num_trials=options.num_trials,
+        num_processes=options.processes,
+        pruner=options.pruner,
+        prune_after_trials=options.prune_after_trials,
+        prune_after_step=options.prune_after_step,
+    )
+    _check_names(plan)
+    return plan
+
+
+def _check_names(plan):
+    """Refuses a space with an option that the program lacks, as its own help tells them."""
+    asked = subprocess.run([*plan.command, "--help"], capture_output=True, text=True)
+    known = re.findall(r"^  --(?:\[no\])?(\w+):", asked.stdout, re.M)
+    for name in plan.space:
+        if name not in known:
+            (nearest,) = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+            raise ValueError(
+                f"`{plan.title}` has no --{name} to be tried. The nearest is --{nearest}."
+            )
+
+
+def run_plan(plan):
+    """Runs a sweep to its end, and writes and prints what it found.
+
+    Args:
+        plan: `Plan`.
+    Raises:
+        ValueError: if the folder is that of another sweep, or all trials failed.
+    """
+    from etcmodel.tools.sweeps import picture, report, sweeping  # Optuna takes a while to import.
+
+    picture.import_matplotlib()
+    study = sweeping.sweep(plan)
+    rows, goal = study.rows(), study.goal()
+    report.write(plan, rows, goal)
+    ranked = [row for row in report.ranked(rows, goal) if row.best is not None]
+    best = report.best_of(ranked)
+    if best is None:
+        raise ValueError(
+            f"no trial of {len(rows)} is complete. The last says: {rows[-1].problem or 'nothing'}; "
+            f"see {os.path.join(plan.folder, report.MARKDOWN_FILE)}."
+        )
+    picture.draw(os.path.join(plan.folder, PICTURE_FILE), plan, ranked, goal)
+    print(f"best: trial {best.number}, {goal.metric} {best.best:.4g} at step {best.step}")
+    print(report.command_line(plan, best))
+
+
+def main(options, flags):
+    """Runs the sweep that `SweepOptions` describe."""
+    run_plan(make_plan(options, flags))
+
+
+if __name__ == "__main__":
+    run_program(SweepOptions, main, section="sweep", has_others_flags=True)

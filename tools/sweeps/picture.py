@@ -1,0 +1,172 @@
+"""The picture of a sweep: each trial is a line through its values to the metric."""
+
+import math
+
+from etcmodel import atomic_files, extras
+from etcmodel.tools.sweeps import space as space_lib
+
+__all__ = ["draw", "drawn", "import_matplotlib"]
+
+_BEST, _INCOMPLETE, _QUIET = "#d95f02", "#9ca3af", "#6b7280"
+_MARGIN = 0.06  # Of an axis, above and below what it shows.
+
+
+def import_matplotlib():
+    """Imports what draws, to miss it before the first trial rather than after the last."""
+    with extras.needed("sweep"):
+        from matplotlib import figure
+
+    return figure
+
+
+def draw(path, plan, rows, goal):
+    """Writes a PNG file; it appears when complete.
+
+    Args:
+        path: str.
+        plan, rows, goal: as of `drawn`.
+    """
+    with atomic_files.new_file(path) as unfinished:
+        drawn(plan, rows, goal).savefig(unfinished, format="png")
+
+
+def drawn(plan, rows, goal):
+    """The `matplotlib.figure.Figure`.
+
+    Args:
+        plan: `Plan`.
+        rows: list of `Row` with a best value, the best first; one at least is complete.
+        goal: `runs.Goal`.
+    """
+    axes = [_Axis(name, dimension) for name, dimension in plan.space.items()]
+    axes.append(_MetricAxis(goal, [row.best for row in rows]))
+    width = max(7.0, 2.2 * len(axes))
+    drawing = import_matplotlib().Figure(figsize=(width, 5.4), dpi=120, layout="constrained")
+    panel = drawing.subplots()
+    best = next(row for row in rows if row.state == "complete")
+    for row in reversed(rows):  # The best is drawn over the others.
+        heights = [axis.height(row.values.get(axis.name, row.best)) for axis in axes]
+        style = _style(row, row is best, heights[-1])
+        panel.plot(range(len(axes)), heights, marker="o", markersize=4, **style)
+    panel.annotate(
+        f"trial {best.number}: {best.best:.4g}",
+        (len(axes) - 1, axes[-1].height(best.best)),
+        xytext=(-8, 8),
+        textcoords="offset points",
+        ha="right",
+        color=_BEST,
+        fontweight="bold",
+    )
+    for place, axis in enumerate(axes):
+        _draw_axis(panel, place, axis)
+    panel.set_xticks(range(len(axes)), [axis.title for axis in axes])
+    panel.set(xlim=(-0.4, len(axes) - 0.5), ylim=(0, 1), yticks=[])
+    panel.tick_params(axis="x", length=0, labelsize=11)
+    for spine in panel.spines.values():
+        spine.set_visible(False)
+    panel.set_title(_title(plan, rows, goal), fontsize=12, loc="left")
+    return drawing
+
+
+def _title(plan, rows, goal):
+    num_others = sum(row.state != "complete" for row in rows)
+    lines = [
+        f"Sweep of {_human(plan.program)}: the best {_human(goal.metric)} of {len(rows)} trials",
+        "A line is a trial; darker lines are better ones, and the best is orange.",
+    ]
+    if num_others:
+        lines.append(f"Dashed: {num_others} that did not go to the end, at their best so far.")
+    return "\n".join(lines)
+
+
+def _style(row, is_best, height):
+    if is_best:
+        return {"color": _BEST, "linewidth": 2.5, "zorder": 4}
+    if row.state != "complete":
+        return {"color": _INCOMPLETE, "linewidth": 1, "linestyle": "--", "zorder": 2}
+    from matplotlib import colormaps
+
+    return {"color": colormaps["Blues"](0.35 + 0.6 * height), "linewidth": 1.4, "zorder": 3}
+
+
+def _draw_axis(panel, place, axis):
+    panel.axvline(place, color=_QUIET, linewidth=0.8, zorder=1)
+    for value, label in axis.ticks():
+        panel.annotate(
+            label,
+            (place, axis.height(value)),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            color="#1f2328",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            zorder=5,
+        )
+
+
+class _Axis:
+    """The axis of an option: its choices at even distances, or a range."""
+
+    def __init__(self, name, dimension):
+        self.name, self.title = name, _human(name)
+        self._dimension = dimension
+        if isinstance(dimension, space_lib.Choices):
+            self._values = _sorted(dimension.values)
+        elif dimension.is_log:
+            self.title += "\n(log scale)"
+
+    def height(self, value):
+        """Where a value is, in [0, 1]."""
+        dimension = self._dimension
+        if isinstance(dimension, space_lib.Choices):
+            most = len(self._values) - 1
+            return _within(self._values.index(value) / most if most else 0.5)
+        scale = math.log if dimension.is_log else float
+        low, high = scale(dimension.low), scale(dimension.high)
+        return _within((scale(value) - low) / (high - low))
+
+    def ticks(self):
+        """Values and their labels."""
+        if isinstance(self._dimension, space_lib.Choices):
+            return [(value, _plain(value)) for value in self._values]
+        return [(value, _plain(value)) for value in (self._dimension.low, self._dimension.high)]
+
+
+class _MetricAxis:
+    """The axis of the metric, on which better is higher up."""
+
+    name = None
+
+    def __init__(self, goal, values):
+        better = "higher" if goal.higher_is_better else "lower"
+        self.title = f"{_human(goal.metric)}\n({better} is better)"
+        self._ends = sorted([min(values), max(values)], key=goal.signed)
+
+    def height(self, value):
+        """Where a value is, in [0, 1]."""
+        worst, best = self._ends
+        return _within((value - worst) / (best - worst) if best != worst else 0.5)
+
+    def ticks(self):
+        """Values and their labels."""
+        worst, best = self._ends
+        values = [worst] if worst == best else [worst, (worst + best) / 2, best]
+        return [(value, f"{value:.3g}") for value in values]
+
+
+def _within(share):
+    return _MARGIN + (1 - 2 * _MARGIN) * share
+
+
+def _sorted(values):
+    numbers = sorted(value for value in values if not isinstance(value, str))
+    return [*numbers, *(value for value in values if isinstance(value, str))]
+
+
+def _plain(value):
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _human(name):
+    return name.replace("_", " ").replace("num ", "").replace(" f1", " F1")

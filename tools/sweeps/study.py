@@ -1,0 +1,224 @@
+"""The trials of a sweep, kept by Optuna in a SQLite file that several processes may use.
+
+Optuna's values are those of the task's metric, negated where a lower one is better: which it is,
+the task tells when the first trial has begun.
+"""
+
+import dataclasses
+import os
+import random
+import warnings
+
+from etcmodel import atomic_files, extras
+from etcmodel.tools.sweeps import runs
+from etcmodel.tools.sweeps import space as space_lib
+from etcmodel.tools.sweeps.plan import claim_folder
+
+with extras.needed("sweep"):
+    import optuna
+
+__all__ = ["COMPLETE", "FAILED", "PRUNED", "STUDY_FILE", "Claimed", "Row", "Study"]
+
+STUDY_FILE = "sweep.db"
+COMPLETE, FAILED, PRUNED = "complete", "failed", "pruned"
+_STATES = {
+    optuna.trial.TrialState.COMPLETE: COMPLETE,
+    optuna.trial.TrialState.FAIL: FAILED,
+    optuna.trial.TrialState.PRUNED: PRUNED,
+    optuna.trial.TrialState.RUNNING: "running",
+    optuna.trial.TrialState.WAITING: "waiting",
+}
+_SECONDS_FOR_OTHERS = 60.0  # What a process waits for another one's writing.
+_SEEDS = 1_000_003  # Trials of two sweeps with neighboring seeds draw other values.
+
+
+@dataclasses.dataclass(frozen=True)
+class Claimed:
+    """A trial that this process is to run.
+
+    Attributes:
+        trial: `optuna.trial.Trial`.
+        values: dict of an option to its value.
+        reported: dict of a step to the signed value that an earlier process has reported.
+        held: int. The descriptor that holds its folder.
+    """
+
+    trial: optuna.trial.Trial
+    values: dict
+    reported: dict
+    held: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A trial, for reports.
+
+    Attributes:
+        number: int.
+        values: dict of an option to its value.
+        best: float. The best value of the metric; None without an evaluation.
+        step: int. The step of it, or None.
+        state: str.
+        folder: str. The directory of its run.
+        problem: str. Why it failed, else ''.
+        seconds: float. From its start to its end; None as long as it has not ended.
+    """
+
+    number: int
+    values: dict
+    best: float | None
+    step: int | None
+    state: str
+    folder: str
+    problem: str
+    seconds: float | None
+
+
+class Study:
+    """The trials of a plan; the folder is claimed and the grid is queued.
+
+    Args:
+        plan: `Plan`.
+    Raises:
+        ValueError: if the folder is that of another sweep.
+    """
+
+    def __init__(self, plan):
+        self._plan, self._goal = plan, None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        os.makedirs(plan.folder, exist_ok=True)
+        with atomic_files.alone_in(plan.folder):
+            claim_folder(plan)
+            self._study = optuna.create_study(
+                storage=optuna.storages.RDBStorage(
+                    f"sqlite:///{os.path.join(plan.folder, STUDY_FILE)}",
+                    engine_kwargs={"connect_args": {"timeout": _SECONDS_FOR_OTHERS}},
+                ),
+                study_name="sweep",
+                direction="maximize",
+                load_if_exists=True,
+                pruner=_pruner(plan),
+            )
+            if plan.sampler == "grid":
+                self._queue_grid()
+
+    def _queue_grid(self):
+        points = space_lib.grid(self._plan.space)
+        random.Random(self._plan.seed).shuffle(points)  # So that a part of a sweep tells of all.
+        known = [t.params or t.system_attrs.get("fixed_params") for t in self._trials()]
+        for point in points[: self._plan.num_trials]:
+            if point not in known:
+                self._study.enqueue_trial(point)
+
+    def _trials(self, *states):
+        return self._study.get_trials(deepcopy=False, states=states or None)
+
+    def next_trial(self):
+        """A `Claimed` that nobody runs any more, else a new one; None if none is left."""
+        states = optuna.trial.TrialState
+        with atomic_files.alone_in(self._plan.folder):
+            for left in self._trials(states.RUNNING):
+                held = runs.lock(self.trial_folder(left.number))
+                if held is not None:
+                    trial = optuna.trial.Trial(self._study, left._trial_id)
+                    reported = dict(left.intermediate_values)
+                    return Claimed(trial, self._values(trial), reported, held)
+            if not self._is_one_left(states):
+                return None
+            trial = self._ask()
+            held = runs.lock(self.trial_folder(trial.number))
+            return Claimed(trial, self._values(trial), {}, held)
+
+    def _is_one_left(self, states):
+        if self._plan.sampler == "grid":
+            return bool(self._trials(states.WAITING))
+        return len(self._trials()) < self._plan.num_trials
+
+    def _ask(self):
+        # A sampler for each trial: what is drawn does not depend on which process draws.
+        number = len(self._trials())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            self._study.sampler = optuna.samplers.TPESampler(
+                seed=self._plan.seed * _SEEDS + number, constant_liar=True
+            )
+        return self._study.ask()
+
+    def _values(self, trial):
+        """The trial's values, drawn unless they are: a killed process may have drawn a part."""
+        values = {}
+        for name, dimension in self._plan.space.items():
+            if isinstance(dimension, space_lib.Choices):
+                values[name] = trial.suggest_categorical(name, dimension.values)
+            else:
+                is_whole = isinstance(dimension.low, int) and isinstance(dimension.high, int)
+                suggest = trial.suggest_int if is_whole else trial.suggest_float
+                values[name] = suggest(name, dimension.low, dimension.high, log=dimension.is_log)
+        return values
+
+    def trial_folder(self, number):
+        """The folder of a trial, with its log: str."""
+        return os.path.join(self._plan.folder, "trials", f"{number:04d}")
+
+    def output_dir(self, number):
+        """The directory of a trial's run: str."""
+        return os.path.join(self.trial_folder(number), "run")
+
+    def are_others_running(self):
+        """Whether another process runs a trial."""
+        return bool(self._trials(optuna.trial.TrialState.RUNNING))
+
+    def goal(self):
+        """The `runs.Goal`; None before the first trial has told it."""
+        kept = None if self._goal else self._study.user_attrs.get("goal")
+        if kept:
+            self._goal = runs.Goal(*kept)
+        return self._goal
+
+    def keep_goal(self, goal):
+        """Keeps what the first trial's task has told."""
+        with atomic_files.alone_in(self._plan.folder):  # Optuna fails if two add one thing.
+            if self.goal() is None:
+                self._study.set_user_attr("goal", [goal.metric, goal.higher_is_better])
+
+    def end(self, trial, state, *, value=None, problem=""):
+        """Notes the end of a trial.
+
+        Args:
+            trial: of a `Claimed`.
+            state: `COMPLETE`, `PRUNED` or `FAILED`.
+            value: float. The signed value of a complete one.
+            problem: str. Why it failed.
+        """
+        if problem:
+            trial.set_user_attr("problem", problem)
+        (of_optuna,) = (x for x, name in _STATES.items() if name == state)
+        self._study.tell(trial.number, value, state=of_optuna)
+
+    def rows(self):
+        """All trials, in their order: list of `Row`."""
+        return [self._row(frozen) for frozen in self._trials()]
+
+    def _row(self, frozen):
+        reported, best, step = frozen.intermediate_values, None, None
+        if reported:
+            step = max(sorted(reported), key=reported.get)
+            best = self.goal().signed(reported[step])
+        return Row(
+            number=frozen.number,
+            values=frozen.params or frozen.system_attrs.get("fixed_params", {}),
+            best=best,
+            step=step,
+            state=_STATES[frozen.state],
+            folder=self.output_dir(frozen.number),
+            problem=frozen.user_attrs.get("problem", ""),
+            seconds=frozen.duration.total_seconds() if frozen.duration else None,
+        )
+
+
+def _pruner(plan):
+    if plan.pruner == "none":
+        return optuna.pruners.NopPruner()
+    return optuna.pruners.MedianPruner(
+        n_startup_trials=plan.prune_after_trials, n_warmup_steps=plan.prune_after_step
+    )
