@@ -24,7 +24,7 @@ EXTRAS = {
     # Model Garden asks for one minor version of TensorFlow, its own.
     "train": ["tf-models-official>=2.20,<2.21", "rouge-score>=0.1.2", "tqdm>=4.67"],
     "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
-    "plots": ["matplotlib>=3.9"],
+    "plots": ["matplotlib>=3.9", "jinja2>=3.1.6"],
     "sweep": ["optuna>=4.2,<6", "matplotlib>=3.9"],
     "serve": ["tensorflow-text>=2.20,<2.21"],
 }
@@ -67,7 +67,7 @@ setuptools.setup(
     python_requires=">=3.11,<3.13",
     packages=packages(),
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
-    package_data={"etcmodel": ["py.typed", "*.pyi"]},
+    package_data={"etcmodel": ["py.typed", "*.pyi"], "etcmodel.reports": ["templates/*"]},
     install_requires=CORE,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["etcmodel = etcmodel.cli.main:main"]},

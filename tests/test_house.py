@@ -10,7 +10,7 @@ FLOORS = (
     {"extras"},
     {"bounded_json", "durations", "file_systems", "lazy_imports", "path_checks"}
     | {"program_end", "quiet"},
-    {"atomic_files", "feature_checks", "line_files", "ops", "options"},
+    {"atomic_files", "feature_checks", "line_files", "ops", "options", "pictures"},
     {"attention_picture", "record_files"},
     {"text"},
     {"tensor_utils"},
@@ -21,6 +21,7 @@ FLOORS = (
     {"checkpoints", "preprocessing", "serving"},
     {"inspection", "training"},
     {"finetuning"},
+    {"reports"},
     {"tasks", "pretrain", "cli"},
     {"tools", "__main__"},
 )

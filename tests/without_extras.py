@@ -6,6 +6,7 @@ import sys
 EXTRAS = {
     "apache_beam": "beam",
     "google_crc32c": "beam",
+    "jinja2": "plots",
     "lxml": "text",
     "matplotlib": "plots",
     "official": "train",

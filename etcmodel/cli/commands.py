@@ -115,6 +115,10 @@ COMMANDS = {
         summary="Writes a page that shows a model's attention.",
         own={"": "tools.inspect_attention"},
     ),
+    "report": Command(
+        summary="Writes a page of a run, its scores and its answers.",
+        own={"": "tools.report"},
+    ),
     "estimate": Command(
         summary="Tells what an ETC costs: operations, memory, the longest input that fits.",
         own={"": "tools.estimate"},

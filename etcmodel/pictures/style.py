@@ -1,0 +1,143 @@
+"""The colors and the drawing style of all pictures. Matplotlib is imported when one is drawn.
+
+The hues are those of Okabe and Ito, which color-blind eyes tell apart, each dark enough (on white)
+or light enough (on black) that words in it are read easily: a contrast of at least 4.5.
+"""
+
+import contextlib
+import dataclasses
+import html
+import io
+import re
+
+from etcmodel import extras
+
+__all__ = ["DARK", "LIGHT", "Theme", "drawing", "style_sheet", "svg"]
+
+_FONT_SIZE = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Theme:
+    """Colors, "#rrggbb", of the ground, of words, of lesser words, of a grid, and of data in turn.
+
+    The first of the `series` is for what a picture is about.
+    """
+
+    background: str
+    ink: str
+    muted: str
+    grid: str
+    series: tuple
+
+    def by_role(self):
+        """dict of the names that style sheets use to colors."""
+        named = {f"series-{number}": color for number, color in enumerate(self.series)}
+        return {"ground": self.background, "ink": self.ink, "muted": self.muted} | {
+            "grid": self.grid,
+            **named,
+        }
+
+
+LIGHT = Theme(
+    background="#ffffff",
+    ink="#1b1f24",
+    muted="#57606a",
+    grid="#e1e4e8",
+    series=("#0067a3", "#b84500", "#00735a", "#9c3d75", "#7a5c00", "#3f6a8c", "#5f666e"),
+)
+DARK = Theme(
+    background="#15181c",
+    ink="#eceff2",
+    muted="#a5adb6",
+    grid="#343a41",
+    series=("#5cb8ee", "#ff8f4d", "#3dcca5", "#e79ac6", "#e8c04a", "#a9c3d9", "#b4bac1"),
+)
+
+
+@contextlib.contextmanager
+def drawing(theme=LIGHT):
+    """A context in which figures are made and saved in a theme's colors.
+
+    Raises:
+        MissingExtraError: if Matplotlib is not installed.
+    """
+    with extras.needed("plots"):
+        import matplotlib
+    settings = {
+        "figure.facecolor": theme.background,
+        "savefig.facecolor": theme.background,
+        "axes.facecolor": theme.background,
+        "axes.edgecolor": theme.muted,
+        "axes.labelcolor": theme.muted,
+        "axes.titlecolor": theme.ink,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        "axes.titlesize": _FONT_SIZE + 1,
+        "axes.labelsize": _FONT_SIZE,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.spines.left": False,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "axes.axisbelow": True,
+        "grid.color": theme.grid,
+        "grid.linewidth": 0.8,
+        "font.size": _FONT_SIZE,
+        "text.color": theme.ink,
+        "xtick.color": theme.muted,
+        "ytick.color": theme.muted,
+        "ytick.left": False,
+        "lines.linewidth": 2.0,
+        "lines.markersize": 5.0,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "etcmodel",  # The same picture is the same text.
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def svg(make, name):
+    """A picture as part of a page, whose colors a style sheet decides: see `style_sheet`.
+
+    Args:
+        make: function that makes a `matplotlib.figure.Figure` in the colors of a `Theme`.
+        name: str. What it is, for those who cannot see it.
+    Returns:
+        str. An `<svg>` element as wide as its place.
+    """
+    with drawing(LIGHT):
+        buffer = io.StringIO()
+        make(LIGHT).savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return _as_part_of_page(buffer.getvalue(), name)
+
+
+def _as_part_of_page(text, name):
+    """Without size, fonts, names and rules of its own, which would meet those of the page."""
+    text = text[text.index("<svg") :].strip()
+    for pattern in (
+        r"<metadata>.*?</metadata>\s*",
+        r"<style.*?</style>\s*",
+        r"(?<=<g) id=\"[^\"]*\"",
+        r"font-family: [^;\"]*;? ?",
+    ):
+        text = re.sub(pattern, "", text, flags=re.DOTALL)
+    head, body = text.split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    attributes = f'role="img" aria-label="{html.escape(name)}" stroke-linejoin="round"'
+    text = f"{head} {attributes}>{body}"
+    for role, color in LIGHT.by_role().items():
+        text = text.replace(color, f"var(--{role})")
+    return text
+
+
+def style_sheet():
+    """CSS of the colors by role: the light ones, and the dark ones where the reader wants these."""
+    light, dark = (
+        "".join(f"--{role}: {color}; " for role, color in theme.by_role().items())
+        for theme in (LIGHT, DARK)
+    )
+    return (
+        f":root {{ color-scheme: light dark; {light}}}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}"
+    )

@@ -1,0 +1,169 @@
+"""What a task tells of its predictions, for a page that knows no task."""
+
+import collections
+import dataclasses
+
+from etcmodel import bounded_json
+from etcmodel.preprocessing import raw_files
+
+__all__ = [
+    "Given",
+    "Item",
+    "Passage",
+    "Places",
+    "Results",
+    "clipped",
+    "most_frequent",
+    "plain_passage",
+    "read_object",
+    "read_rows",
+]
+
+_MOST_CHARACTERS = 3000  # Of a passage on a page.
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What a task reads its results from.
+
+    Attributes:
+        predictions_file, eval_gold: str. As the task's programs write and take them.
+        options: dict. The task's options that are kept with a run: see
+            `finetuning.trained_run.run_options`.
+        evidence_dir: str or None. Folder of documents that are files of their own.
+    """
+
+    predictions_file: str
+    eval_gold: str
+    options: dict = dataclasses.field(default_factory=dict)
+    evidence_dir: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Passage:
+    """A part of the input.
+
+    Attributes:
+        title: str; '' for none.
+        sentences: tuple of (status, text). The status is "plain", or with supporting facts
+            "correct", "missed" or "wrong".
+    """
+
+    title: str
+    sentences: tuple
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Item:
+    """One example.
+
+    Attributes:
+        key: str. Its id.
+        question, prediction, gold: str, as people read them.
+        is_right: bool. Whether the filter for wrong answers hides it.
+        score: float or None. By the task's `Results.score_name`.
+        passages: tuple of `Passage`.
+        marked_gold, marked_predicted: tuple of str. What is marked in the passages.
+    """
+
+    key: str
+    question: str
+    prediction: str
+    gold: str
+    is_right: bool
+    score: float | None = None
+    passages: tuple = ()
+    marked_gold: tuple = ()
+    marked_predicted: tuple = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """How the score depends on where in the input the evidence stands.
+
+    Attributes:
+        score_name: str. What the scores are, such as "Answer F1".
+        of: str. What stands there, such as "the last supporting fact".
+        points: tuple of (place, score), both in [0, 1].
+    """
+
+    score_name: str
+    of: str
+    points: tuple
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """All that a page shows of predictions.
+
+    Attributes:
+        metrics: dict of float, the official metrics of the predictions.
+        best_metric: str. The one that counts most.
+        items: tuple of `Item`.
+        noun: str. What the items are, such as "questions".
+        baselines: dict of what a system without a model does to its metrics.
+        score_name: str. What an item's score is.
+        filter_name: str. What the filter leaves.
+        places: `Places`, or None.
+    """
+
+    metrics: dict
+    best_metric: str
+    items: tuple
+    noun: str
+    baselines: dict
+    score_name: str
+    filter_name: str = "Wrong answers only"
+    places: Places | None = None
+
+
+def read_object(path):
+    """The predictions of a file that holds one JSON object: dict.
+
+    Raises:
+        ValueError: naming the file, if it does not.
+    """
+    return bounded_json.read_object(path, "Give --predictions_file a file of this task.")
+
+
+def read_rows(path, fields):
+    """The predictions of a file of JSON lines: list of dict.
+
+    Args:
+        path: str.
+        fields: tuple of str. What each must have.
+    Raises:
+        ValueError: naming the file and what is missing.
+    """
+    rows = list(raw_files.read_json_values(path))
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or any(field not in row for field in fields):
+            raise ValueError(
+                f"{path}: line {number} must be a JSON object with {', '.join(fields)}. Give "
+                "--predictions_file a file of this task."
+            )
+    return rows
+
+
+def most_frequent(values):
+    """The most frequent value; of equally frequent ones the first."""
+    return collections.Counter(values).most_common(1)[0][0]
+
+
+def clipped(text, around=0):
+    """A part of a long text, around a character of it.
+
+    Args:
+        text: str.
+        around: int.
+    """
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    start = max(0, min(around - _MOST_CHARACTERS // 2, len(text) - _MOST_CHARACTERS))
+    end = start + _MOST_CHARACTERS
+    return "… " * (start > 0) + text[start:end] + " …" * (end < len(text))
+
+
+def plain_passage(text, title="", around=0):
+    """A `Passage` without sentences of its own."""
+    return Passage(title, (("plain", clipped(text, around)),))

@@ -1,0 +1,117 @@
+"""What a report shows of classification: labels beside the right ones.
+
+The comparison tells of every text what is most frequent; in a regression, the mean.
+"""
+
+import dataclasses
+import statistics
+
+import numpy as np
+
+from etcmodel.reports import results
+
+from . import evaluate, examples
+from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL, ClassificationFeatureOptions
+
+__all__ = ["read_results"]
+
+_OPTIONS = (
+    "problem_type",
+    "labels",
+    "text_field",
+    "second_text_field",
+    "label_field",
+    "id_field",
+    "label_separator",
+)
+_TOLD = {SINGLE_LABEL: "label", MULTI_LABEL: "labels", REGRESSION: "value"}
+_LEAST, _MOST = 1e-12, 1 - 1e-12  # Of probabilities, whose logits must be finite.
+
+
+def read_results(given):
+    """The `reports.results.Results` of a `Given`, whose options name fields and labels.
+
+    Raises:
+        ValueError: if a file is malformed, the labels are not known, or no prediction is of one of
+            the texts.
+    """
+    found = {name: given.options[name] for name in _OPTIONS if name in given.options}
+    options = ClassificationFeatureOptions(**{**found, "labels": tuple(found.get("labels", ()))})
+    options.check_labels()
+    kind = options.problem_type
+    rows = results.read_rows(given.predictions_file, ("id", _TOLD[kind]))
+    told = {row["id"]: row for row in rows}
+    texts = [x for x in examples.example_reader(options)(given.eval_gold) if x.example_id in told]
+    if not texts:
+        raise ValueError(f"{given.predictions_file}: no prediction is of a text of the gold file.")
+    gold = [_encoded(x.label, options) for x in texts]
+    logits = np.array([_logits(told[x.example_id], options) for x in texts])
+    constant = np.tile(_constant(gold, options), [len(gold), 1])
+    name, _ = evaluate.BEST_METRICS[kind]
+    best = "the mean" if kind == REGRESSION else "the most frequent label"
+    items = [_item(x, told[x.example_id][_TOLD[kind]], kind) for x in texts]
+    return results.Results(
+        metrics=evaluate.metrics(logits, np.array(gold), kind),
+        best_metric=name,
+        items=tuple(items) if kind != REGRESSION else _by_error(items),
+        noun="texts",
+        baselines={best: evaluate.metrics(constant, np.array(gold), kind)},
+        score_name="Squared error" if kind == REGRESSION else "Right",
+        filter_name="The weaker half only" if kind == REGRESSION else "Wrong answers only",
+    )
+
+
+def _encoded(label, options):
+    """A label as `evaluate.metrics` takes it."""
+    if options.problem_type == REGRESSION:
+        return label
+    if options.problem_type == MULTI_LABEL:
+        return [int(x in label) for x in options.labels]
+    return options.labels.index(label)
+
+
+def _logits(row, options):
+    if options.problem_type == REGRESSION:
+        return [row["value"]]
+    shares = np.clip([row["probabilities"][label] for label in options.labels], _LEAST, _MOST)
+    is_multi = options.problem_type == MULTI_LABEL
+    return np.log(shares) - (np.log1p(-shares) if is_multi else 0)
+
+
+def _constant(gold, options):
+    """The logits of what is best to tell without reading: float [num_outputs]."""
+    if options.problem_type == REGRESSION:
+        return [statistics.fmean(gold)]
+    if options.problem_type == MULTI_LABEL:
+        return np.where(np.mean(gold, axis=0) > 0.5, 1.0, -1.0)
+    shares = np.bincount(gold, minlength=len(options.labels)) / len(gold)
+    return np.log(np.clip(shares, _LEAST, _MOST))
+
+
+def _item(text, told, kind):
+    is_right, score = told == text.label, None
+    if kind == REGRESSION:
+        score = (told - text.label) ** 2
+    elif kind == MULTI_LABEL:
+        is_right = set(told) == set(text.label)
+    return results.Item(
+        key=text.example_id,
+        question=results.clipped(text.text)[:120],
+        prediction=_shown(told),
+        gold=_shown(text.label),
+        is_right=is_right,
+        score=float(is_right) if score is None else score,
+        passages=tuple(map(results.plain_passage, filter(None, (text.text, text.second_text)))),
+    )
+
+
+def _shown(told):
+    if isinstance(told, str):
+        return told
+    return f"{told:.4g}" if isinstance(told, int | float) else ", ".join(told) or "(no label)"
+
+
+def _by_error(items):
+    """The half with the smaller errors counts as right."""
+    middle = statistics.median(item.score for item in items)
+    return tuple(dataclasses.replace(item, is_right=item.score <= middle) for item in items)

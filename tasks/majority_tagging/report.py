@@ -1,0 +1,64 @@
+"""What a report shows of majority tagging: tags, and how right they are by place.
+
+The comparison is `evaluate.metrics`' own: the odd number of each pair.
+"""
+
+from etcmodel.reports import results
+
+from . import evaluate, examples
+
+__all__ = ["read_results"]
+
+_CONSTANT = "constant_"
+
+
+def read_results(given):
+    """The `reports.results.Results` of a `Given`.
+
+    Raises:
+        ValueError: if a file is malformed, or a gold example has no tags.
+    """
+    predictions = results.read_object(given.predictions_file)
+    gold = list(examples.read_examples(given.eval_gold))
+    found = evaluate.metrics(gold, predictions)
+    constant = {
+        name.removeprefix(_CONSTANT): value
+        for name, value in found.items()
+        if name.startswith(_CONSTANT)
+    }
+    return results.Results(
+        metrics={name: found[name] for name in constant},
+        best_metric="tag_accuracy",
+        items=tuple(_item(x, predictions.get(x.example_id, ())) for x in gold),
+        noun="sequences",
+        baselines={"the odd number of each pair": constant},
+        score_name="Share of right tags",
+        places=results.Places(
+            "Accuracy of single tags",
+            "the token",
+            tuple(x for y in gold for x in _points(y, predictions.get(y.example_id, ()))),
+        ),
+    )
+
+
+def _item(example, predicted):
+    rights = [score for _, score in _points(example, predicted)]
+    return results.Item(
+        key=example.example_id,
+        question=_shown(example.tokens),
+        prediction=_shown(predicted),
+        gold=_shown(example.tags),
+        is_right=all(rights),
+        score=sum(rights) / len(rights),
+    )
+
+
+def _points(example, predicted):
+    """(place in the sequence, whether the tag is right) of each token."""
+    tags, length = example.tags, len(example.tags)
+    told = predicted if len(predicted) == length else [None] * length
+    return [(i / length, float(told[i] == tags[i])) for i in range(length)]
+
+
+def _shown(numbers):
+    return results.clipped(" ".join(map(str, numbers)))

@@ -1,0 +1,95 @@
+"""What a report shows of Natural Questions: long and short answers, and where the long one stands.
+
+The comparison takes the first paragraph, table or list of each page, with the same score, and no
+short answer.
+"""
+
+from etcmodel.reports import results
+
+from . import evaluate, examples
+from .predictions import NO_PREDICTION, parse_predictions
+
+__all__ = ["read_results"]
+
+
+def read_results(given):
+    """The `reports.results.Results` of a `Given`, whose gold file must have the pages.
+
+    Raises:
+        ValueError: if a file is malformed, or there is no gold example with annotations.
+    """
+    predictions = results.read_object(given.predictions_file)
+    parsed = parse_predictions(predictions)
+    pages = {x.example_id: x for x in examples.read_examples(given.eval_gold) if x.annotations}
+    gold = {example_id: page.annotations for example_id, page in pages.items()}
+    long, short = evaluate.verdicts(gold, predictions)
+    items = tuple(
+        _item(page, parsed.get(key, NO_PREDICTION), long[key], short[key])
+        for key, page in pages.items()
+    )
+    points = [
+        (_first_long(page).start / len(page.words), float(long[key].correct))
+        for key, page in pages.items()
+        if long[key].gold_has_answer and _first_long(page).start >= 0
+    ]
+    return results.Results(
+        metrics=evaluate.metrics(gold, predictions),
+        best_metric="mean-best-threshold-f1",
+        items=items,
+        noun="questions",
+        baselines={"the first part of each page": evaluate.metrics(gold, _baseline(pages))},
+        score_name="Right long answer",
+        places=results.Places("Recall of long answers", "the long answer", tuple(points)),
+    )
+
+
+def _baseline(pages):
+    return {"predictions": [_first_part(page) for page in pages.values()]}
+
+
+def _first_part(page):
+    top = [candidate for candidate in page.candidates if candidate.top_level]
+    start, end = (top[0].start, top[0].end) if top else (-1, -1)
+    return {
+        "example_id": page.example_id,
+        "long_answer": {"start_token": start, "end_token": end},
+        "long_answer_score": 1.0,
+        "short_answers_score": 0.0,
+    }
+
+
+def _item(page, prediction, long, short):
+    gold_long = _first_long(page)
+    short_texts = [
+        _text(page, span) for note in page.annotations for span in note.short_answers
+    ] + [note.yes_no for note in page.annotations if note.yes_no != "NONE"]
+    told = [_text(page, span) for span in prediction.short]
+    told += [prediction.yes_no] if prediction.yes_no != "NONE" else []
+    passages = [("Predicted long answer", prediction.long), ("A right long answer", gold_long)]
+    is_right = all(x.correct or not (x.gold_has_answer or x.predicted) for x in (long, short))
+    return results.Item(
+        key=str(page.example_id),
+        question=page.question,
+        prediction=", ".join(told),
+        gold=", ".join(dict.fromkeys(short_texts)) or "(no short answer)",
+        is_right=is_right,
+        score=float(long.correct) if long.gold_has_answer else None,
+        passages=tuple(
+            results.plain_passage(_text(page, span), name)
+            for name, span in passages
+            if span.start >= 0
+        ),
+        marked_gold=tuple(short_texts),
+        marked_predicted=tuple(told),
+    )
+
+
+def _first_long(page):
+    """The long answer of the first annotator who gave one, else none."""
+    found = (note.long_answer for note in page.annotations if note.long_answer.exists)
+    return next(found, NO_PREDICTION.long)
+
+
+def _text(page, span):
+    words = zip(page.words[span.start : span.end], page.is_html[span.start : span.end], strict=True)
+    return " ".join(word for word, is_html in words if not is_html)

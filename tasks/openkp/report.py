@@ -1,0 +1,72 @@
+"""What a report shows of OpenKP: phrases, and where those that are right occur first.
+
+The comparison takes the most frequent words of a page that have four letters or more.
+"""
+
+import collections
+
+from etcmodel.reports import results
+
+from . import evaluate, examples, phrases
+
+__all__ = ["read_results"]
+
+_DEPTH = 5
+_LEAST_LETTERS = 4
+
+
+def read_results(given):
+    """The `reports.results.Results` of a `Given`.
+
+    Raises:
+        ValueError: if a file is malformed, or a page has no labels.
+    """
+    rows = results.read_rows(given.predictions_file, ("url", "KeyPhrases"))
+    predictions = {row["url"]: [" ".join(words) for words in row["KeyPhrases"]] for row in rows}
+    pages = [evaluate.TextExample.of(x) for x in examples.read_examples(given.eval_gold)]
+    frequent = {page.url: _frequent_words(page) for page in pages}
+    return results.Results(
+        metrics=evaluate.metrics(pages, predictions),
+        best_metric="f1@3",
+        items=tuple(_item(page, predictions.get(page.url, [])) for page in pages),
+        noun="pages",
+        baselines={"the most frequent words": evaluate.metrics(pages, frequent)},
+        score_name="F1 of the first 3 phrases",
+        filter_name="Only pages without a right phrase among the first 3",
+        places=results.Places(
+            f"Share found among the first {_DEPTH}",
+            "a right phrase",
+            tuple(point for page in pages for point in _points(page, predictions)),
+        ),
+    )
+
+
+def _item(page, predicted):
+    scores = evaluate.scores(page.key_phrases, predicted)
+    gold = sorted(page.key_phrases)
+    return results.Item(
+        key=page.url,
+        question=page.url,
+        prediction=", ".join(predicted[:_DEPTH]),
+        gold=", ".join(gold),
+        is_right=scores.f1[2] > 0,
+        score=scores.f1[2],
+        passages=(results.plain_passage(page.text),),
+        marked_gold=tuple(gold),
+        marked_predicted=tuple(predicted[:_DEPTH]),
+    )
+
+
+def _points(page, predictions):
+    """Of each true phrase that is on the page: where it is first, and whether it was found."""
+    words = phrases.normalized_words(page.words)
+    found = {phrase.lower() for phrase in predictions.get(page.url, [])[:_DEPTH]}
+    for phrase in sorted(page.key_phrases):
+        place = phrases.find(phrases.split(phrase), words)
+        if place is not None:
+            yield place / len(words), float(phrase in found)
+
+
+def _frequent_words(page):
+    words = (word for word in phrases.normalized_words(page.words) if len(word) >= _LEAST_LETTERS)
+    return [word for word, _ in collections.Counter(words).most_common(_DEPTH)]

@@ -1,0 +1,76 @@
+"""What a report shows of TriviaQA: answers, and where in its document a right one stands first.
+
+The comparison gives every question the most frequent answer.
+"""
+
+import itertools
+
+from etcmodel.reports import results
+
+from . import evaluate, evidence, examples
+from .answers import find_answers
+
+__all__ = ["read_results"]
+
+
+def read_results(given):
+    """The `reports.results.Results` of a `Given`.
+
+    Documents that cannot be read are not shown.
+
+    Raises:
+        ValueError: if a file is malformed, or a gold example has no answer.
+    """
+    evidence.check_folder(given.evidence_dir)
+    predictions = results.read_object(given.predictions_file)
+    by_document = given.options.get("by_document", False)
+    gold = list(examples.read_examples(given.eval_gold))
+    metrics = evaluate.metrics(gold, predictions, by_document)
+    answer = results.most_frequent(example.answers[0] for example in gold)
+    constant = dict.fromkeys(
+        itertools.chain.from_iterable(example.keys(by_document) for example in gold), answer
+    )
+    rows = [
+        _row(example, key, predictions, given.evidence_dir, by_document)
+        for example in gold
+        for key in example.keys(by_document)
+    ]
+    points = tuple((place, item.score) for item, place in rows if place is not None)
+    return results.Results(
+        metrics=metrics,
+        best_metric="f1",
+        items=tuple(item for item, _ in rows),
+        noun="questions with a document" if by_document else "questions",
+        baselines={"the most frequent answer": evaluate.metrics(gold, constant, by_document)},
+        score_name="Answer F1",
+        places=results.Places("Answer F1", "the first right answer", points) if points else None,
+    )
+
+
+def _row(example, key, predictions, folder, by_document):
+    """(`Item`, where the first right answer of its first document with one stands, or None)."""
+    pages = [x for x in example.pages if not by_document or key.endswith(f"--{x.name}")]
+    passages, place = [], None
+    for page in pages:
+        try:
+            text = evidence.read_document(page, folder)
+        except evidence.EvidenceError:
+            continue
+        found = [start for start, *_ in find_answers(text, example.answers)]
+        if place is None and found:
+            place = min(found) / len(text)
+        passages.append(results.plain_passage(text, page.name, min(found, default=0)))
+    told = predictions.get(key)
+    exact, f1 = (0.0, 0.0) if told is None else evaluate.answer_score(told, example.answers)
+    item = results.Item(
+        key=key,
+        question=example.question,
+        prediction=told or "",
+        gold=", ".join(example.answers),
+        is_right=exact == 1,
+        score=f1,
+        passages=tuple(passages),
+        marked_gold=example.answers,
+        marked_predicted=(told or "",),
+    )
+    return item, place

@@ -1,0 +1,71 @@
+"""What a report shows of WikiHop: answers, and where the right one is mentioned first.
+
+The comparison takes the candidate that the documents mention most.
+"""
+
+import re
+
+from etcmodel.reports import results
+
+from . import evaluate, examples
+from .raw_data import normalized
+
+__all__ = ["read_results"]
+
+
+def read_results(given):
+    """The `reports.results.Results` of a `Given`.
+
+    Raises:
+        ValueError: if a file is malformed, or no gold example has an answer.
+    """
+    predictions = results.read_object(given.predictions_file)
+    gold = [x for x in examples.read_examples(given.eval_gold) if x.answer is not None]
+    metrics = evaluate.metrics(gold, predictions)
+    items = tuple(_item(example, predictions) for example in gold)
+    texts = [" ".join(example.documents) for example in gold]
+    found = [_places(text, x.answer) for text, x in zip(texts, gold, strict=True)]
+    points = (
+        (places[0] / len(text), item.score)
+        for places, text, item in zip(found, texts, items, strict=True)
+        if places
+    )
+    frequent = {
+        x.example_id: max(x.candidates, key=lambda c, text=text: len(_places(text, c)))
+        for text, x in zip(texts, gold, strict=True)
+    }
+    return results.Results(
+        metrics=metrics,
+        best_metric="accuracy",
+        items=items,
+        noun="questions",
+        baselines={"the candidate with most mentions": evaluate.metrics(gold, frequent)},
+        score_name="Accuracy",
+        places=results.Places("Accuracy", "the first mention of the answer", tuple(points)),
+    )
+
+
+def _item(example, predictions):
+    answer = predictions.get(example.example_id, "")
+    is_right = normalized(answer) == normalized(example.answer)
+    documents = (
+        results.plain_passage(text, f"Document {number}")
+        for number, text in enumerate(example.documents, 1)
+    )
+    return results.Item(
+        key=example.example_id,
+        question=example.query,
+        prediction=answer,
+        gold=example.answer,
+        is_right=is_right,
+        score=float(is_right),
+        passages=(results.plain_passage(", ".join(example.candidates), "Candidates"), *documents),
+        marked_gold=(example.answer,),
+        marked_predicted=(answer,),
+    )
+
+
+def _places(text, words):
+    """Where words stand in a text, case apart: list of int."""
+    pattern = rf"(?<!\w){re.escape(words.strip())}(?!\w)"
+    return [match.start() for match in re.finditer(pattern, text, re.IGNORECASE)]

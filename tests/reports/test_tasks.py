@@ -1,0 +1,113 @@
+"""Reports of all tasks: scores, comparisons, what is right, and where the evidence stands."""
+
+import importlib
+import json
+
+import lxml.html
+import pytest
+
+from etcmodel.reports import page, results
+from tests.reports import task_files
+
+# What half of the answers being right gives, by the task's best metric.
+METRICS = {
+    "classification": ("accuracy", 0.5),
+    "hotpotqa": ("f1", 0.5),
+    "majority_tagging": ("tag_accuracy", 0.5),
+    "numerical_reasoning": ("exact_match", 0.5),
+    "triviaqa": ("f1", 0.5),
+    "wikihop": ("accuracy", 0.5),
+}
+WITH_PLACES = {"hotpotqa", "majority_tagging", "nq", "openkp", "triviaqa", "wikihop"}
+
+
+@pytest.fixture(scope="module", params=sorted(task_files.PREDICTIONS))
+def read(request, tmp_path_factory):
+    """(task, its `Results`)."""
+    task = request.param
+    folder = tmp_path_factory.mktemp(task)
+    gold, predictions = task_files.make(task, folder)
+    evidence = str(folder / "evidence") if task == "triviaqa" else None
+    options = task_files.OPTIONS.get(task, {})
+    given = results.Given(predictions, gold, options, evidence)
+    reader = importlib.import_module(f"etcmodel.tasks.{task}.report")
+    return task, reader.read_results(given)
+
+
+def test_every_second_answer_is_right_and_scores_follow(read):
+    task, found = read
+    assert [item.is_right for item in found.items] == [True, False] * (task_files.COUNT // 2)
+    if task in METRICS:
+        name, value = METRICS[task]
+        assert found.best_metric == name
+        assert found.metrics[name] == pytest.approx(value)
+    for item in found.items:
+        if item.score is not None and task != "openkp":
+            assert (item.score == pytest.approx(1)) == item.is_right
+
+
+def test_the_comparison_has_the_same_scores_and_is_no_better(read):
+    _, found = read
+    ((name, baseline),) = found.baselines.items()
+    assert name
+    assert set(baseline) <= set(found.metrics)
+    assert 0 <= baseline[found.best_metric] <= 1
+
+
+def test_places_are_shares_of_the_input(read):
+    task, found = read
+    assert (found.places is not None) == (task in WITH_PLACES)
+    if found.places:
+        assert found.places.points
+        assert all(0 <= place <= 1 and 0 <= score <= 1 for place, score in found.places.points)
+
+
+def test_the_page_shows_the_numbers_and_the_answers(read):
+    _, found = read
+    tree = lxml.html.fromstring(page.render(title="A report", results=found))
+    (main,) = tree.xpath("//section[@id='scores']//tr[@class='main']")
+    shown = [cell.text_content() for cell in main.xpath("td")]
+    values = [found.metrics, *found.baselines.values()]
+    assert shown == [f"{100 * x[found.best_metric]:.1f} %" for x in values]
+    assert tree.xpath("string(//p[@class='figure'])") == shown[0]
+    articles = tree.xpath("//article")
+    assert [x.get("class") for x in articles] == ["right", "wrong"] * (task_files.COUNT // 2)
+    for article, item in zip(articles, found.items, strict=True):
+        assert article.xpath("string(h3)").strip() == item.question.strip()
+        told, gold = (article.xpath(f"string(dl/dd[{i}])") for i in (1, 2))
+        assert told[2:] == (item.prediction or "(none)")
+        assert gold == item.gold
+
+
+def test_facts_are_told_apart(tmp_path):
+    from etcmodel.tasks.hotpotqa import report
+
+    example = {
+        "_id": "a",
+        "question": "What is the home of Ilse made of?",
+        "answer": "oak",
+        "supporting_facts": [["Ilse", 0], ["Tarn", 1]],
+        "context": [["Ilse", ["At Tarn.", "Born."]], ["Tarn", ["Old. ", "Of oak."]]],
+    }
+    gold, predictions = tmp_path / "gold.json", tmp_path / "predictions.json"
+    gold.write_text(json.dumps([example]))
+    told = {"answer": {"a": "pine"}, "sp": {"a": [["Ilse", 1], ["Tarn", 1]]}}
+    predictions.write_text(json.dumps(told))
+    found = report.read_results(results.Given(str(predictions), str(gold)))
+    assert [x.sentences for x in found.items[0].passages] == [
+        (("missed", "At Tarn."), ("wrong", "Born.")),
+        (("plain", "Old. "), ("correct", "Of oak.")),
+    ]
+    assert found.metrics["sp_f1"] == 0.5
+    length = len("At Tarn.Born.Old. Of oak.")
+    assert found.places.points == ((len("At Tarn.Born.Old. ") / length, 0.0),)
+
+
+def test_predictions_of_another_task_are_refused(tmp_path):
+    gold, _ = task_files.make("openkp", tmp_path)
+    other = tmp_path / "other.json"
+    other.write_text('{"id": "x"}')
+    from etcmodel.tasks.openkp import report
+
+    with pytest.raises(ValueError, match="line 1 must be a JSON object with url, KeyPhrases"):
+        report.read_results(results.Given(str(other), gold))

@@ -1,0 +1,93 @@
+"""Writes a page of a run, its scores and its answers: one HTML file that loads nothing.
+
+    python -m etcmodel.tools.report --run=my_run --output=report.html \\
+        --task=hotpotqa --predictions=my_run/predictions.json --eval_gold=dev.json
+
+With --run alone the page has the curves, the scores that the run noted, and its settings; with
+--predictions also examples with a filter for wrong answers, a comparison with a system that does
+not read, and scores by where in the input the evidence stands.
+"""
+
+import dataclasses
+import importlib
+import os
+
+from etcmodel import atomic_files
+from etcmodel.options import Options, check_files, option, run_program
+
+__all__ = ["ReportOptions", "write_report"]
+
+_TASKS = (
+    "classification",
+    "hotpotqa",
+    "majority_tagging",
+    "nq",
+    "numerical_reasoning",
+    "openkp",
+    "summarization",
+    "triviaqa",
+    "wikihop",
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """What is shown, and where it goes."""
+
+    run: str | None = option(None, "Directory of a run: the --output_dir of its training.")
+    task: str | None = option(None, "Task of the predictions.", choices=_TASKS)
+    predictions: str | None = option(
+        None, "File of predictions, as the task's programs write it.", is_file=True
+    )
+    eval_gold: str | None = option(None, "Raw file with the right answers.")
+    evidence_dir: str | None = option(None, "Folder of TriviaQA's documents, to show them.")
+    output: str = option("report.html", "HTML file to write.")
+    title: str = option("", "Title of the page. Default: the task and the run.")
+    num_examples: int = option(100, "Most examples on the page.", lower_bound=0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        together = (self.task, self.predictions, self.eval_gold)
+        if any(together) and not all(together):
+            raise ValueError("--task, --predictions and --eval_gold belong together: give all.")
+        if not (self.run or self.predictions):
+            raise ValueError(
+                "Give --run, or --predictions with --task and --eval_gold, or all of them."
+            )
+
+
+def write_report(options):
+    """Writes the page that `ReportOptions` describe; it appears when it is complete."""
+    check_files(options)
+    atomic_files.check_writable(options.output)
+    from etcmodel.reports import page, results, run_files  # With TensorFlow, after the flags.
+
+    run = run_files.RunFiles.read(options.run) if options.run else None
+    found = None
+    if options.task:
+        reader = importlib.import_module(f"etcmodel.tasks.{options.task}.report")
+        found = reader.read_results(
+            results.Given(
+                options.predictions,
+                options.eval_gold,
+                run.options if run else {},
+                options.evidence_dir,
+            )
+        )
+    text = page.render(
+        title=options.title or _title(options),
+        run=run,
+        results=found,
+        num_examples=options.num_examples,
+    )
+    atomic_files.write_text(options.output, [text])
+    print(f"Report: {options.output}")
+
+
+def _title(options):
+    run = os.path.basename(os.path.normpath(options.run)) if options.run else ""
+    return ": ".join(filter(None, [(options.task or "").replace("_", " "), run]))
+
+
+if __name__ == "__main__":
+    run_program(ReportOptions, write_report)
