@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from absl import flags
 
@@ -105,7 +106,9 @@ def test_the_attention_of_the_page_is_of_three_layers_and_two_heads(tmp_path, mo
         num_attention_heads=2,
         intermediate_size=8,
     )
-    etcmodel.save_pretrained(modeling.EtcModel(config), "etc_base_2x_pretrain")
+    model = modeling.EtcModel(config)
+    model(**model.structure([[1, 2, 3]]))  # Builds it.
+    etcmodel.save_pretrained(model, "etc_base_2x_pretrain")
     command = block("inspection.md")
     inspect_attention.run(options_of(command, inspect_attention.InspectOptions))
     found = (tmp_path / "attention.html").read_text(encoding="utf-8")
@@ -125,7 +128,7 @@ class TestPretraining:
         text_runs.write_bert(tmp_path / "bert-base-uncased")
         exec(self.first, {})  # The library's own page.
         made = etcmodel.from_pretrained("longformer")
-        assert made.config.max_position_embeddings == 4096 + 2
+        assert made.encoder.config.max_position_embeddings == 4096 + 2
         assert isinstance(etcmodel.from_pretrained("gmat"), GmatForMaskedLM)
 
     def test_the_stage_of_compression_begins_with_the_weights(self, tmp_path, monkeypatch):
@@ -136,10 +139,10 @@ class TestPretraining:
             num_hidden_layers=12,
             num_attention_heads=2,
             intermediate_size=8,
-            max_position_embeddings=20,
         )
         model = GmatForMaskedLM(config)
+        model(np.array([[1, 2, 3]]))  # Builds it.
         model.save_pretrained("runs/gmat/pretrained")
         exec(self.second, {})  # The library's own page.
         made = etcmodel.from_pretrained("gmat_compressed")
-        assert made.config.num_compression_layers == 9
+        assert made.encoder.config.num_compression_layers == 9
