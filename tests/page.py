@@ -6,7 +6,16 @@ import re
 import subprocess
 import sys
 
-__all__ = ["DOCS", "PAGE", "blocks", "code", "code_and_output", "run_commands", "section"]
+__all__ = [
+    "DOCS",
+    "PAGE",
+    "blocks",
+    "code",
+    "code_and_output",
+    "run_commands",
+    "run_python",
+    "section",
+]
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "extending.md"
@@ -59,3 +68,28 @@ def run_commands(name, folder, having="python -m"):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def run_python(name, having, folder, export, **names):
+    """Runs the one block of Python of a page that has these words, with an export at its place.
+
+    Args:
+        name: str. Of the page.
+        having: str. The place of the export that the block names, such as "runs/nq/export".
+        folder: path. A new folder, in which the block runs.
+        export: path. Of the export, to which that place leads.
+        **names: what the block uses.
+    Returns:
+        dict. What is defined then.
+    """
+    (code,) = (code for code in blocks(name) if having in code)
+    place = pathlib.Path(folder) / having
+    place.parent.mkdir(parents=True)
+    place.symlink_to(export)
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        exec(code, names)  # The library's own page.
+    finally:
+        os.chdir(before)
+    return names

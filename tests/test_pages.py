@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs" / "notebooks").glob("*.md"),
     *(ROOT / "tasks").glob("*/README.md"),
     *(ROOT / "etcmodel").rglob("*.md"),
     *(ROOT / "benchmarks").glob("*.md"),

@@ -13,6 +13,7 @@ import statistics
 from typing import NamedTuple
 
 from etcmodel.options import Options, option, run_program
+from etcmodel.text.word_vocabulary import write_vocabulary
 from etcmodel.tools import run_pretrain_demo as demo
 from etcmodel.tools.demos import wikihop as demo_wikihop
 from etcmodel.tools.run_demo import read_jsonl
@@ -115,7 +116,7 @@ def _make_data(folder, options):
     )
     demo.write_texts(folder, _documents_of(train), _documents_of(dev))
     texts = [text for example in train for text in demo_wikihop.texts(example)]
-    vocab_size = demo.write_vocab(folder, texts)
+    vocab_size = write_vocabulary(folder / "vocab.txt", texts, max_size=demo.VOCAB_SIZE)
     for hard_g2l in (True, False):
         changes = {
             "use_hard_g2l_mask": hard_g2l,

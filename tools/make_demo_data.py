@@ -5,15 +5,13 @@
 The same flags give the same bytes on every machine.
 """
 
-import collections
 import dataclasses
 import json
 import os
-import re
-import string
 
 from etcmodel import atomic_files, options
 from etcmodel.options import option
+from etcmodel.text.word_vocabulary import build_vocabulary
 
 from .demos import (
     classification,
@@ -28,7 +26,7 @@ from .demos import (
 )
 from .demos import numerical_reasoning as numerical
 
-__all__ = ["build_vocab", "make_demo_data", "task_of"]
+__all__ = ["make_demo_data", "task_of"]
 
 # Modules with `make_examples(split=, num_examples=, seed=)` and `texts(example)`, by the task in
 # whose format they are, and what else tells them apart. One may have a `MODEL`, a dict of what
@@ -63,15 +61,6 @@ JSON_LINES = (
 )
 _TASKS = {"wikihop_long": "wikihop"}  # Of datasets that are not called as their task.
 
-# Ids as in BERT's vocabularies, which programs know by number: [CLS] is 101, 1 to 99 are free.
-SPECIAL_PIECES = [
-    "[PAD]",
-    *(f"[unused{i}]" for i in range(99)),
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-]
 MAX_VOCAB_SIZE = 1000
 
 # A model that learns something of each dataset on a CPU in a minute or two.
@@ -91,27 +80,6 @@ ETC_CONFIG = {
 def task_of(dataset):
     """The task of a key of `GENERATORS`, such as "wikihop" of "wikihop_long"."""
     return _TASKS.get(dataset, dataset)
-
-
-def build_vocab(texts, *, max_size=MAX_VOCAB_SIZE):
-    """Makes an uncased WordPiece vocabulary of characters and whole words.
-
-    Words of ASCII letters and digits are never unknown: what is not a piece falls into characters.
-
-    Args:
-        texts: iterable of str.
-        max_size: int. The rarest words are left out beyond this many pieces.
-    Returns:
-        list of str. Special pieces, characters, `##` characters, then words, frequent ones first.
-    """
-    counts = collections.Counter()
-    for text in texts:
-        counts.update(re.findall(r"\w+|[^\w\s]", text.lower()))
-    inner = {*string.ascii_lowercase, *string.digits, *"".join(filter(str.isalnum, counts))}
-    characters = sorted({*inner, *string.punctuation, *"".join(counts)})
-    pieces = [*SPECIAL_PIECES, *characters, *(f"##{character}" for character in sorted(inner))]
-    words = sorted((-count, word) for word, count in counts.items() if len(word) > 1)
-    return pieces + [word for _, word in words[: max(0, max_size - len(pieces))]]
 
 
 def _to_json(examples):
@@ -184,7 +152,8 @@ def _model_of(dataset, train, settings):
         config = generator.model_config(**settings)
         return f"{config['model_type']}_config.json", generator.vocabulary(**settings), config
     texts = (text for example in train for text in generator.texts(example))
-    return "etc_config.json", build_vocab(texts), {**ETC_CONFIG, **getattr(generator, "MODEL", {})}
+    vocab = build_vocabulary(texts, max_size=MAX_VOCAB_SIZE)
+    return "etc_config.json", vocab, {**ETC_CONFIG, **getattr(generator, "MODEL", {})}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,13 +16,13 @@ import time
 
 from etcmodel.options import Options, option, run_program
 from etcmodel.pretrain import raw_data
-from etcmodel.tools import make_demo_data
+from etcmodel.text.word_vocabulary import write_vocabulary
 from etcmodel.tools.demos import folders, pretrain_curves, prose
 from etcmodel.tools.run_demo import read_json, read_jsonl, run
 
 _LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
 _WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
-_VOCAB_SIZE = 4000
+VOCAB_SIZE = 4000
 _HELD_OUT = 20  # One document of so many.
 _CURVE = ("mlm_accuracy", "mlm_loss", "cpc_accuracy", "cpc_chance")
 _FIGURES = ("em", "f1", "sp_f1", "joint_f1")
@@ -99,13 +99,6 @@ def write_texts(folder, train, held_out):
     for name, documents in (("train", train), ("heldout", held_out)):
         lines = "".join(json.dumps(document) + "\n" for document in documents)
         (folder / "text" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-
-
-def write_vocab(folder, texts):
-    """A vocabulary of the texts' words; returns its size."""
-    pieces = make_demo_data.build_vocab(texts, max_size=_VOCAB_SIZE)
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    return len(pieces)
 
 
 def write_config(path, vocab_size, **changes):
@@ -242,7 +235,7 @@ def main(options):
     texts += [question["question"] for question in questions]
     write_config(
         folder / "etc_config.json",
-        write_vocab(folder, texts),
+        write_vocabulary(folder / "vocab.txt", texts, max_size=VOCAB_SIZE),
         num_hidden_layers=options.num_hidden_layers,
     )
     first_weights = write_first_weights(folder, seed)

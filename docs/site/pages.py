@@ -5,6 +5,7 @@ Those of the reference are made of the docstrings of all public names.
 """
 
 import ast
+import json
 import pathlib
 
 from mkdocs.structure import files as mkdocs_files
@@ -14,10 +15,10 @@ PATTERNS = (
     "*.md",
     "benchmarks/*.md",
     "benchmarks/*.png",
-    "docs/*.ipynb",
     "docs/*.md",
     "docs/*.png",
     "docs/concepts/*.png",
+    "docs/notebooks/*.ipynb",
     "etcmodel/*/README.md",
     "tasks/*/README.md",
 )
@@ -36,6 +37,9 @@ def on_files(files, config):
     for pattern in PATTERNS:
         for path in sorted(ROOT.glob(pattern)):
             add(files, config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        name = path.with_suffix(".md").relative_to(ROOT).as_posix()
+        add(files, config, name, content=notebook_page(path))
     for package, modules in public_names().items():
         text = reference_page(package, modules)
         add(files, config, f"{REFERENCE}/{package}.md", content=text)
@@ -46,6 +50,30 @@ def add(files, config, name, **source):
     """Adds a file of that name; see `mkdocs.structure.files.File.generated` for the source."""
     included = mkdocs_files.InclusionLevel.INCLUDED
     files.append(mkdocs_files.File.generated(config, name, inclusion=included, **source))
+
+
+def notebook_page(path):
+    """Markdown of a notebook with its outputs, which its page in the repository lacks."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    parts = []
+    for cell in cells:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+        parts += [output_text(output) for output in cell.get("outputs", ())]
+    title, rest = parts[0].split("\n", 1)
+    line = f"This page is a notebook: [{path.name}]({path.name})."
+    return "\n\n".join([title, line, rest, *parts[1:]])
+
+
+def output_text(output):
+    """Markdown of what a cell shows: a page in its frame, a picture, or text."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        return "".join(data["text/html"])
+    if "image/png" in data:
+        return f"![Output](data:image/png;base64,{''.join(data['image/png']).strip()})"
+    text = "".join(output.get("text") or data["text/plain"])
+    return f"```text\n{text.rstrip()}\n```"
 
 
 def public_names():

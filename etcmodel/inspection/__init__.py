@@ -7,6 +7,7 @@ from etcmodel.inspection.attention import MEAN, SIDES, Attention, attention
 from etcmodel.inspection.attributions import Attributions, integrated_gradients
 from etcmodel.inspection.hidden_states import hidden_states
 from etcmodel.inspection.page import write_page
+from etcmodel.inspection.shown import show_page
 
 __all__ = [
     "MEAN",
@@ -16,5 +17,6 @@ __all__ = [
     "attention",
     "hidden_states",
     "integrated_gradients",
+    "show_page",
     "write_page",
 ]

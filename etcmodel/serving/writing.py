@@ -1,5 +1,7 @@
 """Writing a SavedModel: a new folder that is complete or not there, with files beside the graph."""
 
+import contextlib
+import logging
 import os
 import tempfile
 
@@ -44,12 +46,24 @@ def write_saved_model(directory, assets, make_module):
         tempfile.TemporaryDirectory() as folder,
         atomic_files.new_folder(directory) as unfinished,
         compilation.fusion_scope("never"),  # A server may have no XLA.
+        _only_warnings_of_tensorflow(),  # Else it tells a name that is gone at the end.
     ):
         module = make_module()
         module.assets = [tf.saved_model.Asset(path) for path in _named(assets, folder)]
         tf.saved_model.save(module, unfinished, module.signatures(), options)
         _forget_gradients(unfinished)
     return directory
+
+
+@contextlib.contextmanager
+def _only_warnings_of_tensorflow():
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel(max(level, logging.WARNING))
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _forget_gradients(directory):

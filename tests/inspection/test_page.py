@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from etcmodel.inspection import MEAN, SIDES, Attention, write_page
+from etcmodel.inspection import MEAN, SIDES, Attention, show_page, write_page
 from etcmodel.inspection.page import render_page
 
 HOSTILE = [
@@ -228,3 +228,16 @@ def test_what_does_not_fit_is_refused():
         render_page([], LONG, GLOBAL)
     with pytest.raises(ValueError, match=r"each of \(7, 2\) tokens. Received: \(7, 1\)"):
         render_page(ATTENTION, LONG, GLOBAL, attributions=(np.zeros(7), np.zeros(1)))
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_can_do_no_more_than_run_it():
+    shown = show_page(ATTENTION, LONG, HOSTILE[:2], title="<b>", height=300)
+    parts = []
+    parser = html.parser.HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: parts.append((tag, dict(attributes)))
+    parser.feed(shown._repr_html_())
+    ((tag, attributes),) = parts
+    assert tag == "iframe" and attributes["sandbox"] == "allow-scripts"
+    assert attributes["height"] == "300"
+    assert attributes["srcdoc"] == render_page(ATTENTION, LONG, HOSTILE[:2], title="<b>")
+    assert "html" not in repr(shown)

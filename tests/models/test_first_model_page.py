@@ -1,4 +1,4 @@
-"""The notebook of docs/first_model.md trains, saves, loads, and prints what it shows."""
+"""The code of docs/first_model.md trains, saves, loads, and prints what it shows."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import etcmodel
-from tests import notebook, page
+from tests import page
 from tests.checkpoints import berts
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
@@ -16,14 +16,14 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
-    """What the notebook's cells define, after all of them have run in order in one folder."""
+    """What the page's code defines, after all of it has run in order in one folder."""
     folder = tmp_path_factory.mktemp("page")
     berts.write_folder(folder / "my_bert", WORDS)
     names, printed = {}, []
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         names["print"] = lambda *values: printed.append(" ".join(map(str, values)) + "\n")
-        for code, output in notebook.code_and_output():
+        for code, output in page.code_and_output("first_model.md"):
             printed.clear()
             exec(code, names)  # The library's own page.
             assert "".join(printed) == output
@@ -84,6 +84,13 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     np.testing.assert_array_equal(loaded(loaded.processor(texts)), expected)
 
 
-def test_a_model_takes_less_than_forty_lines():
-    for code in page.blocks("first_model.md"):
-        assert len(code.splitlines()) < 40
+@pytest.mark.parametrize("kind", ["SequenceClassification", "QuestionAnswering"])
+def test_from_installation_to_a_served_model_are_less_than_forty_lines(kind):
+    name = {"SequenceClassification": "reviews", "QuestionAnswering": "books"}[kind]
+    blocks = page.blocks("first_model.md")
+    (model,) = (code for code in blocks if f"EtcFor{kind}(config" in code)
+    (served,) = (code for code in blocks if f"served_{name}" in code)
+    installation = 1
+    lines = [line for line in (model + served).splitlines() if line]
+    assert installation + len(lines) == {"reviews": 31, "books": 39}[name] < 40
+    assert not any(";" in line for line in lines)

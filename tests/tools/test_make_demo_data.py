@@ -10,8 +10,9 @@ import re
 import pytest
 
 from etcmodel.models import modeling
+from etcmodel.text.word_vocabulary import build_vocabulary
 from etcmodel.tools.demos import hotpotqa as demo_hotpotqa
-from etcmodel.tools.make_demo_data import build_vocab, make_demo_data
+from etcmodel.tools.make_demo_data import MAX_VOCAB_SIZE, make_demo_data
 
 TRAIN = demo_hotpotqa.make_examples(split="train", num_examples=1200, seed=0)
 DEV = demo_hotpotqa.make_examples(split="dev", num_examples=400, seed=0)
@@ -187,7 +188,10 @@ class TestExamples:
 
 
 class TestVocab:
-    vocab = build_vocab(text for example in TRAIN for text in demo_hotpotqa.texts(example))
+    vocab = build_vocabulary(
+        (text for example in TRAIN for text in demo_hotpotqa.texts(example)),
+        max_size=MAX_VOCAB_SIZE,
+    )
 
     def test_special_pieces_have_the_ids_of_bert(self):
         assert self.vocab[0] == "[PAD]"
@@ -209,9 +213,9 @@ class TestVocab:
         assert set(words(" ".join(texts))) <= set(self.vocab)
 
     def test_leaves_out_the_rarest_words_first(self):
-        whole = build_vocab(["often often seldom"])
+        whole = build_vocabulary(["often often seldom"])
         assert whole[-2:] == ["often", "seldom"]
-        assert build_vocab(["often often seldom"], max_size=len(whole) - 1) == whole[:-1]
+        assert build_vocabulary(["often often seldom"], max_size=len(whole) - 1) == whole[:-1]
 
 
 class TestFiles:

@@ -17,4 +17,6 @@ def test_the_commands_run_and_the_model_reads_both_ends(tmp_path):
     gold = {raw["id"]: raw["label"] for raw in map(json.loads, text.splitlines())}
     assert predictions.keys() == gold.keys()
     right = sum(predictions[name] == label for name, label in gold.items())
+    export = tmp_path / "try/classification/model/export"
+    page.run_python("data_sets.md", "runs/classification/export", tmp_path / "page", export)
     assert right / len(gold) >= 0.9  # By the last sentences alone, four of five are.

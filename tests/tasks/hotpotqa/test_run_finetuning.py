@@ -10,6 +10,7 @@ from absl import flags
 
 from etcmodel.tasks.hotpotqa import examples, predict
 from etcmodel.tools import make_demo_data
+from tests import page
 from tests.tasks import programs
 from tests.tasks.hotpotqa.program_runs import (
     LENGTHS,
@@ -97,6 +98,10 @@ def test_the_exported_model_answers_like_the_trained_one(trained):
     expected = (predictions["answer"][first], predictions["sp"][first])
     assert predictor.predict_one(questions[0]) == expected
     assert predictor.predict(examples.read_examples(trained["dev"]))["sp"] == predictions["sp"]
+    place, export = folder / "page", folder / "model" / "export"
+    found = page.run_python("data_sets.md", "runs/hotpotqa/export", place, export)
+    assert found["answer"] in ("yes", "no") or found["answer"] in "River Ember It is 88 km long."
+    assert found["supporting_facts"] in ([], [["River Ember", 0]])
 
 
 def test_a_decoding_option_may_be_chosen_anew_at_prediction(trained, tmp_path):

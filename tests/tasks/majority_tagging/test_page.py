@@ -37,6 +37,13 @@ def test_the_exported_model_tags_as_the_run_did(folder):
     assert found == kept
 
 
+def test_the_python_of_the_page_tags_one_sequence(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(*page.blocks("majority_tagging.md"), names)  # The library's own page.
+    assert len(names["tags"]) == 5 and set(names["tags"]) <= {1, 2}
+
+
 def test_raw_sequences_are_tagged_whatever_their_length(folder):
     predictor = predict.MajorityPredictor(str(folder / "try" / "tags" / "with_memory" / "export"))
     rng = np.random.default_rng(0)

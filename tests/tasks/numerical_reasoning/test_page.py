@@ -61,6 +61,13 @@ def test_raw_questions_are_answered_and_bad_ones_named(folder, predictor):
         predictor.predict([{"id": "a", "question": "?"}])
 
 
+def test_the_python_of_the_page_answers_one_question(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(*page.blocks("numerical_reasoning.md"), names)  # The library's own page.
+    assert isinstance(names["answer"], str)
+
+
 def test_a_run_that_is_done_is_not_trained_again(folder, monkeypatch):
     monkeypatch.chdir(folder)
     run = folder / "try" / "numbers" / "run"

@@ -12,6 +12,7 @@ from etcmodel import preprocessing
 from etcmodel.preprocessing import program
 from etcmodel.tasks.openkp import evaluate, examples, predict, preprocess
 from etcmodel.tools import make_demo_data
+from tests import page as docs_page
 from tests.tasks import programs
 
 pytestmark = pytest.mark.slow
@@ -192,6 +193,9 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
     with open(unlabeled, encoding="utf-8") as file:
         page = json.loads(file.readline())
     assert predictor.predict([page]) == {page["url"]: evaluated[page["url"]][:2]}
+    place, export = folder / "page", folder / "model" / "export"
+    found = docs_page.run_python("data_sets.md", "runs/openkp/export", place, export, page=page)
+    assert found["phrases_by_url"] == {page["url"]: evaluated[page["url"]][:3]}
     with pytest.raises(ValueError, match="page 'u': field `VDOM` is missing"):
         predictor.predict([{"url": "u", "text": "a rose"}])
 

@@ -49,6 +49,8 @@ def test_texts_are_read_without_files(folder):
     texts = ["Nobody came from Tarn Mead.", "Ada Kelso came from Ilmaria as a child. It rained."]
     told = predictor.predict_one("Which country was Ada Kelso from?", texts)
     assert (told["answer"], told["document"]) == ("Ilmaria", "SearchResults[1]")
+    place, export = folder / "page", folder / "model" / "export"
+    page.run_python("triviaqa.md", "runs/triviaqa/export", place, export)
     with pytest.raises(ValueError, match="example 'one': .*no document that can be used"):
         predictor.predict_one("Which country?", [])
     with pytest.raises(ValueError, match="--evidence_dir: no such folder"):

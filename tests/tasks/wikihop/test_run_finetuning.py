@@ -8,6 +8,7 @@ import pytest
 from etcmodel.preprocessing import program
 from etcmodel.tasks.wikihop import evaluate, examples, predict, preprocess
 from etcmodel.tools import make_demo_data
+from tests import page
 from tests.tasks import programs
 
 pytestmark = pytest.mark.slow
@@ -139,6 +140,8 @@ def test_learns_evaluates_exports_and_predicts(made, capsys, caplog):
     served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     candidates = [raw["candidates"][number] for raw, number in zip(raws, served, strict=True)]
     assert candidates == [predictions[raw["id"]] for raw in raws]
+    found = page.run_python("data_sets.md", "runs/wikihop/export", folder / "page", export)
+    assert found["answer"] in ("avaria", "belmark")
     if REAL_EXAMPLE.exists():
         check_real_example(predict.WikiHopPredictor(str(export)))
 

@@ -3,14 +3,14 @@
 import sentencepiece
 
 from etcmodel.text import tokenization
-from etcmodel.tools import make_demo_data
+from etcmodel.text.word_vocabulary import build_vocabulary
 from tests.tasks.wikihop.raw_examples import raw_example
 
 
 def wordpiece(folder):
     """A tokenizer that knows the words of `raw_example` whole, and all letters."""
     raw = raw_example()
-    vocab = make_demo_data.build_vocab([raw["query"], *raw["candidates"], *raw["supports"]])
+    vocab = build_vocabulary([raw["query"], *raw["candidates"], *raw["supports"]])
     path = folder / "vocab.txt"
     path.write_text("\n".join([*vocab, "san"]) + "\n", encoding="utf-8")
     return tokenization.FullTokenizer(str(path))

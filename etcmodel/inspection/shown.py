@@ -1,0 +1,42 @@
+"""The page of attention within a notebook."""
+
+import dataclasses
+import html
+
+from etcmodel.inspection import page
+
+__all__ = ["ShownPage", "show_page"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ShownPage:
+    """A page that a notebook shows in a frame of its own, as the value of a cell.
+
+    Attributes:
+        html: str. The whole page.
+        height: int. Of the frame, in pixels.
+    """
+
+    html: str = dataclasses.field(repr=False)
+    height: int = 480
+
+    def _repr_html_(self):
+        return (
+            '<iframe sandbox="allow-scripts" style="width: 100%; border: 1px solid #888" '
+            f'height="{self.height}" srcdoc="{html.escape(self.html)}"></iframe>'
+        )
+
+
+def show_page(attention, long_tokens, global_tokens, *, height=480, **options):
+    """The page of `write_page`, to be shown in a notebook.
+
+    Args:
+        attention, long_tokens, global_tokens: see `page.write_page`.
+        height: int. Of its frame, in pixels.
+        **options: `title`, `attributions`: see `page.write_page`.
+    Returns:
+        `ShownPage`.
+    Raises:
+        ValueError: as `page.write_page`.
+    """
+    return ShownPage(page.render_page(attention, long_tokens, global_tokens, **options), height)

@@ -1,0 +1,112 @@
+"""The blocks of code of README.md and docs: who runs each, or by which mark it is not run."""
+
+import dataclasses
+import re
+
+from tests import page
+
+__all__ = ["MARK", "RUNNERS", "Block", "Runner", "all_blocks"]
+
+ROOT = page.DOCS.parent
+MARK = re.compile(r"<!-- Not run: ([^\n]+)\. -->\n\Z")
+_FENCE = re.compile(r"^(`{3,})(\w*)[^\n]*\n(.*?)^\1$", re.M | re.S)
+COMMANDS = ("", "sh", "bash")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A block of a page.
+
+    Attributes:
+        page: str. The path from the repository's root.
+        line: int. Of its text, from 1.
+        kind: str. The language that it names.
+        text: str.
+        mark: str. Why it is not run, "" without a mark.
+    """
+
+    page: str
+    line: int
+    kind: str
+    text: str
+    mark: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Runner:
+    """Blocks of one page that a test runs, or compares with what is printed.
+
+    Attributes:
+        test: str. The path of the test's module.
+        page: str. A part of the page's path.
+        kinds: tuple of str. Languages.
+        having: str. A regular expression that the block's text matches.
+    """
+
+    test: str
+    page: str
+    kinds: tuple = ("python", "text")
+    having: str = ""
+
+    def runs(self, block):
+        return (
+            self.page in block.page
+            and block.kind in self.kinds
+            and bool(re.search(self.having, block.text))
+        )
+
+
+RUNNERS = [
+    Runner("tests/models/test_first_model_page.py", "README.md"),
+    Runner("tests/models/test_first_model_page.py", "docs/first_model.md"),
+    Runner("tests/models/test_systems_pages.py", "docs/systems", ("python", "text", *COMMANDS)),
+    Runner("tests/test_notebooks.py", "docs/notebooks/", ("python",)),
+    *(
+        Runner("tests/test_page_blocks.py", f"docs/{name}.md", ("",), r"\A\{")
+        for name in ("majority_tagging", "numerical_reasoning", "summarization")
+    ),
+    Runner("tests/test_page_blocks.py", "docs/structures.md", COMMANDS),
+    Runner("tests/test_page_blocks.py", "docs/inspection.md", COMMANDS),
+    Runner("tests/test_page_blocks.py", "docs/options.md", ("yaml", *COMMANDS)),
+    Runner("tests/test_page_blocks.py", "docs/command_line.md", COMMANDS, "completion bash"),
+    Runner("tests/test_page_blocks.py", "docs/pretraining.md", ("python",)),
+    Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", ("json",)),
+    Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", COMMANDS, "small.json"),
+    Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
+    Runner("tests/models/test_coming_from_page.py", "docs/coming_from.md"),
+    Runner("tests/cli/test_page.py", "docs/command_line.md", ("text",)),
+    Runner("tests/cli/test_whole_way.py", "docs/command_line.md", COMMANDS, "etcmodel demo data"),
+    Runner("tests/tools/test_concepts.py", "docs/concepts.md", COMMANDS),
+    Runner("tests/tasks/classification/test_page.py", "docs/data_sets.md", COMMANDS, "dataset=cla"),
+    Runner("tests/tasks/classification/test_page.py", "docs/data_sets.md", having="Classification"),
+    Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/data_sets.md", having="HotpotQaP"),
+    Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/data_sets.md", having="OpenKpPre"),
+    Runner("tests/tasks/wikihop/test_run_finetuning.py", "docs/data_sets.md", having="WikiHopPre"),
+    Runner("tests/ops/test_patterns.py", "docs/extending.md", ("python",)),
+    Runner("tests/test_extending_dataset.py", "docs/extending.md", ("markdown",)),
+    Runner("tests/inspection/test_documentation.py", "docs/inspection.md"),
+    Runner("tests/tools/test_estimate.py", "docs/performance.md", ("text", *COMMANDS)),
+    Runner("tests/pretrain/text_runs.py", "docs/pretraining.md", ("sh",), "windows=text"),
+    Runner("tests/text/test_processor_page.py", "docs/processor.md"),
+    Runner("tests/serving/text/test_documentation.py", "docs/serving.md"),
+    Runner("tests/tools/test_serve.py", "docs/serving_http.md", ("sh", "json", "text")),
+    *(
+        Runner(f"tests/tasks/{task}/test_page.py", f"docs/{task}.md", kinds, having)
+        for task in ("majority_tagging", "numerical_reasoning", "summarization", "triviaqa")
+        for kinds, having in ((COMMANDS, "dataset=" + task), (("python",), ""))
+    ),
+]
+
+
+def all_blocks():
+    """The `Block`s of README.md and of the pages in docs, in order."""
+    found = []
+    for path in [ROOT / "README.md", *sorted(page.DOCS.rglob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        for match in _FENCE.finditer(text):
+            before = text[: match.start()]
+            mark = MARK.search(before)
+            name = path.relative_to(ROOT).as_posix()
+            line = before.count("\n") + 1
+            found.append(Block(name, line, match[2], match[3], mark[1] if mark else ""))
+    return found
