@@ -27,6 +27,7 @@ __all__ = [
     "scratch_folder",
     "write_json",
     "write_text",
+    "write_texts",
 ]
 
 
@@ -152,6 +153,25 @@ def write_text(path, parts):
         _write(path, temporary, parts)
 
 
+def write_texts(texts):
+    """Writes many files; a folder is listed once for leftovers, not again for each file.
+
+    Args:
+        texts: dict of path to str. Each file appears when it is complete; folders are made.
+    """
+    paths = {}
+    for path in texts:
+        paths.setdefault(file_systems.file_system(path), []).append(path)
+    for files, of_system in paths.items():
+        for folder in {os.path.dirname(path) for path in of_system}:
+            files.makedirs(folder)
+        files.remove_abandoned(of_system)
+        for path in of_system:
+            with _made(path, ".tmp") as temporary:
+                _write(path, temporary, [texts[path]])
+                files.rename(temporary, path)
+
+
 def _write(path, temporary, parts):
     try:
         with file_systems.file_system(path).open_text(temporary) as file:
@@ -168,7 +188,14 @@ def _temporary(path, suffix, is_folder=False):
     path = os.fspath(path).rstrip("/")
     files = file_systems.file_system(path)
     files.makedirs(os.path.dirname(path))
-    files.remove_abandoned(path)
+    files.remove_abandoned([path])
+    with _made(path, suffix, is_folder) as temporary:
+        yield temporary
+
+
+@contextlib.contextmanager
+def _made(path, suffix, is_folder=False):
+    files = file_systems.file_system(path)
     with files.made(lambda: _temporary_name(path, suffix), is_folder) as temporary:
         try:
             yield temporary

@@ -11,6 +11,7 @@ __all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile"]
 
 # What may follow a name: of this library, and of its first edition.
 _TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]+"
+_IS_TEMPORARY = re.compile(f"({_TEMPORARY})$")
 
 
 def file_system(path):
@@ -98,16 +99,22 @@ class LocalFiles:
                 os.remove(path)
 
     @classmethod
-    def remove_abandoned(cls, path):
-        folder, name = os.path.split(path)
-        temporary = re.compile(re.escape(name) + f"({_TEMPORARY})")
-        for entry in os.listdir(folder or "."):
-            if temporary.fullmatch(entry):
-                left = os.path.join(folder, entry)
-                descriptor = _lock(left)
-                if descriptor is not None:
-                    cls.remove(left)
-                    os.close(descriptor)
+    def remove_abandoned(cls, paths):
+        found = {}  # Of each folder, which is listed once, however many paths there are.
+        for path in paths:
+            folder, name = os.path.split(path)
+            if folder not in found:
+                found[folder] = list(filter(_IS_TEMPORARY.search, os.listdir(folder or ".")))
+            for entry in found[folder]:
+                if re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry):
+                    cls._remove_unless_held(os.path.join(folder, entry))
+
+    @classmethod
+    def _remove_unless_held(cls, path):
+        descriptor = _lock(path)
+        if descriptor is not None:
+            cls.remove(path)
+            os.close(descriptor)
 
 
 def _lock(path, wait=False):
@@ -168,8 +175,8 @@ class RemoteFiles:
             gfile().remove(path)
 
     @staticmethod
-    def remove_abandoned(path):
-        del path  # It may be a live process's of another machine.
+    def remove_abandoned(paths):
+        del paths  # They may be a live process's of another machine.
 
 
 def gfile():

@@ -183,3 +183,23 @@ def test_files_that_tensorflow_reaches_are_written_alike(tmp_path):
     with pytest.raises(ValueError, match="stop"), atomic_files.new_folder(f"{path}.folder"):
         raise ValueError("stop")
     assert entries(tmp_path / "new") == ["x.json"]
+
+
+def test_many_files_are_written_with_one_look_for_leftovers_in_a_folder(tmp_path, monkeypatch):
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    for name in ("x.tmp", "y.txt.12ab.tmp", "other.tmp"):
+        (first / name).write_text("")
+    listed, listdir = [], os.listdir
+
+    def counted(folder):
+        listed.append(folder)
+        return listdir(folder)
+
+    texts = {first / "x": "1", first / "y.txt": "2", second / "x": "3"}
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "listdir", counted)
+        atomic_files.write_texts({str(path): text for path, text in texts.items()})
+    assert listed == [str(first), str(second)]
+    assert {path: path.read_text() for path in texts} == texts
+    assert entries(first) == ["other.tmp", "x", "y.txt"] and entries(second) == ["x"]

@@ -132,8 +132,7 @@ def make_demo_data(*, dataset, output_dir, num_train, num_dev, seed, **settings)
     for key, (_, text) in contents.items():
         atomic_files.write_text(paths[key], [text])
     files = generator.files([*train, *dev]) if hasattr(generator, "files") else {}
-    for name, text in files.items():
-        atomic_files.write_text(os.path.join(output_dir, name), [text])
+    atomic_files.write_texts({os.path.join(output_dir, name): text for name, text in files.items()})
     return paths
 
 

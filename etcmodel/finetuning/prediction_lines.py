@@ -12,17 +12,25 @@ import os
 
 import tensorflow as tf
 
-from etcmodel import atomic_files, bounded_json, training
+from etcmodel import atomic_files, bounded_json, options, training
 from etcmodel.finetuning.predictor import Predictor
 from etcmodel.finetuning.task import FinetuningTask
 
-__all__ = ["LinePredictor", "LineTask", "file_states", "read_lines", "write_lines"]
+__all__ = [
+    "KeyedLineTask",
+    "LinePredictor",
+    "LineTask",
+    "MeasuredLineTask",
+    "file_states",
+    "read_lines",
+    "write_lines",
+]
 
 _PARTIAL = ".partial"
 _ADVICE = "Remove the file to begin anew, or give another --predictions_file."
 
 
-def write_lines(path, source, predictions_after):
+def write_lines(path, source, predictions_after, finish=None):
     """Writes predictions, or what is missing of them since an earlier call was stopped.
 
     Args:
@@ -31,6 +39,8 @@ def write_lines(path, source, predictions_after):
             source is not continued.
         predictions_after: function of a number to an iterable of the predictions after so many of
             them: dicts for JSON.
+        finish: function of an iterator over all these dicts that writes the file, and returns how
+            many predictions it has. None: the file has a line for each.
     Returns:
         int. Number of predictions in the file.
     Raises:
@@ -50,7 +60,11 @@ def write_lines(path, source, predictions_after):
             if not count:  # Nothing was gained that should be kept.
                 tf.io.gfile.remove(partial)
             raise
-        atomic_files.write_text(path, itertools.islice(_whole_lines(partial), 1, None))
+        lines = itertools.islice(_whole_lines(partial), 1, None)
+        if finish:
+            count = finish(map(bounded_json.loads, lines))
+        else:
+            atomic_files.write_text(path, lines)
         tf.io.gfile.remove(partial)
     return count
 
@@ -123,11 +137,10 @@ def _whole_lines(path):
 class LineTask(FinetuningTask):
     """A task whose predictions are JSON lines, one a record.
 
-    A subclass implements `line` and `metrics_of`, in place of `decode` and `metrics`.
+    A subclass implements `line` in place of `decode`.
     """
 
     decoding_needs_examples = False
-    needs_gold = False
 
     def line(self, output):
         """The prediction of a record: a dict for JSON.
@@ -137,40 +150,26 @@ class LineTask(FinetuningTask):
         """
         raise NotImplementedError
 
-    def metrics_of(self, lines):
-        """The metrics of predictions of the evaluation's records: dict of float.
-
-        Args:
-            lines: iterable of dict.
-        """
-        raise NotImplementedError
-
     def source(self):
-        """What predictions depend on beside the weights: dict for JSON."""
-        return {}
+        """What predictions depend on beside weights and data: dict for JSON."""
+        return {"decoding": options.select(self.config, "decoding")}
 
     def decode(self, outputs, examples):
         del examples
-        return [self.line(output) for output in outputs]
-
-    def metrics(self, examples, predictions):
-        raise NotImplementedError("`metrics_of` measures what is in the predictions' lines.")
+        return list(map(self.line, outputs))
 
     def write_predictions(self, path, predictions):
         atomic_files.write_text(path, map(_line, predictions))
 
-    def evaluate(self, predictions):
-        lines = self.decode(predictions, None)
-        if self.config.predictions_file:
-            self.write_predictions(self.config.predictions_file, lines)
-        return self.metrics_of(lines)
+    def write_made(self, path, source, predictions_after):
+        """`write_lines` of what is a file of this task."""
+        return write_lines(path, {**source, **self.source()}, predictions_after)
 
     def predict_records(self, config, checkpoint, path):
         checkpoint = checkpoint or training.best_checkpoint(config.output_dir)
         records = self.config.eval_data
         files = [f"{checkpoint}.index", *training.matching_files(records)]
         source = {"checkpoint": checkpoint, "records": records, **file_states(files)}
-        source |= self.source()
 
         def predictions_after(count):
             def rest(batch_size):
@@ -181,7 +180,63 @@ class LineTask(FinetuningTask):
                 wanted = itertools.islice(outputs, count % config.predict_batch_size, None)
                 yield from map(self.line, wanted)
 
-        return write_lines(path, source, predictions_after)
+        return self.write_made(path, source, predictions_after)
+
+
+class KeyedLineTask(LineTask):
+    """A task whose predictions are a dict by `id`, which the lines of the records make together.
+
+    A subclass implements `line`, and also `combine` if not each line is a prediction.
+    """
+
+    def combine(self, lines):
+        """Predictions in the official format: dict of str.
+
+        Args:
+            lines: iterable of dict: `id`, and `prediction`, which JSON can hold.
+        """
+        return {line["id"]: line["prediction"] for line in lines}
+
+    def decode(self, outputs, examples):
+        del examples
+        return self.combine(map(self.line, outputs))
+
+    def write_predictions(self, path, predictions):
+        atomic_files.write_json(path, predictions)
+
+    def write_made(self, path, source, predictions_after):
+        def finish(lines):
+            predictions = self.combine(lines)
+            self.write_predictions(path, predictions)
+            return self.num_predictions(predictions)
+
+        return write_lines(path, {**source, **self.source()}, predictions_after, finish)
+
+
+class MeasuredLineTask(LineTask):
+    """A task of lines that are all its metrics need, so that an evaluation, too, can go on.
+
+    A subclass also implements `metrics_of`, in place of `metrics`.
+    """
+
+    needs_gold = False
+
+    def metrics_of(self, lines):
+        """The metrics of predictions of the evaluation's records: dict of float.
+
+        Args:
+            lines: iterable of dict.
+        """
+        raise NotImplementedError
+
+    def metrics(self, examples, predictions):
+        raise NotImplementedError("`metrics_of` measures what is in the predictions' lines.")
+
+    def evaluate(self, predictions):
+        lines = self.decode(predictions, None)
+        if self.config.predictions_file:
+            self.write_predictions(self.config.predictions_file, lines)
+        return self.metrics_of(lines)
 
     def evaluate_checkpoint(self, config, checkpoint=None):
         config = dataclasses.replace(config, predict_batch_size=config.eval_batch_size)
@@ -191,7 +246,7 @@ class LineTask(FinetuningTask):
 
 
 class LinePredictor(Predictor):
-    """A predictor of a `LineTask`, of raw examples that have a prediction each."""
+    """A predictor of a `LineTask`."""
 
     def predict_file(self, input_file, predictions_file, batch_size=8):
         export = self._runner.directory
@@ -199,11 +254,13 @@ class LinePredictor(Predictor):
             "export": export,
             "input_file": os.fspath(input_file),
             **file_states([os.path.join(export, "saved_model.pb"), input_file]),
-            **self.task.source(),
         }
 
         def predictions_after(count):
-            examples = itertools.islice(self.read_examples(input_file), count, None)
-            return map(self.task.line, self.outputs(examples, batch_size))
+            # From the start of a batch on: in another batch the last digits may be others.
+            again = count % batch_size
+            records = self.records(self.read_examples(input_file))
+            outputs = self.run(itertools.islice(records, count - again, None), batch_size)
+            return map(self.task.line, itertools.islice(outputs, again, None))
 
-        return write_lines(predictions_file, source, predictions_after)
+        return self.task.write_made(predictions_file, source, predictions_after)

@@ -162,8 +162,15 @@ class Predictor(abc.ABC):
 
         Examples are read one at a time, so that memory does not grow with their number.
         """
-        features = (record for example in examples for record in self.make_features(example))
-        return self._runner(features, batch_size)
+        return self.run(self.records(examples), batch_size)
+
+    def records(self, examples):
+        """Iterates over the feature dicts of all examples."""
+        return (record for example in examples for record in self.make_features(example))
+
+    def run(self, records, batch_size):
+        """`outputs` of the feature dicts of `records`."""
+        return self._runner(records, batch_size)
 
 
 def _shown(value):

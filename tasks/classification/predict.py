@@ -8,7 +8,7 @@ from .task import ClassificationTask
 __all__ = ["ClassificationPredictor"]
 
 
-class ClassificationPredictor(finetuning.Predictor):
+class ClassificationPredictor(finetuning.LinePredictor):
     """Classifies texts with an exported model; `predict` gives a list of `evaluate.prediction`.
 
     Args: see `finetuning.Predictor`.

@@ -1,7 +1,6 @@
 """Classification as a task for `etcmodel.training`."""
 
 import functools
-import json
 
 import numpy as np
 
@@ -16,7 +15,7 @@ __all__ = ["ClassificationConfig", "ClassificationTask"]
 _KEPT = ("example_id", "logits", "labels")  # Of a record, so that memory holds no features.
 
 
-class ClassificationTask(finetuning.FinetuningTask):
+class ClassificationTask(finetuning.LineTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
     Predictions are a list of dicts: see `evaluate.prediction`.
@@ -29,7 +28,6 @@ class ClassificationTask(finetuning.FinetuningTask):
     title = "classification"
     config_class = ClassificationConfig
     decoding_needs_vocabulary = False
-    decoding_needs_examples = False
     needs_gold = False  # The records have the labels.
 
     def __init__(self, config):
@@ -73,9 +71,8 @@ class ClassificationTask(finetuning.FinetuningTask):
     def read_examples(self, path, check=None):
         return examples.example_reader(self.config, with_label=False)(path, check)
 
-    def decode(self, outputs, examples):
-        labels, problem_type = self.config.labels, self.config.problem_type
-        return [evaluate.prediction(output, labels, problem_type) for output in outputs]
+    def line(self, output):
+        return evaluate.prediction(output, self.config.labels, self.config.problem_type)
 
     def evaluate(self, predictions):
         kept = [{name: prediction[name] for name in _KEPT} for prediction in predictions]
@@ -86,6 +83,3 @@ class ClassificationTask(finetuning.FinetuningTask):
 
     def metrics(self, examples, predictions):
         raise NotImplementedError("`evaluate` measures by the labels in the records.")
-
-    def write_predictions(self, path, predictions):
-        finetuning.write_text(path, (json.dumps(told) + "\n" for told in predictions))

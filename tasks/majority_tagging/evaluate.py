@@ -7,24 +7,23 @@ from etcmodel.preprocessing.raw_files import by_id
 
 from . import labels
 
-__all__ = ["metrics", "predict", "scores"]
+__all__ = ["metrics", "prediction", "scores"]
 
 
-def predict(outputs):
-    """Tags by example.
+def prediction(output):
+    """The tags of an example.
 
     Args:
-        outputs: iterator of dict of NumPy arrays: `example_id`, `attention_mask` [length] and
-            `logits` [length, num_tags].
+        output: dict of NumPy arrays: `example_id`, `attention_mask` [length] and `logits` [length,
+            num_tags].
     Returns:
-        dict of id to list of int, of as many tags as there are tokens.
+        dict of `id`, str, and `prediction`, list of int, of as many tags as there are tokens.
     """
-    found = {}
-    for output in outputs:
-        tags = output["logits"].argmax(-1) + 1
-        example_id = text_of(output["example_id"])
-        found[example_id] = tags[output["attention_mask"] > 0].tolist()
-    return found
+    tags = output["logits"].argmax(-1) + 1
+    return {
+        "id": text_of(output["example_id"]),
+        "prediction": tags[output["attention_mask"] > 0].tolist(),
+    }
 
 
 def scores(tags, predictions):

@@ -10,7 +10,7 @@ from .task import MajorityTask
 __all__ = ["MajorityPredictor"]
 
 
-class MajorityPredictor(finetuning.Predictor):
+class MajorityPredictor(finetuning.LinePredictor):
     """Tags sequences with an exported model; `predict` gives {example id: list of tags}.
 
     Args: see `finetuning.Predictor`.

@@ -8,7 +8,7 @@ from .run_config import MajorityConfig
 __all__ = ["MajorityConfig", "MajorityTask"]
 
 
-class MajorityTask(finetuning.FinetuningTask):
+class MajorityTask(finetuning.KeyedLineTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
     Args:
@@ -21,7 +21,6 @@ class MajorityTask(finetuning.FinetuningTask):
     # Exact match is 0 for long, and by chance high for a constant answer.
     best_metric = "tag_accuracy"
     decoding_needs_vocabulary = False
-    decoding_needs_examples = False
 
     def make_model(self):
         return model.build_model(self.config.model_config(), self.config.num_tags)
@@ -32,8 +31,8 @@ class MajorityTask(finetuning.FinetuningTask):
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)
 
-    def decode(self, outputs, examples):
-        return evaluate.predict(outputs)
+    def line(self, output):
+        return evaluate.prediction(output)
 
     def metrics(self, examples, predictions):
         return evaluate.metrics(examples, predictions)

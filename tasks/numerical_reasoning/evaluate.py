@@ -7,7 +7,7 @@ from etcmodel.preprocessing.raw_files import by_id
 
 from . import pieces
 
-__all__ = ["answer_of", "metrics", "predict"]
+__all__ = ["answer_of", "metrics", "prediction"]
 
 
 def answer_of(sequence, tokenizer):
@@ -22,19 +22,17 @@ def answer_of(sequence, tokenizer):
     return pieces.text_of_pieces(found[: found.index(pieces.END)] if pieces.END in found else found)
 
 
-def predict(outputs, tokenizer):
-    """Answers by example.
+def prediction(output, tokenizer):
+    """The answer of an example.
 
     Args:
-        outputs: iterator of dict of NumPy arrays: `example_id` and int `sequences` [length].
+        output: dict of NumPy arrays: `example_id` and int `sequences` [length].
         tokenizer: `FullTokenizer` of word pieces.
     Returns:
-        dict of id to str.
+        dict of `id` and `prediction`: str.
     """
-    return {
-        text_of(output["example_id"]): answer_of(output["sequences"].tolist(), tokenizer)
-        for output in outputs
-    }
+    answer = answer_of(output["sequences"].tolist(), tokenizer)
+    return {"id": text_of(output["example_id"]), "prediction": answer}
 
 
 def metrics(examples, predictions):

@@ -10,7 +10,7 @@ from .task import NumericalTask
 __all__ = ["NumericalPredictor"]
 
 
-class NumericalPredictor(finetuning.Predictor):
+class NumericalPredictor(finetuning.LinePredictor):
     """Answers questions with an exported model; `predict` gives {example id: answer}.
 
     Args: see `finetuning.Predictor`.

@@ -9,7 +9,7 @@ from .run_config import NumericalConfig
 __all__ = ["NumericalConfig", "NumericalTask"]
 
 
-class NumericalTask(finetuning.FinetuningTask):
+class NumericalTask(finetuning.KeyedLineTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
     Args:
@@ -20,7 +20,6 @@ class NumericalTask(finetuning.FinetuningTask):
     title = "numerical reasoning"
     config_class = NumericalConfig
     best_metric = "exact_match"
-    decoding_needs_examples = False
 
     def make_model(self):
         start, end = pieces.start_and_end(self.tokenizer)
@@ -39,8 +38,8 @@ class NumericalTask(finetuning.FinetuningTask):
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)
 
-    def decode(self, outputs, examples):
-        return evaluate.predict(outputs, self.tokenizer)
+    def line(self, output):
+        return evaluate.prediction(output, self.tokenizer)
 
     def metrics(self, examples, predictions):
         return evaluate.metrics(examples, predictions)

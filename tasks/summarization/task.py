@@ -14,7 +14,7 @@ from .run_config import SummarizationConfig
 __all__ = ["SummarizationConfig", "SummarizationTask"]
 
 
-class SummarizationTask(finetuning.LineTask):
+class SummarizationTask(finetuning.MeasuredLineTask):
     """Trains, evaluates and decodes; the work is done by the modules beside this one.
 
     Predictions are dicts of `id`, `summary`, `tokens_left_out` (of the document, since it was too

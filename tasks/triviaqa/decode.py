@@ -17,7 +17,7 @@ from etcmodel.finetuning import spans, text_of
 from .answers import normalize_answer
 from .raw_data import document_key
 
-__all__ = ["generate_predictions"]
+__all__ = ["answers_of_window", "combine"]
 
 _NUM_TOLD = 5  # Answers in a prediction's details.
 
@@ -38,38 +38,52 @@ class _Answer:
         return math.fsum(self.probabilities.values()) if is_sum else self.best.logit
 
 
-def generate_predictions(outputs, config):
-    """Decodes the outputs of a model.
+def answers_of_window(output, config):
+    """The best answers in a window.
 
     Args:
-        outputs: iterable of dicts, one a window, in any order: `start`, `end`: float [L]; and the
-            features of `examples.make_features` for other than training.
+        output: dict: `start`, `end`: float [L]; and the features of `examples.make_features` for
+            other than training.
+        config: `TriviaQaDecodingOptions`.
+    Returns:
+        dict for JSON: `question` and `document`, str, and `spans`, which are `spans.Span`s with
+        characters of the whole text of the document, as lists.
+    """
+    names = ("start", "end", "token_starts", "token_ends")
+    start, end, *places = (np.ravel(output[name]) for name in names)
+    text, length = text_of(output["text"]), config.max_answer_length
+    found = spans.best_spans(start, end, places, text, max_length=length)
+    first = int(np.ravel(output["text_start"])[0])
+    return {
+        "question": text_of(output["question_id"]),
+        "document": text_of(output["document"]),
+        "spans": [list(x._replace(start=first + x.start, end=first + x.end)) for x in found],
+    }
+
+
+def combine(windows, config):
+    """The answers of questions.
+
+    Args:
+        windows: iterable of what `answers_of_window` returns, in any order.
         config: `TriviaQaDecodingOptions`.
     Returns:
         dict of `TriviaQaExample.keys` to dicts: `answer`, `score` and `document` (the name of its
         best span's file), and `others`, the next best answers with their scores.
     """
     found = collections.defaultdict(dict)
-    for output in outputs:
-        key, document = text_of(output["question_id"]), text_of(output["document"])
+    for window in windows:
+        key, document = window["question"], window["document"]
         key = document_key(key, document) if config.by_document else key
-        answers, text_start = found[key], int(np.ravel(output["text_start"])[0])
-        for span in _spans(output, config):
+        answers = found[key]
+        for span in map(spans.Span._make, window["spans"]):
             answer = answers.setdefault(normalize_answer(span.text), _Answer(span, document))
-            place = (document, text_start + span.start, text_start + span.end)
-            answer.add(place, span.probability)
+            answer.add((document, span.start, span.end), span.probability)
             if span.logit > answer.best.logit:
                 answer.best, answer.document = span, document
         if config.answer_score == "best":  # The others cannot win any more.
             found[key] = _ranked(answers, config)
     return {key: _told(_ranked(answers, config), config) for key, answers in found.items()}
-
-
-def _spans(output, config):
-    names = ("start", "end", "token_starts", "token_ends")
-    start, end, *places = (np.ravel(output[name]) for name in names)
-    text, length = text_of(output["text"]), config.max_answer_length
-    return spans.best_spans(start, end, places, text, max_length=length)
 
 
 def _ranked(answers, config):

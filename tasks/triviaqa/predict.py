@@ -11,8 +11,8 @@ from .task import TriviaQaTask
 __all__ = ["TriviaQaPredictor"]
 
 
-class TriviaQaPredictor(finetuning.Predictor):
-    """Answers questions with an exported model; `predict` gives `decode.generate_predictions`.
+class TriviaQaPredictor(finetuning.LinePredictor):
+    """Answers questions with an exported model; `predict` gives `decode.combine`.
 
     Args:
         directory: of the export, or a directory of numbered exports (the highest is taken).

@@ -11,7 +11,7 @@ from .run_config import TriviaQaConfig
 __all__ = ["TriviaQaConfig", "TriviaQaTask"]
 
 
-class TriviaQaTask(finetuning.FinetuningTask):
+class TriviaQaTask(finetuning.KeyedLineTask):
     """Trains, evaluates and decodes, as a `TriviaQaConfig` says, by the modules beside this one."""
 
     name = "triviaqa"
@@ -19,7 +19,6 @@ class TriviaQaTask(finetuning.FinetuningTask):
     config_class = TriviaQaConfig
     best_metric = "f1"
     decoding_needs_vocabulary = False
-    decoding_needs_examples = False
 
     def make_model(self):
         return span_readers.make_span_reader(self.config.encoder_config)
@@ -30,8 +29,11 @@ class TriviaQaTask(finetuning.FinetuningTask):
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)
 
-    def decode(self, outputs, examples):
-        return decode.generate_predictions(outputs, self.config)
+    def line(self, output):
+        return decode.answers_of_window(output, self.config)
+
+    def combine(self, lines):
+        return decode.combine(lines, self.config)
 
     def metrics(self, examples, predictions):
         return evaluate.metrics(examples, _answers(predictions), self.config.by_document)

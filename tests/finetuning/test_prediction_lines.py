@@ -65,6 +65,26 @@ def test_a_complete_file_is_replaced_only_by_a_complete_one(tmp_path):
     assert written(path) == [0, 1, 2, 3]
 
 
+def test_lines_may_make_a_file_of_another_form(tmp_path):
+    path = tmp_path / "out.json"
+
+    def finish(lines):
+        path.write_text(json.dumps([line["id"] for line in lines]))
+        return 1
+
+    def broken(lines):
+        raise ValueError(f"{len(list(lines))} lines")
+
+    with pytest.raises(Killed):
+        prediction_lines.write_lines(str(path), SOURCE, maker(4, stop_at=2)[0], finish)
+    with pytest.raises(ValueError, match="4 lines"):
+        prediction_lines.write_lines(str(path), SOURCE, maker(4)[0], broken)
+    predictions_after, made = maker(4)
+    assert prediction_lines.write_lines(str(path), SOURCE, predictions_after, finish) == 1
+    assert made == [] and json.loads(path.read_text()) == [0, 1, 2, 3]
+    assert [x.name for x in tmp_path.iterdir()] == ["out.json"]
+
+
 def test_what_fails_at_once_leaves_nothing(tmp_path):
     with pytest.raises(Killed):
         prediction_lines.write_lines(str(tmp_path / "out"), SOURCE, maker(4, stop_at=0)[0])

@@ -1,6 +1,8 @@
-"""The table and the runs of the benchmark of numerical reasoning; no run is made here."""
+"""The table and the runs of the benchmark of numerical reasoning; no model is trained here."""
 
 import json
+import subprocess
+import sys
 
 from etcmodel.tools.benchmarks import numerical_reasoning as benchmark
 
@@ -36,3 +38,22 @@ def test_what_is_there_is_not_made_again(tmp_path, capsys):
         "| none | 3 | 0.250 |  | 61 |",
         "| full | 3 | 0.750 | 1.000 | 61 |",
     ]
+
+
+def test_a_training_that_goes_on_tells_no_seconds(tmp_path, monkeypatch, capsys):
+    """The programs are replaced by one that prints the scores."""
+    program = [sys.executable, "-c", "print('{\"exact_match\": 0.5}')"]
+    run = subprocess.run
+    monkeypatch.setattr(benchmark.subprocess, "run", lambda _, **options: run(program, **options))
+    (tmp_path / "none_1").mkdir()
+    (tmp_path / "none_1" / "ckpt-7.index").write_text("")
+    options = benchmark.NumericalBenchmarkOptions(
+        output_dir=str(tmp_path), seeds=(1,), memories=("none", "tied")
+    )
+    benchmark.main(options)
+    stopped, whole = (
+        line.split("|")[1:-1] for line in capsys.readouterr().out.split("\n\n")[-2].splitlines()[2:]
+    )
+    assert [cell.strip() for cell in stopped] == ["none", "1", "0.500", ""]
+    assert whole[3].strip().isdigit()
+    assert "seconds" not in json.loads((tmp_path / "none_1" / "scores.json").read_text())

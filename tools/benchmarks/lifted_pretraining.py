@@ -14,6 +14,8 @@ import os
 
 from etcmodel.options import Options, option, run_program
 
+HEAD_SIZE = 32
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiftedPretrainingOptions(Options):
@@ -33,6 +35,9 @@ class LiftedPretrainingOptions(Options):
     short_steps: int = option(1500, "Steps of the short model.", lower_bound=1)
     updates: int = option(200, "Steps of the lifted models.", lower_bound=1)
     evaluations: int = option(2, "Evaluations of each lifted model's run.", lower_bound=1)
+    initializer_range: float = option(
+        0.02, "Standard deviation of the short model's first weights.", lower_bound=0
+    )
     learning_rate: float = option(1e-3, "Peak of the short model's rate; 3/10 of it after lifting.")
     random_seed: int = option(0, "Seed of weights, order and masks.")
 
@@ -41,6 +46,27 @@ class LiftedPretrainingOptions(Options):
         for name in ("texts", "output_dir"):
             if not getattr(self, name):
                 raise ValueError(f"--{name} must be given.")
+        if self.hidden_size % HEAD_SIZE:
+            raise ValueError(
+                f"--hidden_size={self.hidden_size} must be a multiple of {HEAD_SIZE}, the size of "
+                "a head."
+            )
+        if self.short_length % 2:
+            raise ValueError(
+                f"--short_length={self.short_length} must be even: it is the lifted models' "
+                "window, half of which is on each side."
+            )
+        if self.long_length < self.short_length:
+            raise ValueError(
+                f"--long_length={self.long_length} must not be below "
+                f"--short_length={self.short_length}."
+            )
+        for name in ("short_length", "long_length"):
+            if self.tokens_per_step % getattr(self, name):
+                raise ValueError(
+                    f"--tokens_per_step={self.tokens_per_step} must be a multiple of "
+                    f"--{name}={getattr(self, name)}: a batch has whole windows."
+                )
 
     def path(self, *names):
         """A path below the output directory."""

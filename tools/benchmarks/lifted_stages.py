@@ -12,6 +12,7 @@ from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.preprocessing import program as preprocessing_program
 from etcmodel.pretrain import preprocess, task, text_model
+from etcmodel.tools.benchmarks import lifted_pretraining
 from etcmodel.tools.benchmarks import texts as texts_lib
 
 __all__ = ["measure"]
@@ -77,11 +78,12 @@ def _short_config(options):
         vocab_size=options.vocab_size,
         hidden_size=options.hidden_size,
         num_hidden_layers=options.num_layers,
-        num_attention_heads=options.hidden_size // 32,
+        num_attention_heads=options.hidden_size // lifted_pretraining.HEAD_SIZE,
         intermediate_size=4 * options.hidden_size,
         attention_window=2 * options.short_length,
         max_position_embeddings=options.short_length + 2,
         type_vocab_size=1,
+        initializer_range=options.initializer_range,
         layer_norm_eps=1e-5,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,

@@ -3,7 +3,7 @@
 As table 3 of Gupta and Berant 2020 (arXiv:2006.03274), far smaller, on passages of our own. Runs
 the task's programs as a user runs them; what there is already in --output_dir is taken as it is,
 and a training that was stopped goes on, so that the same command continues a run that ended early.
-Prints a table.
+Prints a table; a training that was not made in one go has no `seconds` there.
 
   python -m etcmodel.tools.benchmarks.numerical_reasoning --output_dir=numbers
 """
@@ -57,14 +57,23 @@ def memories(options):
 
 
 def table(scores):
-    """Markdown of the scores, dict of (memory, seed) to those of `evaluate` and "seconds"."""
+    """Markdown of the scores.
+
+    Args:
+        scores: dict of (memory, seed) to those of `evaluate` and, where it is known, "seconds".
+    """
     names = sorted({name for found in scores.values() for name in found} - {"seconds"})
-    rows = [["memory", "seed", *names, "seconds"]]
+    names.append("seconds")
+    rows = [["memory", "seed", *names]]
     rows.append(["---"] * len(rows[0]))
     for (memory, seed), found in scores.items():
-        values = [f"{found[name]:.3f}" if name in found else "" for name in names]
-        rows.append([memory, str(seed), *values, f"{found['seconds']:.0f}"])
+        values = [_shown(name, found[name]) if name in found else "" for name in names]
+        rows.append([memory, str(seed), *values])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _shown(name, value):
+    return f"{value:.0f}" if name == "seconds" else f"{value:.3f}"
 
 
 def _run(module, **flags):
@@ -105,7 +114,7 @@ def _scores(options, data, run, seed, flags):
     path = run / "scores.json"
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
-    start = time.time()
+    is_new, start = not run.exists(), time.monotonic()
     _run(
         f"{_PROGRAMS}.run_finetuning",
         run_mode="train",
@@ -119,7 +128,7 @@ def _scores(options, data, run, seed, flags):
         random_seed=seed,
         **flags,
     )
-    seconds = time.time() - start
+    seconds = {"seconds": time.monotonic() - start} if is_new else {}
     printed = _run(
         f"{_PROGRAMS}.run_finetuning",
         run_mode="evaluate",
@@ -127,7 +136,7 @@ def _scores(options, data, run, seed, flags):
         eval_gold=data / "numerical_reasoning_dev.jsonl",
         output_dir=run,
     )
-    scores = {**json.loads(printed.splitlines()[-1]), "seconds": seconds}
+    scores = {**json.loads(printed.splitlines()[-1]), **seconds}
     atomic_files.write_json(str(path), scores)
     return scores
 

@@ -8,7 +8,7 @@ import pytest
 
 from etcmodel.preprocessing import program
 from etcmodel.tasks.classification import config, predict, preprocess
-from tests.tasks import programs
+from tests.tasks import programs, stopping
 from tests.tasks.classification.raw_texts import VOCAB, write_vocab
 
 pytestmark = pytest.mark.slow
@@ -163,6 +163,12 @@ def test_several_labels(tmp_path, capsys):
     found = [told["labels"] for told in export_and_predict(tmp_path)]
     right = sum(sorted(a) == sorted(b) for a, b in zip(gold, found, strict=True))
     assert right / len(gold) >= 0.9
+    (tmp_path / "stopped").mkdir()
+    stopping.assert_a_stopped_prediction_goes_on(
+        predict.ClassificationPredictor(str(tmp_path / "run" / "export")),
+        tmp_path / "unlabeled.jsonl",
+        tmp_path / "stopped",
+    )
 
 
 def test_a_regression(tmp_path, capsys):

@@ -121,7 +121,7 @@ def test_predictions_are_of_tokens_alone(example_id):
     logits = np.eye(4)[[1, 0, 3, 2]]
     mask = np.array([1, 1, 1, 0])
     output = {"logits": logits, "attention_mask": mask, "example_id": example_id}
-    assert evaluate.predict([output]) == {"é": [2, 1, 4]}
+    assert evaluate.prediction(output) == {"id": "é", "prediction": [2, 1, 4]}
 
 
 def test_the_demo_is_drawn_evenly_and_the_constant_answer_is_right_as_often_as_it_must():

@@ -7,6 +7,7 @@ import pytest
 
 from etcmodel.tasks.majority_tagging import evaluate, examples, labels, predict
 from tests import page
+from tests.tasks import stopping
 
 pytestmark = pytest.mark.slow
 
@@ -55,3 +56,12 @@ def test_raw_sequences_are_tagged_whatever_their_length(folder):
     assert found["64"] == labels.majority_tags(raws[0]["tokens"]).tolist()
     with pytest.raises(ValueError, match="has 65 tokens, more than --long_seq_length=64"):
         predictor.predict([{"id": "long", "tokens": [1] * 65}])
+
+
+def test_a_stopped_prediction_goes_on(folder, tmp_path):
+    made = folder / "try" / "tags"
+    predictor = predict.MajorityPredictor(str(made / "with_memory" / "export"))
+    raws = made / "majority_tagging_dev.jsonl"
+    stopping.assert_a_stopped_prediction_goes_on(predictor, raws, tmp_path)
+    tags = json.loads((tmp_path / "stopped.json").read_text())
+    assert tags == json.loads((made / "tags.json").read_text())

@@ -128,8 +128,9 @@ def test_answers_end_with_their_token(tokenizer):
     outputs = [
         {"example_id": name.encode(), "sequences": np.array(x)} for name, x in sequences.items()
     ]
-    found = evaluate.predict(outputs, tokenizer)
-    assert found == {"a": "407", "b": "407 [PAD]", "c": "[UNK]"}
+    found = [evaluate.prediction(output, tokenizer) for output in outputs]
+    answers = {"a": "407", "b": "407 [PAD]", "c": "[UNK]"}
+    assert found == [{"id": name, "prediction": answer} for name, answer in answers.items()]
 
 
 def test_every_digit_must_be_right_and_kinds_are_told_apart():

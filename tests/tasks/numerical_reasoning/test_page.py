@@ -7,7 +7,7 @@ import pytest
 
 from etcmodel.tasks.numerical_reasoning import evaluate, examples, predict
 from tests import page
-from tests.tasks import programs
+from tests.tasks import programs, stopping
 
 pytestmark = pytest.mark.slow
 
@@ -89,3 +89,11 @@ def test_a_run_that_is_done_is_not_trained_again(folder, monkeypatch):
         output_dir="try/numbers/run",
     )
     assert before and before == {path.name: path.read_bytes() for path in run.glob("ckpt-*")}
+
+
+def test_a_stopped_prediction_goes_on(folder, predictor, tmp_path):
+    made = folder / "try" / "numbers"
+    raws = made / "numerical_reasoning_dev.jsonl"
+    stopping.assert_a_stopped_prediction_goes_on(predictor, raws, tmp_path)
+    answers = json.loads((tmp_path / "stopped.json").read_text())
+    assert answers == json.loads((made / "answers.json").read_text())

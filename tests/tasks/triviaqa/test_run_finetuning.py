@@ -5,9 +5,9 @@ import json
 import pytest
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.triviaqa import preprocess
+from etcmodel.tasks.triviaqa import predict, preprocess
 from etcmodel.tools import make_demo_data
-from tests.tasks import programs
+from tests.tasks import programs, stopping
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,9 @@ def test_answers_are_learned_from_windows(folder, capsys, answer_score):
     assert len(predictions) == 40
 
 
-def test_an_export_answers_by_document_and_skips_questions_without_any(folder, capsys, caplog):
+def test_an_export_answers_by_document_and_skips_questions_without_any(
+    folder, capsys, caplog, tmp_path
+):
     metrics, evaluated = evaluate(folder, capsys, by_document=True)
     assert metrics["em"] <= 0.5 and len(evaluated) == 80  # One of two documents has it.
     programs.fine_tune("triviaqa", run_mode="export", output_dir=folder / "run")
@@ -106,3 +108,9 @@ def test_an_export_answers_by_document_and_skips_questions_without_any(folder, c
     assert predicted == {
         key: answer for key, answer in evaluated.items() if not key.startswith("demo_dev_1--")
     }
+    options = {"evidence_dir": str(folder / "evidence"), "by_document": True}
+    predictor = predict.TriviaQaPredictor(str(folder / "run" / "export"), **options)
+    stopping.assert_a_stopped_prediction_goes_on(predictor, folder / "questions.json", tmp_path)
+    assert json.loads((tmp_path / "stopped.json").read_text()) == predicted
+    details = (tmp_path / "stopped_details.jsonl").read_bytes()
+    assert details == (tmp_path / "whole_details.jsonl").read_bytes()
