@@ -3,7 +3,7 @@
 import numpy as np
 
 from etcmodel import bounded_json
-from etcmodel.text import vocabulary
+from etcmodel.text import byte_letters, vocabulary
 
 __all__ = ["token_rows"]
 
@@ -89,20 +89,9 @@ def _from_wordpiece(piece):
     return piece if _is_special(piece) else _WORD_START + piece
 
 
-def _byte_letters():
-    """How byte-level BPE writes each byte: printable ones as themselves, others from 256 on."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    letters = {chr(byte): byte for byte in printable}
-    return letters | {chr(256 + i): byte for i, byte in enumerate(others)}
-
-
-_BYTES = _byte_letters()
-
-
 def _from_bytes(piece):
-    if _is_special(piece) or not all(letter in _BYTES for letter in piece):
+    if _is_special(piece) or not all(letter in byte_letters.BYTES for letter in piece):
         return piece
     # A piece that holds only part of a character equals no piece of another vocabulary.
-    text = bytes(_BYTES[letter] for letter in piece).decode("utf-8", "surrogateescape")
+    text = bytes(byte_letters.BYTES[letter] for letter in piece).decode("utf-8", "surrogateescape")
     return _WORD_START + text[1:] if text.startswith(" ") else text

@@ -4,13 +4,14 @@ import dataclasses
 
 import numpy as np
 
-from etcmodel.inspection import calls
+from etcmodel.inspection import calls, observed
 from etcmodel.layers.attention_watching import SIDES, watching
 from etcmodel.models.modeling import EtcModel
 from etcmodel.ops import blockwise
 
 __all__ = ["MEAN", "SIDES", "Attention", "attention"]
 
+_ROWS = 256  # Queries at a time, whose probabilities of all keys are in memory.
 MEAN = -1  # Among heads: the mean over all of them.
 # By the side of the queries, the keys of one softmax in their order, as the attention has them.
 _KEYS = {"long": ("long", "global"), "global": ("global", "long")}
@@ -63,7 +64,9 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     encoder several times, they are those of the last time.
 
     Args:
-        model: `EtcModel`, or a model that holds one.
+        model: `EtcModel`, Longformer or GMAT, or a model that holds one. GMAT's memory is its
+            global side; Longformer's global tokens are long ones. Of these two it is what
+            `output_attentions` gives, whose memory grows with the square of GMAT's length.
         inputs: dict. See `hidden_states`.
         layers: sequence of int, from 0; by default all.
         heads: sequence of int, also `MEAN`; by default all heads, without the mean.
@@ -75,24 +78,33 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
         list of `Attention`: for each layer in the given order the long and the global queries,
         where some are chosen.
     Raises:
-        ValueError: if a layer, head, query or example is not there, the model holds no `EtcModel`,
-            inside a `tf.function`, or as the model.
+        ValueError: if a layer, head, query or example is not there, the model holds no such
+            encoder, inside a `tf.function`, or as the model.
     """
     calls.check_eager()
-    if not isinstance(encoder := calls.encoder_of(model), EtcModel):
-        raise ValueError(f"Attention is shown of an `EtcModel`. Received: {encoder.name!r}")
+    encoder = calls.encoder_of(model)
+    if not isinstance(encoder, (EtcModel, *observed.OBSERVED)):
+        raise ValueError(
+            "Attention is shown of an `EtcModel`, a Longformer or a GMAT. Received: "
+            f"{encoder.name!r}"
+        )
     if top is not None and top < 1:
         raise ValueError(f"`top` must be at least 1. Received: {top}")
-    stack = calls.stack_of(model)
-    layers = _chosen("layers", layers, stack.num_hidden_layers)
+    layers = _chosen("layers", layers, encoder.config.num_hidden_layers)
     look = _Look(
-        heads=_chosen("heads", heads, stack.num_attention_heads, MEAN),
+        heads=_chosen("heads", heads, encoder.config.num_attention_heads, MEAN),
         queries=_by_side(queries),
         top=top,
         example=example,
     )
-    with watching(stack, layers, look.at_attention):
-        calls.call_model(model, inputs)
+    if isinstance(encoder, EtcModel):
+        with watching(calls.stack_of(model), layers, look.at_attention):
+            calls.call_model(model, inputs)
+    else:
+        found = observed.probabilities(model, inputs)
+        for layer, side in found.rows:
+            if layer in layers:
+                look.at_rows(layer, side, found)
     wanted = [(layer, side) for layer in layers for side in SIDES]
     return [look.seen[key] for key in wanted if key in look.seen]
 
@@ -116,9 +128,34 @@ class _Look:
         if rows:
             steps = blockwise.probs_of_steps(queries, key_sets, rows, **options)
             sizes = [key_set.num_keys for key_set in key_sets]
-            parts = [self._entries(side, num_keys, sizes, *step) for step in steps]
-            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-            self.seen[layer, side] = Attention(layer, side, *columns, num_keys)
+            self._keep(layer, side, num_keys, sizes, steps)
+
+    def at_rows(self, layer, side, found):
+        """What a layer's attention is told to be, by an `observed.Probabilities`."""
+        _chosen("example", [self.example], found.batch)
+        num_keys = dict(zip(SIDES, found.num_keys, strict=True))
+        queries = _chosen(f"queries['{side}']", self.queries[side], num_keys[side])
+        sizes = [num_keys[x] for x in _KEYS[side]]
+
+        def steps():
+            for start in range(0, len(queries), _ROWS):
+                chosen = queries[start : start + _ROWS]
+                by_side = found.rows[layer, side](chosen)
+                yield (
+                    np.array(chosen),
+                    [
+                        (np.tile(np.arange(num_keys[x]), (len(chosen), 1)), by_side[x])
+                        for x in _KEYS[side]
+                    ],
+                )
+
+        if queries:
+            self._keep(layer, side, found.num_keys, sizes, steps())
+
+    def _keep(self, layer, side, num_keys, sizes, steps):
+        parts = [self._entries(side, num_keys, sizes, *step) for step in steps]
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        self.seen[layer, side] = Attention(layer, side, *columns, num_keys)
 
     def _entries(self, side, num_keys, sizes, positions, by_set):
         """Columns of `Attention` from one step of `blockwise.probs_of_steps`.

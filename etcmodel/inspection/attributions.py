@@ -22,7 +22,8 @@ class Attributions:
     """What tokens contribute to a score, in units of the score.
 
     Attributes:
-        tokens: tuple of float32 [batch, len], one for each stream of tokens: (long, global).
+        tokens: tuple of float32 [batch, len], one for each stream of tokens: (long, global) of an
+            `EtcModel`; (long,) of others, or with GMAT's `memory_ids` (long, memory).
         score: float32 [batch].
         baseline_score: float32 [batch]. The score without the tokens.
     """
@@ -45,7 +46,7 @@ def integrated_gradients(model, inputs, score, *, num_steps=50, baseline_id=None
     quadrature of Gauss and Legendre. Segments, positions, masks and labels stay as they are.
 
     Args:
-        model: `Encoder` with a `token_emb_lookup`, such as `EtcModel`, or a model that holds one.
+        model: `EtcModel`, Longformer or GMAT, or a model that holds one.
         inputs: dict. See `hidden_states`.
         score: function of the model's outputs to a float tensor [batch], such as a logit of each
             example; examples must not depend on each other.
@@ -83,7 +84,7 @@ class _Path:
 
     def __init__(self, model, inputs, score, baseline_id):
         self._model, self._inputs, self._score = model, inputs, score
-        self._lookup, self._baseline_id = calls.encoder_of(model).token_emb_lookup, baseline_id
+        self._lookup, self._baseline_id = calls.token_lookup_of(model), baseline_id
         if baseline_id is not None and baseline_id not in range(self._lookup.vocab_size):
             raise ValueError(
                 f"`baseline_id` must be from 0 to {self._lookup.vocab_size - 1}. "

@@ -6,7 +6,7 @@ from etcmodel.checkpoints import names
 from etcmodel.layers.stack import TransformerStack
 from etcmodel.models import encoders
 
-__all__ = ["call_model", "check_eager", "encoder_of", "stack_of"]
+__all__ = ["call_model", "check_eager", "encoder_of", "stack_of", "token_lookup_of"]
 
 
 def call_model(model, inputs):
@@ -44,6 +44,20 @@ def stack_of(model):
         if isinstance(layer, TransformerStack):
             return layer
     raise ValueError(f"The layers of {encoder.name!r} are no `TransformerStack`.")
+
+
+def token_lookup_of(model):
+    """The `EmbeddingLookup` of the encoder's tokens.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    encoder = encoder_of(model)
+    table = encoder.get_token_embedding_table()
+    for layer in encoder._flatten_layers():
+        if getattr(layer, "embedding_table", None) is table:
+            return layer
+    raise ValueError(f"{encoder.name!r} looks up no token embeddings.")
 
 
 def check_eager():

@@ -11,6 +11,7 @@ import numpy as np
 from etcmodel import atomic_files
 from etcmodel.inspection import page_parts
 from etcmodel.inspection.attention import MEAN
+from etcmodel.text import byte_letters
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
 __all__ = ["render_page", "write_page"]
@@ -29,7 +30,7 @@ def write_page(
         attention: list of `Attention` of one example, such as `attention(…, top=8)` gives it, with
             any layers, heads and queries. The page has all of their entries: choose few.
         long_tokens: sequence of str, one a long token. Word pieces ("##ing") and pieces of
-            SentencePiece are joined to words.
+            SentencePiece are joined to words, and so are those of bytes ("Ġword"), as text.
         global_tokens: sequence of str, names of the global tokens.
         title: str.
         attributions: pair of float [long_len] and [global_len], such as the rows of an example in
@@ -101,6 +102,10 @@ def _words(tokens):
         return begins, [
             token.removeprefix(SPIECE_UNDERLINE) or SPIECE_UNDERLINE for token in tokens
         ]
+    if any(token.startswith(byte_letters.SPACE) for token in tokens):
+        begins = [token.startswith(byte_letters.SPACE) for token in tokens]
+        texts = byte_letters.readable(tokens)
+        return begins, [text.removeprefix(" ") or "…" for text in texts]
     begins = [not token.startswith("##") or token == "##" for token in tokens]
     return begins, [x if y else x.removeprefix("##") for x, y in zip(tokens, begins, strict=True)]
 

@@ -21,11 +21,17 @@ _AXES = {
     "long_embedding_adder": "batch long_len hidden_size",
     "global_embedding_adder": "batch global_len hidden_size",
 }
+# The entries of the config that say how many rows the tables of ids have.
+_TABLES = {
+    "token_ids": "vocab_size",
+    "segment_ids": "segment_vocab_size",
+    "position_ids": "max_absolute_position_embeddings",
+}
 
 
 @tf.autograph.experimental.do_not_convert
 def checked(config, inputs, structure):
-    """Returns the inputs after checking shapes, positions and links.
+    """Returns the inputs after checking shapes, ids and links.
 
     Args:
         config: `EtcConfig`.
@@ -36,9 +42,9 @@ def checked(config, inputs, structure):
     Raises:
         ValueError: in one line that names the argument, what is expected and what was received.
             What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
-            Code compiled by XLA cannot raise: there, links to global tokens that do not exist have
-            no effect. Links of inputs without any global token have no effect either, and are not
-            an error.
+            Code compiled by XLA cannot raise: there, ids out of range are others, and links to
+            global tokens that do not exist have no effect. Links of inputs without any global
+            token have no effect either, and are not an error.
     """
     for name in ("token_ids", "global_token_ids"):
         if inputs[name] is None:
@@ -47,6 +53,7 @@ def checked(config, inputs, structure):
     asserts = []
     sizes = {side_inputs.WINDOW: 2 * config.local_radius + 1, "hidden_size": config.hidden_size}
     sizes = argument_checks.check_shapes(inputs, _AXES, sizes, asserts)
+    inputs = _with_checked_ids(config, inputs, asserts)
     _check_positions(config.max_absolute_position_embeddings, inputs, sizes, asserts)
     if structure is not None:
         _check_max_distance(structure.max_distance, config.relative_pos_max_distance)
@@ -69,6 +76,19 @@ def warn_of_bag_of_words(name):
     )
 
 
+def _with_checked_ids(config, inputs, asserts):
+    """The inputs with the ids of tokens, segments and positions as checked tensors."""
+    found = {}
+    for kind, entry in _TABLES.items():
+        for name in (kind, f"global_{kind}"):
+            ids, num_rows = inputs[name], getattr(config, entry)
+            if ids is not None and num_rows:
+                found[name] = argument_checks.checked_ids(
+                    name, ids, num_rows, f"`{entry}`, {num_rows}", asserts=asserts
+                )
+    return {**inputs, **found}
+
+
 def _after(x):
     return tf.identity(x) if tf.is_tensor(x) else x
 
@@ -86,11 +106,7 @@ def _check_positions(table_size, inputs, sizes, asserts):
     limit = f"`max_absolute_position_embeddings`, {table_size}"
     for side, axis in (("", "long_len"), ("global_", "global_len")):
         position_ids, length = inputs[f"{side}position_ids"], sizes.get(axis)
-        if position_ids is not None:
-            argument_checks.check_range(
-                f"{side}position_ids", position_ids, 0, table_size, limit, asserts=asserts
-            )
-        elif length is not None:
+        if position_ids is None and length is not None:
             argument_checks.check(
                 length <= table_size,
                 f"`{side}token_ids` must have shape [batch, {axis}] with {axis} at most {limit}. "

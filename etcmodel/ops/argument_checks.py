@@ -1,5 +1,6 @@
 """Checks of arguments: one readable line instead of an error of some operation deep inside."""
 
+import numpy as np
 import tensorflow as tf
 
 from etcmodel.ops.errors import fail
@@ -9,6 +10,7 @@ __all__ = [
     "check_not_empty",
     "check_range",
     "check_shapes",
+    "checked_ids",
     "extremes",
     "fail",
     "in_range",
@@ -80,20 +82,75 @@ def check_range(name, ids, least, limit, words, *, asserts):
 
     Args:
         name: str. Name of the argument.
-        ids: int tensor.
+        ids: int tensor. Its first axis is the batch, if it has more than one.
         least: int.
         limit: int, int scalar tensor or None.
         words: str. What the limit is, for the message.
         asserts: see `check`.
     Raises:
-        ValueError: naming the argument, the limit, and the least and largest id.
+        ValueError: naming the argument, the limit, the extremes, the first wrong id and its row.
     """
-    low, high = extremes(ids)
-    is_right, wish = low >= least, f"`{name}` must be at least {least}"
+    wish = f"`{name}` must be at least {least}" + ("" if limit is None else f" and below {words}")
+    if not isinstance(ids, np.ndarray):
+        ids = tf.convert_to_tensor(ids)
+    if _is_known(ids) and _is_known(limit):
+        # NumPy, since a call of small operations would take longer than a small model's embeddings.
+        ids = np.asarray(ids)
+        is_wrong = (ids < least) if limit is None else (ids < least) | (ids >= int(limit))
+        if is_wrong.any():
+            index = np.argwhere(is_wrong)[0]
+            row = f", {ids[tuple(index)]} in row {index[0]} of the batch" if len(index) > 1 else ""
+            fail(f"{wish}. Received values from {ids.min()} to {ids.max()}{row}")
+        return
+    if tf.TensorShape(ids.shape).num_elements() != 0:
+        asserts.append(_assert_in_range(ids, least, limit, f"{wish}. Received values from"))
+
+
+def checked_ids(name, ids, num_rows, words, *, asserts):
+    """Returns ids as an int32 or int64 tensor, after checking them.
+
+    Args:
+        name: str. Name of the argument.
+        ids: tensor or what one can be made of. Whole numbers may be stored as floats.
+        num_rows: int. Rows of the table that the ids are of.
+        words: str. The number and what it is, for the message.
+        asserts: see `check`.
+    Raises:
+        ValueError: naming the argument, if ids are not whole numbers; or see `check_range`.
+    """
+    ids = tf.convert_to_tensor(ids)
+    if not (ids.dtype.is_integer or ids.dtype.is_floating):
+        fail(f"`{name}` must be integers. Received: {ids.dtype.name}")
+    if ids.dtype not in (tf.int32, tf.int64):
+        whole = tf.cast(ids, tf.int32)
+        if tf.executing_eagerly() and np.any(np.asarray(ids) != whole.numpy()):
+            fail(f"`{name}` must be integers. Received: {ids.dtype.name} with fractions")
+        ids = whole
+    check_range(name, ids, 0, num_rows, words, asserts=asserts)
+    return ids
+
+
+def _is_known(limit):
+    return not tf.is_tensor(limit) or isinstance(limit, tf.__internal__.EagerTensor)
+
+
+def _assert_in_range(ids, least, limit, message):
+    """In a graph, what raises the message with the first wrong id and its row."""
+    ids = tf.convert_to_tensor(ids)
+    is_wrong = ids < tf.cast(least, ids.dtype)
     if limit is not None:
-        is_right &= high < tf.cast(limit, tf.int64)
-        wish += f" and below {words}"
-    check(is_right, f"{wish}. Received values from", low, "to", high, asserts=asserts)
+        is_wrong |= ids >= tf.cast(limit, ids.dtype)
+
+    def fails():  # What the message tells is found only here, so that right ids cost little.
+        number = tf.argmax(tf.reshape(tf.cast(is_wrong, tf.int32), [-1]))
+        low, high = extremes(ids)
+        found = [low, "to", high]
+        if ids.shape.rank != 1:
+            length = tf.size(ids, tf.int64) // tf.shape(ids, tf.int64)[0]
+            found += [tf.gather(tf.reshape(ids, [-1]), number), "in row", number // length]
+        return tf.debugging.Assert(False, [message, *found])
+
+    return tf.cond(tf.reduce_any(is_wrong), fails, tf.no_op)
 
 
 @tf.autograph.experimental.do_not_convert

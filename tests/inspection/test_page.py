@@ -121,6 +121,11 @@ def test_pieces_of_sentencepiece_are_joined_to_words():
     assert page.texts["long"].strip() == "The river ▁##. so"
 
 
+def test_pieces_of_bytes_are_shown_as_text():
+    _, page = page_of(["<s>", "A", "Ġriv", "er", "ĠÃ", "¼", "Ġâ"])
+    assert page.texts["long"].strip() == "<s>A river …ü …"
+
+
 def test_a_table_tells_without_the_script_what_each_query_looks_at_most():
     _, page = page_of()
     (long_part, global_part, _) = ATTENTION

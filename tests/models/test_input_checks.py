@@ -275,12 +275,13 @@ POSITIONED = {"max_absolute_position_embeddings": 6}
         (
             {"position_ids": np.array([[0, 1, 2, 3, 4, 6]] * 2)},
             "`position_ids` must be at least 0 and below `max_absolute_position_embeddings`, 6. "
-            "Received values from 0 to 6",
+            "Received values from 0 to 6, 6 in row 0 of the batch",
         ),
         (
             {"global_position_ids": np.array([[0, -1, 2]] * 2)},
             "`global_position_ids` must be at least 0 and below "
-            "`max_absolute_position_embeddings`, 6. Received values from -1 to 2",
+            "`max_absolute_position_embeddings`, 6. Received values from -1 to 2, -1 in row 0 of "
+            "the batch",
         ),
     ],
 )

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from etcmodel import tensor_utils
-from etcmodel.layers import sublayers
 from etcmodel.ops import argument_checks
 
 __all__ = ["Inputs", "checked", "checked_memory"]
@@ -18,6 +17,13 @@ _AXES = {
     "position_ids": "batch? length",
     "memory_ids": "batch num_memory_tokens",
     "memory_mask": "batch num_memory_tokens",
+}
+# The entries of the config that say how many rows the tables of ids have, and what these are.
+_TABLES = {
+    "input_ids": ("vocab_size", "which is `vocab_size`"),
+    "memory_ids": ("vocab_size", "which is `vocab_size`"),
+    "token_type_ids": ("type_vocab_size", "which is `type_vocab_size`"),
+    "position_ids": ("max_length", "`position_period` times `num_position_quotients`"),
 }
 
 
@@ -66,9 +72,7 @@ def checked(config, given):
     sizes = {name: getattr(config, name) for name in ("hidden_size", "num_memory_tokens")}
     asserts = []
     argument_checks.check_shapes(given, _AXES, sizes, asserts)
-    given = {name: None if x is None else sublayers.as_ids(x) for name, x in given.items()} | {
-        "inputs_embeds": given["inputs_embeds"]
-    }
+    given = {name: _tensor(config, name, x, asserts) for name, x in given.items()}
     names = ("input_ids", "inputs_embeds", "attention_mask")
     first = next((given[name] for name in names if given[name] is not None), None)
     if first is None:
@@ -77,16 +81,28 @@ def checked(config, given):
             "`attention_mask` to `decompress`."
         )
     batch, length = tensor_utils.get_shape_list(tf.convert_to_tensor(first))[:2]
-    positions, types = given["position_ids"], given["token_type_ids"]
-    positions = tf.range(length)[tf.newaxis] if positions is None else positions
-    words = f"{config.max_length}, `position_period` times `num_position_quotients`"
-    argument_checks.check_range(
-        "position_ids", positions, 0, config.max_length, words, asserts=asserts
-    )
-    with tf.control_dependencies(asserts):
-        positions = tf.identity(positions)  # On which all depends.
+    positions = given["position_ids"]
+    if positions is None:
+        positions = _tensor(config, "position_ids", tf.range(length)[tf.newaxis], asserts)
+    with tf.control_dependencies(asserts):  # All depends on these.
+        positions = tf.identity(positions)
+        given = {name: None if x is None else tf.identity(x) for name, x in given.items()}
+    types = given["token_type_ids"]
     types = tf.zeros_like(positions) if types is None else types
     return Inputs(batch, **{**given, "position_ids": positions, "token_type_ids": types})
+
+
+def _tensor(config, name, x, asserts):
+    """An argument as a checked tensor; None if it is not given."""
+    if x is None or name == "inputs_embeds":
+        return x
+    if name in ("attention_mask", "memory_mask"):
+        mask, words = tf.cast(x, tf.int32), "2 (0: padding, 1: a token)"
+        argument_checks.check_range(name, mask, 0, 2, words, asserts=asserts)
+        return mask
+    entry, words = _TABLES[name]
+    num_rows = getattr(config, entry)
+    return argument_checks.checked_ids(name, x, num_rows, f"{num_rows}, {words}", asserts=asserts)
 
 
 @tf.autograph.experimental.do_not_convert

@@ -61,27 +61,24 @@ def checked(config, given, global_attention_mask):
     Raises:
         ValueError: in one line that names the argument, what is wanted and what is found. For what
             only a running graph knows, it raises `tf.errors.InvalidArgumentError` with that line.
-            Compiled by XLA a graph cannot raise: positions are then clipped to the table, and
-            tokens beyond `max_global_tokens` are local.
+            Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
+            tables, and tokens beyond `max_global_tokens` are local.
     """
     ids, embeds = given["input_ids"], given["inputs_embeds"]
     if (ids is None) == (embeds is None):
         argument_checks.fail("Give `input_ids` or `inputs_embeds`, one of them.")
     asserts = []
     argument_checks.check_shapes(given, _AXES, {"hidden_size": config.hidden_size}, asserts)
+    ids = _ids(config, given, "input_ids", "vocab_size", asserts)
     shape = tf.shape(embeds if ids is None else ids)
-    static = (embeds if ids is None else ids).shape
+    static = tf.TensorShape((embeds if ids is None else ids).shape)
     batch, length = (shape[i] if static[i] is None else static[i] for i in range(2))
     name = "inputs_embeds" if ids is None else "input_ids"
     argument_checks.check_not_empty(name, length, asserts=asserts)
-    types, positions = given["token_type_ids"], given["position_ids"]
+    types = _ids(config, given, "token_type_ids", "type_vocab_size", asserts)
     if types is None:
         types = tf.zeros([1, length], tf.int32)
-    if positions is None and ids is not None:
-        positions = position_ids_of(ids, config.pad_token_id)
-    elif positions is None:
-        positions = (config.pad_token_id + 1 + tf.range(length))[tf.newaxis]
-    _check_positions(config, positions, asserts)
+    positions = _positions(config, given["position_ids"], ids, length, asserts)
     token_mask, found = attention_of(
         given["attention_mask"], global_attention_mask, (batch, length), config, asserts
     )
@@ -89,17 +86,35 @@ def checked(config, given, global_attention_mask):
     if not asserts:
         return inputs
     with tf.control_dependencies(asserts):
-        # All depends on the positions.
-        return inputs._replace(position_ids=tf.identity(positions))
+        # All depends on these.
+        return inputs._replace(
+            input_ids=None if ids is None else tf.identity(ids),
+            token_type_ids=tf.identity(types),
+            position_ids=tf.identity(positions),
+        )
 
 
-def _check_positions(config, positions, asserts):
+def _ids(config, given, name, entry, asserts):
+    """An argument as a tensor checked against an entry of the config; None if it is not given."""
+    if given[name] is None:
+        return None
+    num_rows = getattr(config, entry)
+    words = f"{num_rows}, which is `{entry}`"
+    return argument_checks.checked_ids(name, given[name], num_rows, words, asserts=asserts)
+
+
+def _positions(config, positions, ids, length, asserts):
+    """Positions as they are given or derived, after checks: int [batch or 1, length]."""
+    if positions is None and ids is not None:
+        positions = position_ids_of(ids, config.pad_token_id)
+    elif positions is None:
+        positions = (config.pad_token_id + 1 + tf.range(length))[tf.newaxis]
     limit = config.max_position_embeddings
     words = (
         f"{limit}, the rows of the table of positions, which is enough for "
         f"{limit - config.pad_token_id - 1} tokens"
     )
-    argument_checks.check_range("position_ids", positions, 0, limit, words, asserts=asserts)
+    return argument_checks.checked_ids("position_ids", positions, limit, words, asserts=asserts)
 
 
 @tf.autograph.experimental.do_not_convert

@@ -152,7 +152,7 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         training=None,
     ):
         given = {
-            "input_ids": None if input_ids is None else sublayers.as_ids(input_ids),
+            "input_ids": input_ids,
             "inputs_embeds": inputs_embeds,
             "attention_mask": attention_mask,
             "token_type_ids": token_type_ids,

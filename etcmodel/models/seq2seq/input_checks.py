@@ -80,8 +80,7 @@ def _check_values(given, masks, vocab_size, asserts):
     words = f"{vocab_size}, which is `vocab_size`"
     for name in ("input_ids", "decoder_input_ids"):
         if (ids := given.get(name)) is not None:
-            ids = sublayers.as_ids(ids)
-            argument_checks.check_range(name, ids, 0, vocab_size, words, asserts=asserts)
+            argument_checks.checked_ids(name, ids, vocab_size, words, asserts=asserts)
     for name in masks:
         if (mask := given.get(name)) is not None:
             mask, words = tf.cast(mask, tf.int32), "2 (0: padding, 1: a token)"

@@ -1,0 +1,123 @@
+"""Probabilities that a model returns by `output_attentions`, by the layer and side of queries."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from etcmodel.inspection import calls
+from etcmodel.models.gmat.modeling import GmatModel
+from etcmodel.models.longformer import inputs as longformer_inputs
+from etcmodel.models.longformer.modeling import LongformerModel
+from etcmodel.ops.interception import intercept
+
+__all__ = ["OBSERVED", "Probabilities", "probabilities"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Probabilities:
+    """What the layers of an encoder look at.
+
+    Attributes:
+        rows: dict of (layer, side of the queries) to a function of a list of queries to a dict by
+            side of the keys, of float32 [queries, batch, num_heads, keys].
+        num_keys: (long_len, global_len).
+        batch: int.
+    """
+
+    rows: dict
+    num_keys: tuple
+    batch: int
+
+
+def probabilities(model, inputs):
+    """What the encoder's layers look at, from one call without dropout.
+
+    Args:
+        model: a Longformer or GMAT, or a model that holds one.
+        inputs: dict. See `hidden_states`.
+    Returns:
+        `Probabilities`. GMAT's memory is its global side; Longformer's global tokens are long ones.
+    """
+    encoder, seen = calls.encoder_of(model), []
+
+    def observe(_, call, *args, **kwargs):
+        *outputs, extras = call(*args, **{**kwargs, "output_attentions": True})
+        seen[:] = [dict(zip(_NAMES, args, strict=False), **kwargs), outputs, extras]
+        return tuple(outputs)
+
+    with intercept(encoder, by=observe):
+        calls.call_model(model, inputs)
+    given, outputs, extras = seen
+    kind = next(kind for kind in OBSERVED if isinstance(encoder, kind))
+    return OBSERVED[kind](encoder, given, outputs, extras)
+
+
+_NAMES = ("input_ids", "attention_mask", "global_attention_mask")
+
+
+def _of_longformer(encoder, given, outputs, extras):
+    shape = tuple(outputs[0].shape[:2])
+    masks = [given.get(name) for name in _NAMES[1:]]
+    _, found = longformer_inputs.attention_of(*masks, shape, encoder.config, [])
+    rows = {}
+    for layer, block in enumerate(encoder.layers.attention_layers):
+        local, of_globals = extras["attentions"][layer].numpy(), None
+        if found is not None:
+            of_globals = extras["global_attentions"][layer].numpy()
+        rows[layer, "long"] = functools.partial(
+            _window_rows, local, of_globals, found, block.inner_layer.windows
+        )
+    return Probabilities(rows, (shape[1], 0), shape[0])
+
+
+def _window_rows(local, of_globals, global_tokens, windows, queries):
+    """Probabilities by key, from those by global token and by place in the window."""
+    batch, num_heads, length, _ = local.shape
+    rows = np.zeros([len(queries), batch, num_heads, length], np.float32)
+    num_slots = 0 if of_globals is None else of_globals.shape[-1]
+    for head in range(num_heads):
+        window = windows[head * len(windows) // num_heads]
+        offsets = np.arange(-window.left, window.right + 1) * window.dilation
+        keys = np.asarray(queries)[:, np.newaxis] + offsets
+        row, column = np.nonzero((keys >= 0) & (keys < length))
+        places = np.asarray(queries)[row]
+        rows[row, :, head, keys[row, column]] = local[:, head, places, num_slots + column].T
+    if global_tokens is None:
+        return {"long": rows, "global": rows[..., :0]}
+    positions = global_tokens.positions.numpy()
+    for example, slot in zip(*np.nonzero(global_tokens.is_used.numpy()), strict=True):
+        place = positions[example, slot]
+        rows[:, example, :, place] += local[example, :, queries, slot]
+        of_token = of_globals[example, :, :, slot]
+        rows[np.equal(queries, place), example] = of_token
+    return {"long": rows, "global": rows[..., :0]}
+
+
+def _of_gmat(encoder, given, outputs, extras):
+    del given
+    batch, length, _ = outputs[0].shape
+    memory_len = encoder.config.num_memory_tokens
+    config, rows = encoder.config, {}
+    layers = range(config.num_hidden_layers)
+    first = config.num_compression_layers
+    of_tokens = [x for x in layers if not first <= x < first + config.num_memory_layers]
+    for side, name, numbers in (
+        ("long", "attentions", of_tokens),
+        ("global", "memory_attentions", layers if memory_len else ()),
+    ):
+        for layer, probs in zip(numbers, extras.get(name, ()), strict=bool(numbers)):
+            rows[layer, side] = functools.partial(_memory_rows, probs.numpy(), (length, memory_len))
+    return Probabilities(rows, (length, memory_len), batch)
+
+
+def _memory_rows(probs, num_keys, queries):
+    """Probabilities by side of the keys, from those of tokens, if the layer has any, and memory."""
+    rows = probs[:, :, queries].transpose([2, 0, 1, 3])
+    missing = sum(num_keys) - rows.shape[-1]
+    rows = np.pad(rows, [[0, 0]] * 3 + [[missing, 0]])
+    return {"long": rows[..., : num_keys[0]], "global": rows[..., num_keys[0] :]}
+
+
+# By the class of the encoder.
+OBSERVED = {LongformerModel: _of_longformer, GmatModel: _of_gmat}
