@@ -1,6 +1,6 @@
 """Cases compiled by XLA: of GMAT, Longformer's heads, gradients of encoder-decoders, generation.
 
-The smallest of each kind are among the slow tests, the others among those of XLA. Outputs of LED,
+A sample of each kind is among the slow tests, the others are among those of XLA. Outputs of LED,
 LongT5 and PEGASUS-X and Longformer without a head are in the modules of all of their cases.
 """
 
