@@ -33,7 +33,7 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) -m "slow and not xla and not browser"
 
-# Training steps and predictions of all tasks, compiled whole: about 10 GB of memory.
+# Training steps and predictions of all tasks, and the reference cases, compiled whole: about 10 GB of memory.
 test-xla: $(STAMP)
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m pytest -m xla
 

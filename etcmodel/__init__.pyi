@@ -50,8 +50,10 @@ from etcmodel.models.pegasus_x import (
     PegasusXForConditionalGeneration,
     PegasusXModel,
 )
+from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
+from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 
 __all__ = [
     "CharLmConfig",
@@ -74,6 +76,7 @@ __all__ = [
     "GmatForSequenceClassification",
     "GmatForTokenClassification",
     "GmatModel",
+    "GmatProcessor",
     "GmatSeq2SeqConfig",
     "LedConfig",
     "LedForConditionalGeneration",
@@ -93,6 +96,7 @@ __all__ = [
     "PegasusXConfig",
     "PegasusXForConditionalGeneration",
     "PegasusXModel",
+    "Seq2SeqProcessor",
     "from_pretrained",
     "load_pretrained",
     "save_pretrained",

@@ -9,9 +9,11 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel.text import processor_files
+from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
+from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 
 __all__ = [
     "PROCESSOR_FILE",
@@ -21,14 +23,17 @@ __all__ = [
     "trained_settings",
 ]
 
-# Models whose texts are tokens of byte-level BPE, and nothing else.
-_OF_BYTES = ("led", "longformer")
-# Those whose batches no processor of this library makes, and what reads their vocabulary.
-_WITHOUT_PROCESSOR = {
-    **dict.fromkeys(("gmat", "gmat_seq2seq"), "text.tokenization.FullTokenizer"),
-    **dict.fromkeys(("longt5", "pegasus_x"), "text.seq2seq_tokenizer.Seq2SeqTokenizer"),
+# Whose batches are of another form than `EtcProcessor`'s.
+_CLASSES = {
+    **dict.fromkeys(("led", "longformer"), LongformerProcessor),
+    "gmat": GmatProcessor,
+    **dict.fromkeys(("longt5", "pegasus_x"), Seq2SeqProcessor),
 }
-_ADVICE = " Set `model.processor` to an `EtcProcessor`."
+# Their own tokens beside the sentence pieces, unless `tokenizer_config.json` says another number.
+_OWN_TOKENS = {"longt5": ("extra_ids", "extra_ids", 100), "pegasus_x": ("id_offset", "offset", 103)}
+# Tokens of GenBERT's numbers are not those of a processor.
+_WITHOUT_PROCESSOR = {"gmat_seq2seq": "text.tokenization.FullTokenizer"}
+_ADVICE = " Set `model.processor` to a processor."
 _NAMES = (
     processor_files.WORD_PIECES,
     processor_files.SENTENCE_PIECES,
@@ -74,7 +79,8 @@ def read_processor(directory, config, relation_names=None):
         relation_names: sequence of str, in place of those of the folder; None for these.
     Returns:
         `EtcProcessor`; for Longformer and LED a `LongformerProcessor`, which, made of a vocabulary
-        alone, leaves it to the model what is global; `VocabularyFiles` if the folder has neither
+        alone, leaves it to the model what is global; for GMAT a `GmatProcessor`; for LongT5 and
+        PEGASUS-X a `Seq2SeqProcessor`; `VocabularyFiles` if the folder has neither
         settings of a processor nor a vocabulary of which one can be made; None if it has no
         vocabulary.
     Raises:
@@ -82,25 +88,24 @@ def read_processor(directory, config, relation_names=None):
     """
     settings = {} if relation_names is None else {"relation_names": tuple(relation_names)}
     if tf.io.gfile.exists(os.path.join(directory, PROCESSOR_FILE)):
-        if config.model_type in _OF_BYTES:
-            return LongformerProcessor.from_pretrained(directory)
+        if config.model_type in _CLASSES:
+            return _CLASSES[config.model_type].from_pretrained(directory)
         return EtcProcessor.from_pretrained(directory, **settings)
     files = {name: _content(os.path.join(directory, name)) for name in _NAMES}
     files = {name: content for name, content in files.items() if content is not None}
     if not files:
         return None
-    if config.model_type in _OF_BYTES:
-        return _longformer_processor(directory, config, files)
     if config.model_type in _WITHOUT_PROCESSOR:
         return VocabularyFiles(
             files,
             f"there is none for models of type {config.model_type!r}. Their vocabulary reads "
             f"`etcmodel.{_WITHOUT_PROCESSOR[config.model_type]}`.",
         )
-    settings |= trained_settings(config)
     try:
-        return EtcProcessor.from_pretrained(directory, **settings)
-    except ValueError as error:
+        if config.model_type in _CLASSES:
+            return _of_vocabulary(directory, config)
+        return EtcProcessor.from_pretrained(directory, **settings, **trained_settings(config))
+    except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
         return VocabularyFiles(files, str(error) + _ADVICE)
 
@@ -122,18 +127,24 @@ def trained_settings(config):
     return settings
 
 
-def _longformer_processor(directory, config, files):
-    if config.model_type == "led":
-        limit = config.max_encoder_position_embeddings
-    else:
-        limit = config.max_length
-    try:
-        return LongformerProcessor.from_pretrained(
-            directory, max_length=limit, global_tokens="model"
-        )
-    except (ValueError, OSError) as error:
-        logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
-        return VocabularyFiles(files, str(error) + _ADVICE)
+def _of_vocabulary(directory, config):
+    """A processor of a folder without settings of one, of `_CLASSES`."""
+    made_by = _CLASSES[config.model_type]
+    if made_by is Seq2SeqProcessor:
+        setting, entry, usual = _OWN_TOKENS[config.model_type]
+        number = processor_files.foreign_entries(directory).get(entry, usual)
+        processor = made_by.from_pretrained(directory, **{setting: number})
+        if processor.vocab_size > config.vocab_size:
+            raise ValueError(
+                f"its vocabulary and {number} tokens of its own ({entry}) are "
+                f"{processor.vocab_size} tokens, more than the model's {config.vocab_size}."
+            )
+        return processor
+    if made_by is GmatProcessor:
+        types = {} if config.type_vocab_size > 1 else {"has_types": False}
+        return made_by.from_pretrained(directory, max_length=config.max_length, **types)
+    limit = getattr(config, "max_encoder_position_embeddings", None) or config.max_length
+    return made_by.from_pretrained(directory, max_length=limit, global_tokens="model")
 
 
 def _content(path):

@@ -19,7 +19,9 @@ __all__ = [
     "is_there",
     "load",
     "make_tokenizer",
+    "foreign_entries",
     "save",
+    "save_vocabulary",
     "settings_of",
     "vocabulary_files",
 ]
@@ -43,16 +45,28 @@ def save(folder, tokenizer, config):
     Raises:
         OSError: if a file cannot be written.
     """
-    if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
-        tokenizer.save_pretrained(folder)
-        name = os.path.basename(tokenizer.source_file)
-    else:
-        name = SENTENCE_PIECES if tokenizer.sp_model else WORD_PIECES
-        content = vocabulary.read_bytes(tokenizer.source_file)
-        with atomic_files.new_file(os.path.join(folder, name)) as temporary:
-            vocabulary.write_bytes(temporary, content)
+    name = save_vocabulary(folder, tokenizer)
     settings = {**dataclasses.asdict(config), _VOCAB_FILE: name}
     atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+
+
+def save_vocabulary(folder, tokenizer):
+    """Writes the vocabulary of a tokenizer, as it was read, into a folder.
+
+    Args:
+        folder: str. It is made if it is not there.
+        tokenizer: as of `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer` of sentence pieces.
+    Returns:
+        str. The file's name.
+    """
+    if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
+        tokenizer.save_pretrained(folder)
+        return os.path.basename(tokenizer.source_file)
+    name = SENTENCE_PIECES if tokenizer.sp_model else WORD_PIECES
+    content = vocabulary.read_bytes(tokenizer.source_file)
+    with atomic_files.new_file(os.path.join(folder, name)) as temporary:
+        vocabulary.write_bytes(temporary, content)
+    return name
 
 
 def byte_level_file(folder):
@@ -154,8 +168,7 @@ def _foreign_settings(folder):
     if not is_there(folder, TOKENIZER_CONFIG):
         logging.info("%s has no %s: text is lower-cased.", folder, TOKENIZER_CONFIG)
         return {}
-    path = os.path.join(folder, TOKENIZER_CONFIG)
-    entries = _read(path)
+    path, entries = os.path.join(folder, TOKENIZER_CONFIG), foreign_entries(folder)
     # The second is not one of Hugging Face's.
     values = {
         "do_lower_case": entries.get("do_lower_case", True),
@@ -165,6 +178,17 @@ def _foreign_settings(folder):
         if not isinstance(value, bool):
             raise ValueError(f"{path}: `{name}` must be true or false. Received: {value!r}")
     return values
+
+
+def foreign_entries(folder):
+    """What `tokenizer_config.json` of another library says: dict, empty without that file.
+
+    Raises:
+        ValueError: naming the file, if it is damaged.
+    """
+    if not is_there(folder, TOKENIZER_CONFIG):
+        return {}
+    return _read(os.path.join(folder, TOKENIZER_CONFIG))
 
 
 def _read(path):

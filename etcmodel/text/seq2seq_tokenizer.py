@@ -1,10 +1,12 @@
 """Texts as the tokens of models with an encoder and a decoder, and back.
 
 Byte-level BPE of BART and LED puts `<s>` and `</s>` around a text; sentence pieces of T5, LongT5
-and PEGASUS-X are followed by `</s>`.
+and PEGASUS-X are followed by `</s>`, and special tokens in a text, such as `<extra_id_0>` or
+`<mask_1>`, keep their ids.
 """
 
 import os
+import re
 
 from etcmodel.text import byte_bpe, characters, processor_files, tokenization
 
@@ -19,23 +21,28 @@ class Seq2SeqTokenizer:
             `merges.txt` beside it. Ignored with `spm_model_file`.
         spm_model_file: str or None. A SentencePiece model.
         id_offset: int. What is added to the ids of sentence pieces above 1, which PEGASUS-X has
-            behind its own tokens: 103 for the released models.
+            behind its own tokens: 103 for the released models. These are `<mask_1>`, `<mask_2>`,
+            `<unk_2>`, `<unk_3>`, …
+        extra_ids: int. Tokens of T5's behind the sentence pieces, the last one `<extra_id_0>`.
     Raises:
         ValueError: naming the file, if it is no such vocabulary, has no end token, or is of
-            byte-level BPE with an `id_offset`.
+            byte-level BPE with an `id_offset` or `extra_ids`.
     """
 
     split_punctuation = False
 
-    def __init__(self, vocab_file=None, spm_model_file=None, id_offset=0):
-        self.id_offset = id_offset
+    def __init__(self, vocab_file=None, spm_model_file=None, id_offset=0, extra_ids=0):
+        self.id_offset, self.extra_ids = id_offset, extra_ids
         if spm_model_file:
             self._own = tokenization.FullTokenizer(None, spm_model_file=spm_model_file)
-            self.sp_model = self._own.sp_model
+            self.sp_model, self.vocab = self._own.sp_model, self._own.vocab
             self.pad_id, self.eos_id = max(self.sp_model.pad_id(), 0), self.sp_model.eos_id()
             self._around = ([], [self.eos_id])
             if self.eos_id < 0:
                 raise ValueError(f"{str(spm_model_file)!r} has no end token `</s>`.")
+            self._special = self._special_ids()
+            names = map(re.escape, sorted(self._special, key=len, reverse=True))
+            self._splits = re.compile(f"({'|'.join(names)})")
         else:
             if not processor_files.is_byte_level(vocab_file):
                 raise ValueError(
@@ -43,10 +50,10 @@ class Seq2SeqTokenizer:
                     "`vocab.json` with `merges.txt`, or a SentencePiece model (--spm_model_file). "
                     f"Received: {os.path.basename(str(vocab_file))!r}"
                 )
-            if id_offset:
+            if id_offset or extra_ids:
                 raise ValueError(
                     "`piece_id_offset` is for sentence pieces (--spm_model_file). Leave it out for "
-                    f"{str(vocab_file)!r}. Received: {id_offset}"
+                    f"{str(vocab_file)!r}. Received: {id_offset or extra_ids}"
                 )
             self._own, self.sp_model = byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file)), None
             start, self.pad_id, self.eos_id = (
@@ -58,7 +65,7 @@ class Seq2SeqTokenizer:
     @property
     def vocab_size(self):
         """int: all ids are below it."""
-        return len(self.vocab) + self.id_offset
+        return len(self.vocab) + self.id_offset + self.extra_ids
 
     @property
     def num_around(self):
@@ -70,11 +77,13 @@ class Seq2SeqTokenizer:
 
         Args:
             text: str.
-            max_length: int, more than `num_around`. The most ids, those around the text included.
+            max_length: int, at least `num_around`, or None for no limit. The most ids, those around
+                the text included.
         Returns:
             (list of int; int, how many tokens of the text were left out).
         """
-        ids, room = self._ids(text), max_length - self.num_around
+        ids = self._ids(text)
+        room = len(ids) if max_length is None else max_length - self.num_around
         first, last = self._around
         return [*first, *ids[:room], *last], max(0, len(ids) - room)
 
@@ -82,17 +91,35 @@ class Seq2SeqTokenizer:
         if self.sp_model is None:
             ((ids, _),) = self._own.pieces_of([text])
             return list(ids)
-        ids = self.sp_model.EncodeAsIds(characters.replace_surrogates(text))
-        return [x + self.id_offset if x > 1 else x for x in ids]
+        parts = self._splits.split(characters.replace_surrogates(text))
+        ids = []
+        for pieces, special in zip(parts[::2], [*parts[1::2], None], strict=True):
+            ids += map(self._shifted, self.sp_model.EncodeAsIds(pieces))
+            ids += [] if special is None else [self._special[special]]
+        return ids
+
+    def _shifted(self, piece):
+        return piece + self.id_offset if piece > 1 else piece
+
+    def _special_ids(self):
+        """The ids of the tokens that a text may spell out: dict."""
+        own = {self.eos_id, max(self.sp_model.pad_id(), 0), self.sp_model.unk_id()}
+        found = {self.sp_model.IdToPiece(x): self._shifted(x) for x in own}
+        if self.id_offset:
+            names = ["<mask_1>", "<mask_2>", *(f"<unk_{x}>" for x in range(2, self.id_offset))]
+            found |= {name: index for index, name in enumerate(names[: self.id_offset], 2)}
+        last = self.vocab_size - 1
+        return found | {f"<extra_id_{x}>": last - x for x in range(self.extra_ids)}
 
     def decode(self, ids):
-        """The text of ids, without special tokens and those that no piece has."""
+        """The text of ids, without special tokens, unknown ones and those that no piece has."""
         if self.sp_model is None:
             known = [x for x in map(int, ids) if x in self._own.inv_vocab]
             return self._own.decode(known, skip_special_tokens=True).strip()
-        lowest = 2 + self.id_offset
-        pieces = (int(x) - self.id_offset for x in ids if lowest <= x < self.vocab_size)
-        return self.sp_model.DecodeIds([x for x in pieces if x != self.eos_id])
+        lowest, left_out = 2 + self.id_offset, (self.eos_id, self.sp_model.unk_id())
+        end = self.vocab_size - self.extra_ids
+        pieces = (int(x) - self.id_offset for x in ids if lowest <= x < end)
+        return self.sp_model.DecodeIds([x for x in pieces if x not in left_out])
 
     def source_sha256(self):
         """Hexadecimal digest of the vocabulary's files: the same for the same vocabulary."""

@@ -34,8 +34,7 @@ def assign(variables, arrays, prefix):
         variable.assign(arrays[prefix + name])
 
 
-def check_attention(case):
-    config, arrays = case["config"], arrays_of(case)
+def _layer_of(config):
     layer = ChunkMemoryAttention(
         config["hidden"],
         config["heads"],
@@ -47,33 +46,48 @@ def check_attention(case):
     )
     with tf.name_scope("attention"):
         layer.build([None, None, config["hidden"]])
+    return layer
+
+
+def check_attention(case, is_compiled=False):
+    """Compares a case; what XLA compiles without what is before the output projection."""
+    config, arrays = case["config"], arrays_of(case)
+    layer = _layer_of(config)
     weights = attention_weights(layer)
     assign(weights, arrays, "w_")
     x, memory = (tf.constant(arrays[name]) for name in ("x", "memory"))
     has_memory = config["memory"] > 0
-    with tf.GradientTape() as tape:
-        tape.watch([x, memory])
-        masks = arrays["main_mask"], arrays["memory_mask"] if has_memory else None
-        outputs = layer(x, memory if has_memory else None, *masks)
-        outputs = outputs if has_memory else [outputs]
-        cotangents = [arrays.get("cot_main", 0.0), arrays.get("cot_memory", 0.0)]
-        total = sum(tf.reduce_sum(y * c) for y, c in zip(outputs, cotangents, strict=False))
+    masks = arrays["main_mask"], arrays["memory_mask"] if has_memory else None
+    cotangents = [arrays.get("cot_main", 0.0), arrays.get("cot_memory", 0.0)]
+    names = ["x", "memory", *(f"w_{name}" for name in weights)]
+    names = [name for name in names if "cot_main" in arrays and f"grad_{name}" in arrays]
+
+    def run(x, memory):
+        with tf.GradientTape() as tape:
+            tape.watch([x, memory])
+            outputs = layer(x, memory if has_memory else None, *masks)
+            outputs = outputs if has_memory else [outputs]
+            total = sum(tf.reduce_sum(y * c) for y, c in zip(outputs, cotangents, strict=False))
+        sources = {"x": x, "memory": memory, **{f"w_{name}": v for name, v in weights.items()}}
+        gradients = tape.gradient(total, [sources[name] for name in names])
+        return outputs, [tf.convert_to_tensor(x) for x in gradients]
+
+    if is_compiled:
+        run = tf.function(run, jit_compile=True, autograph=False)
+    outputs, gradients = run(x, memory)
     limit = 1e-4 if case.get("note") == "large scores" else 1e-5
-    _check_attended(layer, x, memory, masks, arrays, limit)
+    if not is_compiled:
+        _check_attended(layer, x, memory, masks, arrays, limit)
     rows = [arrays["main_mask"] > 0, arrays["memory_mask"] > 0]
     for name, found, valid in zip(("main_out", "memory_out"), outputs, rows, strict=False):
         assert_close(found, arrays[name], limit, valid, name)
-    if "cot_main" in arrays:
-        wanted = {"x": x, "memory": memory, **{f"w_{name}": v for name, v in weights.items()}}
-        wanted = {name: v for name, v in wanted.items() if f"grad_{name}" in arrays}
-        found = tape.gradient(total, list(wanted.values()))
-        for name, gradient in zip(wanted, found, strict=True):
-            value = arrays[f"grad_{name}"]
-            if name.endswith("k_b"):  # Mathematically 0: all logits of a softmax change alike.
-                top = np.abs(arrays[f"grad_{name[:-1]}w"]).max()
-                assert max(np.abs(x).max() for x in (gradient, value)) <= 1e-4 * top, name
-            else:
-                assert_close(tf.convert_to_tensor(gradient), value, 1e-4, None, name)
+    for name, gradient in zip(names, gradients, strict=True):
+        value = arrays[f"grad_{name}"]
+        if name.endswith("k_b"):  # Mathematically 0: all logits of a softmax change alike.
+            top = np.abs(arrays[f"grad_{name[:-1]}w"]).max()
+            assert max(np.abs(x).max() for x in (gradient, value)) <= 1e-4 * top, name
+        else:
+            assert_close(gradient, value, 1e-4, None, name)
 
 
 def _check_attended(layer, x, memory, masks, arrays, limit):

@@ -10,10 +10,13 @@ from tests.reference.gmat_models import check_compression, check_encoder, check_
 from tests.reference.gmat_tagging import check_majority, check_scoring
 from tests.reference.gmat_training import check_bert_adam, check_mlm_scores
 
-__all__ = ["SAMPLE", "TOPIC", "check", "load"]
+__all__ = ["COMPILED_KINDS", "SAMPLE", "TOPIC", "check", "load"]
+
+# Of models; the others have nothing that XLA would compile.
+COMPILED_KINDS = ("attention", "encoder", "compression", "longt5", "pegasus_x")
 
 
-def _check_states(model, arrays, names):
+def _check_states(model, arrays, names, is_compiled):
     """Compares an encoder of Hugging Face's, whose weights are set by their names there."""
     for name, weight in model.weights_by_name().items():
         known = [f"w.{x}" for x in names(name)]
@@ -22,7 +25,7 @@ def _check_states(model, arrays, names):
             weight.variable.assign(value.T if weight.is_transposed else value)
         else:
             assert not name.startswith("encoder."), name
-    call = tf.function(model.encoder, autograph=False)
+    call = tf.function(model.encoder, jit_compile=is_compiled or None, autograph=False)
     outputs = call(
         arrays["input_ids"], attention_mask=arrays["attention_mask"], output_hidden_states=True
     )
@@ -34,7 +37,7 @@ def _check_states(model, arrays, names):
     return outputs
 
 
-def check_longt5(case):
+def check_longt5(case, is_compiled=False):
     config, arrays = case["config"], arrays_of(case)
     model = LongT5Model(
         LongT5Config(
@@ -53,10 +56,10 @@ def check_longt5(case):
         )
     )
     _build(model)
-    _check_states(model, arrays, lambda name: (name,))
+    _check_states(model, arrays, lambda name: (name,), is_compiled)
 
 
-def check_pegasus_x(case):
+def check_pegasus_x(case, is_compiled=False):
     config, arrays = case["config"], arrays_of(case)
     model = PegasusXModel(
         PegasusXConfig(
@@ -77,9 +80,8 @@ def check_pegasus_x(case):
     )
     _build(model)
     bare = {"shared.weight": "embed_tokens.weight"}
-    outputs = _check_states(
-        model, arrays, lambda name: (bare.get(name, name.removeprefix("encoder.")),)
-    )
+    names = lambda name: (bare.get(name, name.removeprefix("encoder.")),)  # noqa: E731
+    outputs = _check_states(model, arrays, names, is_compiled)
     assert_close(outputs["global_states"][-1], arrays["global_final"])
 
 
@@ -103,6 +105,11 @@ _CHECKS = {
 }
 
 
-def check(case):
-    """Runs a case, and compares all that it has."""
-    _CHECKS[case["kind"]](case)
+def check(case, **options):
+    """Runs a case, and compares all that it has.
+
+    Args:
+        case: dict.
+        **options: `is_compiled`, bool: whether by XLA, of `COMPILED_KINDS`.
+    """
+    _CHECKS[case["kind"]](case, **options)

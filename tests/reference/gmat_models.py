@@ -86,11 +86,10 @@ def inputs_of(arrays):
     return {ours: tf.constant(arrays[name]) for name, ours in names.items() if name in arrays}
 
 
-def check_encoder(case):
+def check_encoder(case, is_compiled=False):
     arrays = arrays_of(case)
     model, inputs = model_of(case["config"], arrays), inputs_of(arrays)
-    call = tf.function(lambda **x: model(**x, output_hidden_states=True), autograph=False)
-    hidden, memory, extras = call(**inputs)
+    hidden, memory, extras = _states(model, is_compiled or None)(**inputs)
     rows = arrays["main_mask"] > 0
     for number, found in enumerate(extras["hidden_states"]):
         assert_close(found, arrays["main_layers"][:, number], rows=rows, name=f"layer {number}")
@@ -104,10 +103,19 @@ def check_encoder(case):
         assert memory is None
 
 
-def check_compression(case):
+def _states(model, is_compiled):
+    return tf.function(
+        lambda **x: model(**x, output_hidden_states=True),
+        jit_compile=is_compiled,
+        autograph=False,
+    )
+
+
+def check_compression(case, is_compiled=False):
     config, arrays = case["config"], arrays_of(case)
     model, inputs = model_of(config, arrays), inputs_of(arrays)
-    hidden, memory, extras = model(**inputs, output_hidden_states=True)
+    call = _states(model, True) if is_compiled else _states(model, None).python_function
+    hidden, memory, extras = call(**inputs)
     states = extras["memory_states"]
     assert len(states) == config["layers"] + 1
     compressed, rows = config["nc"], arrays["main_mask"] > 0

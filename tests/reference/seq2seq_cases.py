@@ -46,7 +46,13 @@ def functions_of(topic, kind):
         wanted = {"output_hidden_states": with_states, "output_attentions": with_attentions}
         return model(**inputs, **wanted)
 
-    @tf.function(autograph=False)
+    return outputs, gradients_function(model)
+
+
+def gradients_function(model, is_compiled=None):
+    """A function of a model's arguments to the gradients of all weights, by their names."""
+
+    @tf.function(jit_compile=is_compiled, autograph=False)
     def gradients(**inputs):
         weights = model.weights_by_name()
         weights = {name: x for name, x in weights.items() if x.variable.trainable}
@@ -58,7 +64,7 @@ def functions_of(topic, kind):
             name: tf.transpose(x) if weights[name].is_transposed else x for name, x in found.items()
         }
 
-    return outputs, gradients
+    return gradients
 
 
 def check(topic, case, lookups=()):
@@ -95,18 +101,22 @@ def _check_outputs(topic, case, lookups):
     for name in wanted:
         assert_close(name, results[name].numpy(), arrays[name])
     if any(name.startswith("grad/") for name in arrays):
-        found = gradients(**inputs)
-        wanted = {name.removeprefix("grad/") for name in arrays if name.startswith("grad/")}
-        assert set(found) == wanted
-        for name in wanted:
-            # Where PyTorch leaves a row of padding out, that of all is stored, too.
-            value = arrays.get(f"grad_full/{name}", arrays[f"grad/{name}"])
-            rows = np.arange(len(value))
-            rows = rows[rows != _PADDING_ROW] if name in lookups else rows
-            # The bias of all keys changes no softmax: its gradient is 0 but for rounding.
-            largest = arrays["grad/" + _KEY_BIAS.sub(r"\1.weight", name)]
-            difference = np.abs(found[name].numpy() - value)[rows].max()
-            assert difference <= _GRADIENTS * np.abs(largest).max() + 1e-6, (name, difference)
+        assert_same_gradients(gradients(**inputs), arrays, lookups)
+
+
+def assert_same_gradients(found, arrays, lookups=()):
+    """Compares what a `gradients_function` gave; for `lookups` see `check`."""
+    wanted = {name.removeprefix("grad/") for name in arrays if name.startswith("grad/")}
+    assert set(found) == set(wanted)
+    for name in wanted:
+        # Where PyTorch leaves a row of padding out, that of all is stored, too.
+        value = arrays.get(f"grad_full/{name}", arrays[f"grad/{name}"])
+        rows = np.arange(len(value))
+        rows = rows[rows != _PADDING_ROW] if name in lookups else rows
+        # The bias of all keys changes no softmax: its gradient is 0 but for rounding.
+        largest = arrays["grad/" + _KEY_BIAS.sub(r"\1.weight", name)]
+        difference = np.abs(found[name].numpy() - value)[rows].max()
+        assert difference <= _GRADIENTS * np.abs(largest).max() + 1e-6, (name, difference)
 
 
 def _check_generation(topic, case):

@@ -30,12 +30,12 @@ def loss_of(model, logits, arrays):
     return tf.add_n(ends) / len(ends)
 
 
-def check(case):
+def check(case, model=None, is_compiled=None):
     arrays = longformer_cases.arrays_of(case)
-    model = model_of(case["kind"])
+    model = model or model_of(case["kind"])
     batch = longformer_cases.inputs_of(arrays, *LABELS)
 
-    @tf.function(autograph=False)
+    @tf.function(jit_compile=is_compiled, autograph=False)
     def run(batch):
         with tf.GradientTape() as tape:
             logits = model(batch)

@@ -1,0 +1,119 @@
+"""From texts, or a question and documents, to a batch for GMAT: ids, types, memory."""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from etcmodel.text import processor_files, row_processor
+
+__all__ = ["GmatBatch", "GmatProcessor"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatProcessorConfig(row_processor.RowConfig):
+    """Settings, kept in `processor_config.json`.
+
+    Attributes:
+        do_lower_case: bool. Of word pieces: lower-case text and strip accents.
+        question_separators: int. How many separators end a question that a text follows: 1 as BERT
+            has it, 2 as RoBERTa.
+        has_types: bool. Whether documents after a question are of token type 1. False for models
+            with one type, as those lifted from RoBERTa.
+        question_memory: int or None. With a number, the model's `num_memory_tokens`, the memory is
+            that many first tokens of the question. None: the model's learned memory.
+        others: see `row_processor.RowConfig`.
+    Raises:
+        ValueError: naming the setting and its value.
+    """
+
+    do_lower_case: bool = True
+    question_separators: int = 1
+    has_types: bool = True
+    question_memory: int | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        size = self.question_memory
+        if size is not None and (type(size) is not int or size < 1):
+            raise ValueError(f"`question_memory` must be an int of at least 1. Received: {size!r}")
+        if not isinstance(self.has_types, bool):
+            raise ValueError(f"`has_types` must be True or False. Received: {self.has_types!r}")
+
+    def arranged(self):
+        names = ("do_lower_case", "question_separators")
+        return {**super().arranged(), **{name: getattr(self, name) for name in names}}
+
+
+class GmatBatch(row_processor.RowBatch):
+    """int32 `input_ids` and `attention_mask` [batch, length], and what else the settings say.
+
+    `token_type_ids` [batch, length] with `has_types`; `memory_ids` and `memory_mask` [batch,
+    question_memory] with `question_memory`. The model cuts a text into chunks itself: nothing is
+    padded to a multiple of them.
+
+    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    """
+
+
+class GmatProcessor(row_processor.RowProcessor):
+    """Texts in, tensors out: a batch for `GmatModel` and its heads.
+
+        processor = GmatProcessor("vocab.txt", max_length=4096, question_memory=64)
+        batch = processor(question="Who wrote Emma?", documents=["Emma is a novel. …", "…"])
+
+    A text is `[CLS] A [SEP]`, a question with documents `[CLS] Q [SEP] D1 D2 … [SEP]`, as BERT has
+    it; of byte-level BPE `<s> A </s>`. Source of the memory: Gupta and Berant 2020
+    (arXiv:2006.03274), section 4.2.
+
+    Args:
+        vocab: str, the path of a vocabulary of word pieces, or of byte-level BPE; or a tokenizer,
+            or an object that has one as its `tokenizer`.
+        **settings: fields of `GmatProcessorConfig`.
+    Raises:
+        ValueError: if a setting cannot be, or a file is damaged.
+    """
+
+    config_class = GmatProcessorConfig
+    batch_class = GmatBatch
+
+    def __init__(self, vocab, **settings):
+        vocab = getattr(vocab, "tokenizer", vocab)
+        if not isinstance(vocab, (str, os.PathLike)):
+            of_tokenizer = processor_files.settings_of(vocab)["do_lower_case"]
+            settings = {**settings, "do_lower_case": of_tokenizer}
+        super().__init__(vocab, **settings)
+
+    @classmethod
+    def vocabulary_file(cls, folder):
+        path = os.path.join(folder, processor_files.WORD_PIECES)
+        if processor_files.is_there(folder, processor_files.WORD_PIECES):
+            return path
+        return super().vocabulary_file(folder)
+
+    @classmethod
+    def foreign_settings(cls, folder):
+        if not processor_files.is_there(folder, processor_files.WORD_PIECES):
+            return {"question_separators": 2, "has_types": False}
+        entries = processor_files.foreign_entries(folder)
+        return {"do_lower_case": entries.get("do_lower_case", True)}
+
+    def further_features(self, batch):
+        features = {}
+        if self.config.has_types:
+            features["token_type_ids"] = batch["segment_ids"]
+        size = self.config.question_memory
+        if size is None:
+            return features
+        ids, mask = (np.zeros([len(batch["token_ids"]), size], np.int32) for _ in range(2))
+        for encoding in batch.encodings:
+            source = encoding.source
+            if not source.num_question_pieces:
+                raise ValueError(
+                    f"`examples[{encoding.example}]` has no question, of which `question_memory` "
+                    "makes the memory."
+                )
+            first = source.ids[: min(size, source.num_question_pieces)]
+            ids[encoding.row, : len(first)] = first
+            mask[encoding.row, : len(first)] = 1
+        return {**features, "memory_ids": ids, "memory_mask": mask}

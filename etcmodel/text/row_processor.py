@@ -1,0 +1,199 @@
+"""From texts, or a question and documents, to rows of ids: what processors of encoders share."""
+
+import contextlib
+import dataclasses
+import os
+
+import numpy as np
+
+from etcmodel import atomic_files, bounded_json
+from etcmodel.text import processor_files, vocabulary
+from etcmodel.text.encoding import ProcessedBatch
+from etcmodel.text.processor import EtcProcessor
+from etcmodel.text.processor_config import CONFIG_FILENAME
+
+__all__ = ["RowBatch", "RowConfig", "RowProcessor"]
+
+_FIELDS = ("text", "question", "documents")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowConfig:
+    """Settings, kept in `processor_config.json`.
+
+    Attributes:
+        max_length: int or None. No row has more tokens; what does not fit is cut at the end of the
+            documents, never of the question.
+        stride: int or None. With a number, what does not fit goes into further rows, which repeat
+            about as many tokens; nothing is cut.
+        pad_to_multiple_of: int. The length of a batch is rounded up to it.
+    Raises:
+        ValueError: naming the setting and its value.
+    """
+
+    max_length: int | None = None
+    stride: int | None = None
+    pad_to_multiple_of: int = 1
+
+    def __post_init__(self):
+        if self.stride is not None and self.max_length is None:
+            raise ValueError("`stride` needs `max_length`, the length of a window.")
+
+    def arranged(self):
+        """The settings of an `EtcProcessor` that makes the same rows."""
+        return {
+            "max_long_len": self.max_length,
+            "stride": self.stride,
+            "pad_to_multiple_of": self.pad_to_multiple_of,
+        }
+
+
+class RowBatch(ProcessedBatch):
+    """int32 arrays by the names of a model's arguments, such as `input_ids` [batch, length].
+
+    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    """
+
+    @property
+    def long_shape(self):
+        return self["input_ids"].shape
+
+
+class RowProcessor:
+    """The base of processors of one row of tokens for each text.
+
+    A subclass has its `config_class` and `batch_class`, finds its tokenizer in a folder, and adds
+    what its model reads beside ids and mask.
+
+    Args:
+        vocab: str, the path of a vocabulary as `EtcProcessor` takes it; or a tokenizer, or an
+            object that has one as its `tokenizer`.
+        **settings: fields of the `config_class`.
+    Raises:
+        ValueError: if a setting cannot be, or a file is damaged.
+    """
+
+    config_class = RowConfig
+    batch_class = RowBatch
+
+    def __init__(self, vocab, **settings):
+        self.config = self.config_class(**settings)
+        vocab = getattr(vocab, "tokenizer", vocab)
+        with _own_names():
+            self._arranging = EtcProcessor(vocab, **self.config.arranged())
+        self.tokenizer = self._arranging.tokenizer
+
+    @property
+    def vocabulary(self):
+        """tuple of str: the tokens by id."""
+        return self._arranging.vocabulary
+
+    @classmethod
+    def vocabulary_file(cls, folder):
+        """The path of the vocabulary in a folder.
+
+        Raises:
+            ValueError: naming the folder, if there is none.
+        """
+        return processor_files.byte_level_file(folder)
+
+    @classmethod
+    def from_pretrained(cls, folder, **settings):
+        """Reads what `save_pretrained` wrote, or a folder with just a vocabulary.
+
+        Raises:
+            ValueError: naming the folder or the file.
+        """
+        path = os.path.join(folder, CONFIG_FILENAME)
+        given = cls.foreign_settings(folder)
+        if processor_files.is_there(folder, CONFIG_FILENAME):
+            given = bounded_json.load_object(vocabulary.read_bytes(path), path)
+        known = {field.name for field in dataclasses.fields(cls.config_class)}
+        if unknown := sorted(set(given) - known):
+            raise ValueError(f"{path}: unknown settings of a processor: {', '.join(unknown)}")
+        vocab = cls.vocabulary_file(folder)
+        try:
+            return cls(vocab, **{**given, **settings})
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def foreign_settings(cls, folder):
+        """The settings that another library's files have: dict."""
+        del folder
+        return {}
+
+    def save_pretrained(self, folder):
+        """Writes the vocabulary and the settings into a folder, which is made if need be."""
+        processor_files.save_vocabulary(folder, self.tokenizer)
+        settings = dataclasses.asdict(self.config)
+        atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+
+    def __call__(self, examples=None, **fields):
+        """The batch of one or several examples.
+
+        Args:
+            examples: a list of examples, or one: a text, or a dict of `text` or of `question` and
+                `documents`, a list of str.
+            **fields: the fields of one example, instead of `examples`.
+        Returns:
+            Batch of the `batch_class`. What was cut is in its encodings, and is logged in one line.
+        Raises:
+            ValueError: naming the example and the field.
+        """
+        if (examples is None) == (not fields):
+            raise ValueError("Give `examples`, or the fields of one example, one of the two.")
+        if not isinstance(examples, (list, tuple)):
+            examples = [fields or examples]
+        read = [_read(example, f"examples[{i}]") for i, example in enumerate(examples)]
+        with _own_names():
+            batch = self._arranging(read)
+        is_token = batch["example_ids"] > 0
+        features = {
+            "input_ids": batch["token_ids"],
+            "attention_mask": is_token.astype(np.int32),
+            **self.further_features(batch),
+        }
+        return self.batch_class(features, batch.encodings)
+
+    def further_features(self, batch):
+        """What the model reads beside ids and mask: dict of int32 arrays.
+
+        Args:
+            batch: `ProcessedBatch` of an `EtcProcessor`.
+        """
+        del batch
+        return {}
+
+    def decode(self, ids, keep_special_tokens=False):
+        """The text that token ids spell: see `EtcProcessor.decode`."""
+        return self._arranging.decode(ids, keep_special_tokens)
+
+
+@contextlib.contextmanager
+def _own_names():
+    """Errors of the `EtcProcessor` name the settings of a `RowProcessor`."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(str(error).replace("`max_long_len`", "`max_length`")) from None
+
+
+def _read(example, where):
+    """An example of `EtcProcessor`: each text is one block, so that it is tokenized as a whole."""
+    if isinstance(example, str):
+        example = {"text": example}
+    if not isinstance(example, dict) or not set(example) <= set(_FIELDS):
+        found = sorted(example) if isinstance(example, dict) else type(example).__name__
+        raise ValueError(
+            f"`{where}` must be a text or a dict of `text`, or of `question` and `documents`. "
+            f"Received: {found}"
+        )
+    if ("text" in example) == ("documents" in example):
+        raise ValueError(f"`{where}` must have `text` or `documents`, one of the two.")
+    texts = [example["text"]] if "text" in example else example["documents"]
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(x, str) for x in texts):
+        raise ValueError(f"`{where}`: `documents` must be a list of str, `text` a str.")
+    documents = [{"sentences": [text]} for text in texts]
+    question = {"question": example["question"]} if "question" in example else {}
+    return {**question, "documents": documents}

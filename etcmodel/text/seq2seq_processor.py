@@ -1,0 +1,195 @@
+"""From texts to a batch for LongT5 and PEGASUS-X, and from what they generate to texts."""
+
+import dataclasses
+import os
+
+import numpy as np
+from absl import logging
+
+from etcmodel import atomic_files, bounded_json
+from etcmodel.text import processor_files, vocabulary
+from etcmodel.text.processor_config import CONFIG_FILENAME
+from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
+
+__all__ = ["Seq2SeqBatch", "Seq2SeqProcessor"]
+
+_IGNORED_LABEL = -100
+_OF_OTHERS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seq2SeqProcessorConfig:
+    """Settings, kept in `processor_config.json`.
+
+    Attributes:
+        max_length: int or None. The most tokens of a text, with its end token; what is longer is
+            cut at its end, before that token.
+        max_target_length: int or None. Likewise of a target.
+        id_offset: int. What is added to the ids of sentence pieces above 1: 103 of PEGASUS-X, 0 of
+            LongT5. See `Seq2SeqTokenizer`.
+        extra_ids: int. T5's tokens `<extra_id_0>`, … after the last piece: 100 of the released
+            LongT5s.
+        pad_to_multiple_of: int. The lengths of a batch are rounded up to it.
+    Raises:
+        ValueError: naming the setting and its value.
+    """
+
+    max_length: int | None = None
+    max_target_length: int | None = None
+    id_offset: int = 0
+    extra_ids: int = 0
+    pad_to_multiple_of: int = 1
+
+    def __post_init__(self):
+        least = {"max_length": 1, "max_target_length": 1, "id_offset": 0, "extra_ids": 0}
+        for name, number in {**least, "pad_to_multiple_of": 1}.items():
+            value = getattr(self, name)
+            is_open = value is None and name.startswith("max_")
+            if not is_open and (type(value) is not int or value < number):
+                raise ValueError(
+                    f"`{name}` must be an int of at least {number}. Received: {value!r}"
+                )
+
+
+class Seq2SeqBatch(dict):
+    """int32 `input_ids`, `attention_mask` [batch, length]; with targets `labels` [batch, target].
+
+    Labels are -100 where a target has ended, which counts for no loss.
+
+    Attributes:
+        num_cut: tuple of int. How many tokens of each text were left out.
+        num_target_cut: tuple of int. Likewise of each target; () without targets.
+    """
+
+    # TensorFlow makes an empty one, of which it makes a copy with tensors, for a model's call.
+    def __init__(self, features=(), num_cut=(), num_target_cut=()):
+        super().__init__(features)
+        self.num_cut, self.num_target_cut = tuple(num_cut), tuple(num_target_cut)
+
+
+class Seq2SeqProcessor:
+    """Texts in, tensors out, and back: for `LongT5Model` and `PegasusXForConditionalGeneration`.
+
+        processor = Seq2SeqProcessor("spiece.model", max_length=4096)
+        batch = processor(["A long text. …"], targets=["A short one."])
+        summary = processor.decode(model.generate(batch)["sequences"][0])
+
+    A text is its sentence pieces and the end token, as Hugging Face's tokenizers of T5 and PEGASUS
+    make them. No token of a text is global: blocks of LongT5 and the learned global tokens of
+    PEGASUS-X are made in the model.
+
+    Args:
+        vocab: str, the path of a SentencePiece model.
+        **settings: fields of `Seq2SeqProcessorConfig`.
+    Raises:
+        ValueError: if a setting cannot be, or the file is damaged.
+    """
+
+    def __init__(self, vocab, **settings):
+        self.config = Seq2SeqProcessorConfig(**settings)
+        self.tokenizer = Seq2SeqTokenizer(
+            spm_model_file=os.fspath(vocab),
+            id_offset=self.config.id_offset,
+            extra_ids=self.config.extra_ids,
+        )
+
+    @property
+    def vocab_size(self):
+        """int: all ids are below it."""
+        return self.tokenizer.vocab_size
+
+    @classmethod
+    def from_pretrained(cls, folder, **settings):
+        """Reads what `save_pretrained` wrote, or a folder with a `spiece.model`.
+
+        Raises:
+            ValueError: naming the folder or the file.
+        """
+        path, given = os.path.join(folder, CONFIG_FILENAME), {}
+        if processor_files.is_there(folder, CONFIG_FILENAME):
+            given = bounded_json.load_object(vocabulary.read_bytes(path), path)
+        known = {field.name for field in dataclasses.fields(Seq2SeqProcessorConfig)}
+        if unknown := sorted(set(given) - known):
+            raise ValueError(f"{path}: unknown settings of a processor: {', '.join(unknown)}")
+        if not processor_files.is_there(folder, processor_files.SENTENCE_PIECES):
+            raise ValueError(f"{str(folder)!r} holds no {processor_files.SENTENCE_PIECES}.")
+        vocab = os.path.join(folder, processor_files.SENTENCE_PIECES)
+        try:
+            return cls(vocab, **{**given, **settings})
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def save_pretrained(self, folder):
+        """Writes the SentencePiece model and the settings into a folder, made if need be.
+
+        What Hugging Face's library reads beside the SentencePiece model is taken along.
+        """
+        processor_files.save_vocabulary(folder, self.tokenizer)
+        source = os.path.dirname(self.tokenizer.source_file)
+        for name in _OF_OTHERS:
+            if processor_files.is_there(source, name):
+                content = vocabulary.read_bytes(os.path.join(source, name))
+                with atomic_files.new_file(os.path.join(folder, name)) as temporary:
+                    vocabulary.write_bytes(temporary, content)
+        settings = dataclasses.asdict(self.config)
+        atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+
+    def __call__(self, texts, targets=None):
+        """The batch of one or several texts.
+
+        Args:
+            texts: list of str, or one str.
+            targets: of the same form, or None: what is to be written, of which the labels are made.
+        Returns:
+            `Seq2SeqBatch`. What was cut is logged in one line.
+        Raises:
+            ValueError: naming the argument, if it is no text, or there are not as many targets.
+        """
+        texts = _as_list("texts", texts)
+        ids, mask, num_cut = self._padded(texts, self.config.max_length, self.tokenizer.pad_id)
+        features, num_target_cut = {"input_ids": ids, "attention_mask": mask}, ()
+        if targets is not None:
+            targets = _as_list("targets", targets)
+            if len(targets) != len(texts):
+                raise ValueError(f"There are {len(texts)} `texts` and {len(targets)} `targets`.")
+            found = self._padded(targets, self.config.max_target_length, _IGNORED_LABEL)
+            features["labels"], _, num_target_cut = found
+        for name, cut in (("texts", num_cut), ("targets", num_target_cut)):
+            if any(cut):
+                logging.warning(
+                    "Cut: %d of %d %s, %d tokens.",
+                    np.count_nonzero(cut),
+                    len(cut),
+                    name,
+                    sum(cut),
+                )
+        return Seq2SeqBatch(features, num_cut, num_target_cut)
+
+    def _padded(self, texts, limit, padding):
+        """(ids, mask, numbers of tokens that were cut)."""
+        found = [self.tokenizer.encode(text, limit) for text in texts]
+        longest, multiple = max(len(ids) for ids, _ in found), self.config.pad_to_multiple_of
+        shape = [len(found), -(-longest // multiple) * multiple]
+        rows, mask = np.full(shape, padding, np.int32), np.zeros(shape, np.int32)
+        for row, (ids, _) in enumerate(found):
+            rows[row, : len(ids)] = ids
+            mask[row, : len(ids)] = 1
+        return rows, mask, [cut for _, cut in found]
+
+    def decode(self, ids):
+        """The text of ids, such as a row of `generate`'s sequences, without special tokens.
+
+        Args:
+            ids: sequence of int.
+        """
+        return self.tokenizer.decode(ids)
+
+
+def _as_list(name, texts):
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, (list, tuple)) or not texts:
+        raise ValueError(f"`{name}` must be a text or a list of texts. Received: {texts!r}")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"`{name}[{place}]` must be a str. Received: {text!r}")
+    return texts

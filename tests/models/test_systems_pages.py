@@ -1,0 +1,187 @@
+"""All Python of docs/systems.md, docs/systems_memory.md and docs/systems_t5.md, as it stands there.
+
+The folders that the pages name hold small models here, with files as those of the real ones.
+"""
+
+import contextlib
+import io
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import etcmodel
+from etcmodel.models.seq2seq.generation_config import GenerationConfig
+from etcmodel.tools import memory_subjects, sequence_subjects, transient_subjects
+from tests import page
+from tests.checkpoints import berts, longformers
+from tests.models.led import models as leds
+from tests.models.longt5 import models as longt5s
+from tests.models.pegasus_x import models as pegasus_xs
+from tests.reference import cases
+
+PAGES = ("systems.md", "systems_memory.md", "systems_t5.md")
+TOKENIZER = cases.topic_folder("longformer") / "tokenizer"
+PIECES = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces"
+VOCAB_SIZE = 2000
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "is", "long", "a", "."]
+GENERATION = {"num_beams": 4, "length_penalty": 2.0, "max_length": 12}
+
+
+def arrays():
+    """What the pages suppose to be there: ids, masks and labels of a batch."""
+    ids = leds.ids(2, 11)
+    labels = leds.ids(2, 4, seed=1)
+    labels[0, -1] = -100
+    return {"input_ids": ids, "mask": np.ones_like(ids), "ids": ids, "labels": labels}
+
+
+class Page:
+    """The blocks of a page, run one after the other with the same names, in a folder."""
+
+    def __init__(self, name, folder, **names):
+        self.folder, self.names = folder, names
+        self._blocks = page.code_and_output(name)
+
+    def __len__(self):
+        return len(self._blocks)
+
+    def run(self, number):
+        """What the block printed, after what the page shows of it has been compared."""
+        code, shown = self._blocks[number]
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(code, self.names)  # The library's own page.
+        assert not shown or printed.getvalue() == shown
+        return printed.getvalue()
+
+
+def add_tokenizer(folder):
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copyfile(TOKENIZER / name, folder / name)
+
+
+def test_the_blocks_are_those_that_are_run_here():
+    assert [len(page.blocks(name)) for name in PAGES] == [4, 4, 5]
+
+
+def test_longformer(tmp_path):
+    made = longformers.masked_lm(vocab_size=VOCAB_SIZE, max_position_embeddings=66)
+    add_tokenizer(longformers.write(tmp_path / "longformer-base-4096", made))
+    run = Page("systems.md", tmp_path)
+    assert not run.run(0)
+    model, batch = run.names["model"], run.names["batch"]
+    assert sorted(batch) == ["attention_mask", "input_ids"] and len(batch["input_ids"]) == 2
+    assert np.isfinite(model(batch)).all()
+    told = run.run(1)
+    assert "the first token" in told and "of the question" in told
+    processor, batch = run.names["processor"], run.names["batch"]
+    assert (processor.config.max_length, processor.config.stride) == (4096, 256)
+    assert batch["global_attention_mask"].sum() > 3
+    model.save_pretrained(tmp_path / "saved", processor)
+    loaded = etcmodel.from_pretrained(tmp_path / "saved")
+    assert loaded.processor.config == processor.config
+
+
+@pytest.mark.slow  # The preset has 41 million weights.
+def test_character_models(tmp_path):
+    ids = np.random.default_rng(0).integers(0, 256, (1, 40))
+    run = Page("systems.md", tmp_path, ids=ids)
+    run.run(2)
+    assert run.names["logits"].shape == (1, 40, 256)
+    longer = run.names["longer"]
+    assert longer.config.attention_window == 1024
+    # No character is further away than either window.
+    np.testing.assert_allclose(longer(ids), run.names["logits"], atol=1e-4)
+    assert run.names["phase_config"](run.names["PRESETS"]["small"], 2) is not None
+
+
+def test_led(tmp_path):
+    made = leds.model(vocab_size=VOCAB_SIZE, max_decoder_position_embeddings=128)
+    made.save_pretrained(tmp_path / "led-base-16384")
+    add_tokenizer(tmp_path / "led-base-16384")
+    run = Page("systems.md", tmp_path, labels=arrays()["labels"][:1])
+    run.run(3)
+    assert run.names["outputs"]["loss"] > 0
+    sequences = run.names["found"]["sequences"]
+    assert sequences.shape[0] == 1 and 2 <= sequences.shape[1] <= 128
+    model, batch = run.names["model"], run.names["batch"]
+    assert model.config.global_positions == (0,)
+    again = etcmodel.from_pretrained(tmp_path / "mine")
+    np.testing.assert_array_equal(again(**batch)["logits"], model(**batch)["logits"])
+
+
+def test_pegasus_x(tmp_path):
+    pegasus_xs.model().save_pretrained(tmp_path / "pegasus-x-base")
+    run = Page("systems_memory.md", tmp_path, **arrays())
+    run.run(0)
+    assert run.names["outputs"]["loss"] > 0 and run.names["found"]["sequences"].shape[0] == 2
+    again = etcmodel.load_pretrained(tmp_path / "mine")
+    outputs = again(arrays()["ids"], attention_mask=arrays()["mask"], labels=arrays()["labels"])
+    np.testing.assert_array_equal(outputs["logits"], run.names["outputs"]["logits"])
+
+
+@pytest.mark.slow
+def test_gmat_and_its_heads(tmp_path):
+    berts.write_folder(tmp_path / "bert-base-uncased", WORDS)
+    ids = arrays()["ids"] % len(WORDS)
+    labels = (ids > 4).astype(np.int32)
+    names = {**arrays(), "ids": ids, "input_ids": ids, "labels": labels}
+    run = Page("systems_memory.md", tmp_path, **names)
+    run.run(1)
+    assert run.names["memory"].shape == (2, 64, berts.HIDDEN)
+    model = run.names["model"]
+    assert model.config.chunk_size == 1024
+    # All of the text is in one chunk, whichever.
+    np.testing.assert_array_equal(model(ids)[0], run.names["hidden"])
+    run.names["lifted"] = model
+    run.run(2)
+    assert run.names["model"](ids).shape == (2, 11, 5)
+
+
+@pytest.mark.slow  # Of a BERT's size.
+def test_a_decoder_of_the_same_weights(tmp_path):
+    run = Page("systems_memory.md", tmp_path)
+    ids = arrays()["ids"][:1]
+    run.names |= {"input_ids": ids, "attention_mask": np.ones_like(ids), "labels": ids[:, :4]}
+    run.run(3)
+    assert run.names["loss"] > 0
+    assert run.names["sequences"][0, 0] == 1030 and run.names["sequences"].shape[1] <= 20
+
+
+@pytest.mark.slow
+def test_longt5_and_its_saved_model(tmp_path):
+    made = longt5s.model(vocab_size=190)
+    made.generation_config = GenerationConfig(GENERATION)
+    made.save_pretrained(tmp_path / "long-t5-tglobal-base")
+    pieces = "spiece.model"
+    shutil.copyfile(PIECES / pieces, tmp_path / "long-t5-tglobal-base" / pieces)
+    run = Page("systems_t5.md", tmp_path, **arrays())
+    for number in range(len(run)):
+        run.run(number)
+        if number == 1:
+            assert run.names["loss"] > 0 and run.names["batch"]["labels"][0, -1] == 1
+            assert isinstance(run.names["summary"], str)
+            ids = arrays()["ids"]
+            run.names["batch"] = {"input_ids": ids, "attention_mask": arrays()["mask"]}
+    assert run.names["outputs"]["loss"] > 0
+    assert run.names["model"].generation_config.entries == GENERATION
+    expected = run.names["model"].generate(
+        run.names["batch"], max_length=64, min_length=0, num_beams=8, length_penalty=2.0
+    )
+    np.testing.assert_array_equal(run.names["found"]["sequences"], expected["sequences"])
+    assert isinstance(run.names["tf"].constant(1), tf.Tensor)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pictures_that_the_commands_draw_are_known(name):
+    text = (page.DOCS / name).read_text(encoding="utf-8")
+    known = {*memory_subjects.EXAMPLES, *sequence_subjects.EXAMPLES, *transient_subjects.EXAMPLES}
+    commands = re.findall(r"^python -m etcmodel\.tools\.draw_attention (.*)$", text, re.MULTILINE)
+    assert commands
+    for flags in commands:
+        given = dict(re.findall(r"--(\w+)=(\S+)", flags))
+        assert set(given) == {"example", "output"}
+        assert given["example"] in known
