@@ -5,7 +5,7 @@ import tensorflow as tf
 __all__ = ["encode_without_padding", "last_real_places"]
 
 # Lengths are rounded up to this share of the whole one: few different ones, of similar tensors.
-_STEPS = 16
+_STEPS = 32
 
 
 def last_real_places(is_real):
