@@ -17,6 +17,8 @@ __all__ = ["GmatClassifier", "LongformerClassifier", "make_sequence_classifier"]
 class _ReadsProcessed:
     """Calls a head of `of_text` with what its encoder reads of a batch of `EtcProcessor`."""
 
+    token_feature = "token_ids"
+
     def call(self, features, training=None):
         batch = processed_batches.text_arguments(features, self.encoder.config)
         return super().call(batch, training=training)

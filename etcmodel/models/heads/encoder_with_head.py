@@ -7,7 +7,7 @@ import tf_keras
 
 from etcmodel.layers import heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
-from etcmodel.models import conveniences, encoders
+from etcmodel.models import conveniences, encoders, text_data
 
 __all__ = ["EncoderWithHead", "head_class", "head_classes", "register_head"]
 
@@ -45,11 +45,12 @@ def head_class(head_type, source="head_config"):
     return _HEADS[head_type]
 
 
-class EncoderWithHead(conveniences.Pretrained, tf_keras.Model, abc.ABC):
+class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Model, abc.ABC):
     """An encoder with a head.
 
     It is a plain Keras model that has all variables from its construction. `compile()` without
     arguments uses Adam, the head's loss and its metrics. The logits are float32 under any policy.
+    With a `processor` it is trained on texts, too: see `text_data.ReadsTexts`.
 
     A subclass has a `head_type`, creates its layers in `make_head`, computes logits in `call`, and
     defines `default_loss` and `default_metrics`.

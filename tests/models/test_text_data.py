@@ -1,0 +1,195 @@
+"""`fit`, `evaluate` and `predict` on texts are those on what the processor makes of them."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import EtcForSequenceClassification
+from etcmodel.models import longformer
+from etcmodel.models.sequence_classifiers import LongformerClassifier
+from tests.models import text_cases
+
+TEXTS = ["a b. c d.", "the wey.", "e", "long f g h i? j.", "k l m"]
+LABELS = np.array([0, 1, 1, 0, 1])
+FIELDS = [{"question": "who?", "text": text} for text in TEXTS]
+
+
+@pytest.fixture(name="processor", scope="module")
+def make_processor(tmp_path_factory):
+    return text_cases.processor(tmp_path_factory.mktemp("texts"), relation_names=())
+
+
+def make_model(processor, is_eager=True):
+    tf_keras.utils.set_random_seed(1)
+    dropout = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+    config = text_cases.config(processor, num_hidden_layers=1, **dropout)
+    model = EtcForSequenceClassification(config)
+    # Eagerly, since tracing takes longer than all that is computed here.
+    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=is_eager)
+    model.processor = processor
+    return model
+
+
+@pytest.fixture(name="model", scope="module")
+def model_of_no_training(processor):
+    return make_model(processor)
+
+
+def dataset(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+
+
+def columns(rows):
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+GIVEN = {
+    "list": TEXTS,
+    "tuple": tuple(TEXTS),
+    "array": np.array(TEXTS),
+    "objects": np.array(TEXTS, object),
+    "tensor": tf.constant(TEXTS),
+    "dataset": dataset(TEXTS),
+    "batches": dataset(TEXTS).batch(2),
+    "pairs": dataset(TEXTS, LABELS).batch(2),
+}
+
+
+@pytest.mark.parametrize("x", GIVEN.values(), ids=GIVEN.keys())
+def test_predictions_are_those_of_the_processed_texts(model, processor, x):
+    wanted = model.predict(dict(processor(TEXTS)), verbose=0)
+    np.testing.assert_allclose(model.predict(x, verbose=0), wanted, atol=1e-5)
+
+
+def test_one_text_is_a_batch_of_one(model, processor):
+    found = model.predict(TEXTS[3], verbose=0)
+    np.testing.assert_allclose(found, model(processor(TEXTS[3:4])), atol=1e-5)
+
+
+@pytest.mark.parametrize("x", [FIELDS, dataset(columns(FIELDS)).batch(3)], ids=["list", "dataset"])
+def test_examples_may_be_of_fields(model, processor, x):
+    wanted = model(processor(FIELDS))
+    np.testing.assert_allclose(model.predict(x, verbose=0), wanted, atol=1e-5)
+
+
+def histories(processor, arguments, wanted_arguments):
+    """What two equal models' training tells, and their weights."""
+    found = []
+    for given in (arguments, wanted_arguments):
+        model = make_model(processor)
+        history = model.fit(**given, epochs=2, shuffle=False, verbose=0).history
+        found.append(([*history.values()], model.get_weights()))
+    return found
+
+
+def assert_same(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        for x, y in zip(one, other, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
+
+
+def test_training_on_a_dataset_is_that_on_processed_batches(processor):
+    weights = {0: 2.0, 1: 0.5}
+    data = dataset(TEXTS, LABELS)
+    given = {"x": data, "batch_size": 2, "class_weight": weights, "validation_data": data.batch(4)}
+    validation = processor.dataset(data, 4)
+    wanted = {"x": processor.dataset(data, 2), "class_weight": weights}
+    wanted["validation_data"] = validation
+    assert_same(*histories(processor, given, wanted))
+
+
+def test_training_on_a_list_is_that_on_its_features(processor):
+    sample_weight = np.array([1.0, 0.0, 3.0, 1.0, 2.0])
+    rest = {"y": LABELS, "batch_size": 2, "sample_weight": sample_weight}
+    features = dict(processor(TEXTS))
+    given = {"x": TEXTS, "validation_data": (TEXTS, LABELS), **rest}
+    wanted = {"x": features, "validation_data": (features, LABELS), **rest}
+    assert_same(*histories(processor, given, wanted))
+
+
+def test_weights_of_examples_may_be_in_the_dataset(model, processor):
+    weights = np.array([1.0, 0.0, 3.0, 1.0, 2.0], np.float32)
+    data = dataset(TEXTS, LABELS, weights).batch(5)
+    wanted = model.evaluate(dict(processor(TEXTS)), LABELS, sample_weight=weights, verbose=0)
+    np.testing.assert_allclose(model.evaluate(data, verbose=0), wanted, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_under_a_strategy_the_loss_is_the_same(processor):
+    data = dataset(TEXTS[:4], LABELS[:4]).batch(4)
+    wanted = make_model(processor, is_eager=False).fit(data, epochs=2, verbose=0).history["loss"]
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = make_model(processor, is_eager=False)
+    found = model.fit(data, epochs=2, verbose=0).history["loss"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_a_longformer_reads_them_too(processor):
+    tf_keras.utils.set_random_seed(1)
+    config = longformer.LongformerConfig(
+        vocab_size=len(processor.vocabulary),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        attention_window=4,
+        max_position_embeddings=100,
+        type_vocab_size=2,
+    )
+    for make in (LongformerClassifier, longformer.LongformerForSequenceClassification):
+        model = make(config)
+        model.compile(run_eagerly=True)
+        model.processor = processor
+        one = model.predict(dataset(TEXTS).batch(2), verbose=0)
+        np.testing.assert_allclose(one, model.predict(TEXTS, verbose=0), atol=1e-5)
+        assert one.shape == (5, 2) and np.ptp(one[:, 0]) > 0
+
+
+def test_features_are_taken_as_ever(model, processor):
+    features = dict(processor(TEXTS))
+    data = dataset(features).batch(2)
+    np.testing.assert_allclose(
+        model.predict(data, verbose=0), model.predict(features, verbose=0), atol=1e-5
+    )
+
+
+# The processor's settings, or None for no processor; what is given; the message.
+REFUSED = {
+    "none": (None, {"x": TEXTS}, "Texts need a processor: set `model.processor`"),
+    "none of a dataset": (None, {"x": dataset(TEXTS)}, "Texts need a processor"),
+    "stride": (
+        {"stride": 4, "max_long_len": 9},
+        {"x": TEXTS},
+        "the processor has `stride`, 4: give",
+    ),
+    "pack": (
+        {"pack": True, "max_long_len": 90, "max_global_len": 9},
+        {"x": dataset(TEXTS)},
+        "the processor has `pack`, True: give",
+    ),
+    "empty": ({}, {"x": dataset(TEXTS).take(0)}, "The dataset holds no texts"),
+    "rank": ({}, {"x": dataset([TEXTS]).batch(2)}, "must be single ones or have shape"),
+    "array": (
+        {},
+        {"x": np.array([TEXTS])},
+        r"Texts must have shape \[batch\]. Received shape: \[1, 5\]",
+    ),
+    "batches": (
+        {},
+        {"x": dataset(TEXTS).batch(2), "batch_size": 3},
+        "leave out `batch_size`, or do not",
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "given", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_is_told_in_a_line(processor, tmp_path, settings, given, message):
+    model = make_model(processor)
+    if settings is None:
+        model.processor = None
+    elif settings:
+        model.processor = text_cases.processor(tmp_path, relation_names=(), **settings)
+    with pytest.raises(ValueError, match=message) as raised:
+        model.predict(**given, verbose=0)
+    assert "\n" not in str(raised.value)
