@@ -89,6 +89,8 @@ RUNNERS = [
     Runner("tests/pretrain/text_runs.py", "docs/pretraining.md", ("sh",), "windows=text"),
     Runner("tests/text/test_processor_page.py", "docs/processor.md"),
     Runner("tests/serving/text/test_documentation.py", "docs/serving.md"),
+    Runner("tests/tools/test_sweep_page.py", "docs/sweep.md", ("text", *COMMANDS)),
+    Runner("tests/training/test_callbacks.py", "docs/training.md"),
     Runner("tests/tools/test_serve.py", "docs/serving_http.md", ("sh", "json", "text")),
     *(
         Runner(f"tests/tasks/{task}/test_page.py", f"docs/{task}.md", kinds, having)

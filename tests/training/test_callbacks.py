@@ -5,6 +5,7 @@ import json
 import pytest
 
 from etcmodel import training
+from tests import page
 from tests.training import toy
 
 
@@ -89,3 +90,13 @@ def test_what_is_no_callback_is_refused(records, tmp_path):
     with pytest.raises(TypeError, match="instances of `etcmodel.training.Callback`. Received: 3"):
         training.train(toy.ToyTask(records), config(tmp_path), callbacks=[3])
     assert not list(tmp_path.iterdir())
+
+
+def test_the_class_of_the_page_keeps_the_best_score():
+    (code,) = (block for block in page.blocks("training.md") if "Callback" in block)
+    names = {}
+    exec(code, names)
+    best = names["Best"]()
+    for step, score in enumerate((0.5, 0.75, 0.25)):
+        best.on_evaluation(step, {"f1": score})
+    assert best.value == 0.75
