@@ -65,8 +65,8 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
             "best_metric": task.best_metric,
             "higher_is_better": task.higher_is_better,
         }
-        claim(notes=notes, write=is_chief)
-        if is_chief:
+        if is_chief:  # Who changes what is there, so that no other worker may compare with it now.
+            claim(notes=notes)
             for name, text in task.run_files().items():
                 atomic_files.write_text(os.path.join(config.output_dir, name), [text])
             _keep_changes(run, begun, config)
