@@ -166,9 +166,7 @@ def test_there_must_be_a_run(records, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_worker_does_not_compare_with_what_the_chief_has_just_changed(
-    records, copy, monkeypatch
-):
+def test_a_worker_does_not_compare_with_what_the_chief_has_just_changed(records, copy, monkeypatch):
     made = {"learning_rate": 0.001}
 
     class WorkersRun:
