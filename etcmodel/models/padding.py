@@ -49,7 +49,7 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
 
 def _kept_length(is_real):
     whole = tf.shape(is_real)[1]
-    step = -(-whole // _STEPS)
+    step = tf.maximum(-(-whole // _STEPS), 1)
     steps = -(-tf.maximum(last_real_places(is_real), 1) // step)
     return tf.minimum(steps * step, whole)
 
