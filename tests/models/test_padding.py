@@ -43,6 +43,14 @@ def test_no_more_is_encoded_than_a_little_above_the_longest_row(data):
         assert not np.any(output[:, kept:])
 
 
+def test_an_input_without_places_stays_one():
+    mask = tf.zeros([2, 0], tf.bool)
+    outputs = padding.encode_without_padding(
+        lambda kept: (kept["x"], kept["x"]), {"x": tf.zeros([2, 0, 3])}, mask, mask, (("x",), ())
+    )
+    assert [tuple(output.shape) for output in outputs] == [(2, 0, 3)] * 2
+
+
 def test_what_xla_compiles_encodes_the_whole_batch():
     lengths = []
 
