@@ -17,7 +17,8 @@ def last_real_places(is_real):
         int32 scalar; 0 if none is.
     """
     places = tf.range(1, tf.shape(is_real)[1] + 1)
-    return tf.reduce_max(tf.where(tf.reduce_any(is_real, axis=0), places, 0))
+    last = tf.reduce_max(tf.where(tf.reduce_any(is_real, axis=0), places, 0))
+    return tf.maximum(last, 0)  # The maximum of nothing is below it.
 
 
 def encode_without_padding(encode, features, long_is_real, global_is_real, axes):
@@ -49,7 +50,7 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
 
 def _kept_length(is_real):
     whole = tf.shape(is_real)[1]
-    step = -(-whole // _STEPS)
+    step = tf.maximum(-(-whole // _STEPS), 1)  # There may be no global tokens.
     steps = -(-tf.maximum(last_real_places(is_real), 1) // step)
     return tf.minimum(steps * step, whole)
 
