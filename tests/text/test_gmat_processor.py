@@ -1,5 +1,6 @@
 """Batches for GMAT: the tokens of BERT, their types, and the memory of a question."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -92,6 +93,8 @@ def test_a_lifted_bert_has_it_and_takes_it_along(tmp_path):
     assert isinstance(processor, etcmodel.GmatProcessor)
     assert processor.config.max_length == model.encoder.config.max_length == 6 * 64
     assert processor("The")["input_ids"].tolist() == [[CLS, 1, SEP]]
+    of_question = etcmodel.GmatProcessor(processor, question_memory=2).config
+    assert of_question == dataclasses.replace(processor.config, question_memory=2)
     batch = processor(["the river", "river"])
     model.save_pretrained(tmp_path / "gmat")
     again = etcmodel.from_pretrained(tmp_path / "gmat")
