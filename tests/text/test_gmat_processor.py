@@ -102,6 +102,13 @@ def test_a_lifted_bert_has_it_and_takes_it_along(tmp_path):
     np.testing.assert_array_equal(again(again.processor(["the river", "river"])), model(batch))
 
 
+def test_the_vocabulary_that_was_saved_is_read_whatever_lies_beside_it(vocab):
+    processor = GmatProcessor.from_pretrained(TOKENIZER)
+    processor.save_pretrained(vocab.parent)
+    again = GmatProcessor.from_pretrained(vocab.parent)
+    assert again.vocabulary == processor.vocabulary and again.config == processor.config
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
