@@ -46,8 +46,8 @@ def kept_length(is_real):
     """
     whole = tf.shape(is_real)[1]
     places = tf.range(1, whole + 1)
-    is_kept = tf.reduce_any(is_real, axis=0)
-    longest = tf.reduce_max(tf.concat([tf.where(is_kept, places, 1), [1]], 0))
+    longest = tf.reduce_max(tf.where(tf.reduce_any(is_real, axis=0), places, 1))
+    longest = tf.maximum(longest, 1)  # The maximum of no places is the least integer.
     step = tf.maximum(-(-whole // _STEPS), 1)
     return tf.minimum(-(-longest // step) * step, whole)
 

@@ -68,7 +68,8 @@ class GmatProcessor(row_processor.RowProcessor):
 
     Args:
         vocab: str, the path of a vocabulary of word pieces, or of byte-level BPE; or a tokenizer,
-            or an object that has one as its `tokenizer`.
+            or an object that has one as its `tokenizer`; of another `GmatProcessor` the settings
+            are taken over, too.
         **settings: fields of `GmatProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or a file is damaged.
@@ -78,6 +79,8 @@ class GmatProcessor(row_processor.RowProcessor):
     batch_class = GmatBatch
 
     def __init__(self, vocab, **settings):
+        if isinstance(vocab, GmatProcessor):
+            settings = {**dataclasses.asdict(vocab.config), **settings}
         vocab = getattr(vocab, "tokenizer", vocab)
         if not isinstance(vocab, (str, os.PathLike)):
             of_tokenizer = processor_files.settings_of(vocab)["do_lower_case"]
