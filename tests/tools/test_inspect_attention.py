@@ -14,6 +14,7 @@ from etcmodel.checkpoints import names, writing
 from etcmodel.inspection import MEAN, SIDES, attention
 from etcmodel.models import heads
 from etcmodel.tools import inspect_attention
+from tests.checkpoints import longformers
 from tests.inspection import small_models
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]"]
@@ -119,6 +120,12 @@ def test_of_a_model_with_a_head_the_encoder_is_shown(arguments, model, tmp_path)
     heads.EtcForTokenClassification(model).save_pretrained(tmp_path / "head", processor)
     expected = run_here(arguments)
     assert run_here({**arguments, "checkpoint": str(tmp_path / "head")}) == expected
+
+
+def test_another_system_is_refused(arguments, tmp_path):
+    folder = longformers.write(tmp_path / "longformer", longformers.masked_lm())
+    with pytest.raises(ValueError, match="longformer: holds a LongformerModel, and this program"):
+        run_here({**arguments, "checkpoint": str(folder)})
 
 
 def test_a_long_text_is_cut(arguments):
