@@ -23,6 +23,7 @@ __all__ = ["PICTURE_FILE", "SweepOptions", "make_plan", "run_plan"]
 
 PICTURE_FILE = "parallel_coordinates.png"
 _TRAIN = "train"  # The sub-command of `etcmodel` whose programs a sweep runs.
+_IN_PHASES = ("char_lm",)  # Whose --output_dir holds several runs, and none of its own.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class SweepOptions(Options):
     program: str | None = option(
         None,
         "The program, as `etcmodel train` calls it. None: that of --preset.",
-        choices=tuple(COMMANDS[_TRAIN].names()),
+        choices=tuple(name for name in COMMANDS[_TRAIN].names() if name not in _IN_PHASES),
     )
     output_dir: str | None = option(None, "Directory of the sweep.")
     preset: str | None = option(

@@ -83,6 +83,11 @@ def test_another_form_is_refused(text, line):
     assert str(error.value).startswith(line)
 
 
+def test_a_program_whose_runs_have_phases_is_refused():
+    with pytest.raises(ValueError, match="`program` must be .* Received: 'char_lm'"):
+        sweep.SweepOptions(program="char_lm", output_dir="it", space=("learning_rate=1",))
+
+
 def test_an_option_that_stands_twice_is_refused():
     with pytest.raises(ValueError, match="--space: `x` is given twice"):
         space_lib.parse_all(["x=1", "x=2"])
