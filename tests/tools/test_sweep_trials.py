@@ -14,10 +14,21 @@ import sys
 import pytest
 
 from etcmodel.tools import sweep as sweep_tool
-from etcmodel.tools.sweeps import sweeping
+from etcmodel.tools.sweeps import runs, sweeping
 from etcmodel.tools.sweeps.space import Choices, Range
 from etcmodel.tools.sweeps.study import Study
 from tests.tools import sweep_program
+
+# A run that is asked to stop, and is slow to save: it fails if it is asked again meanwhile.
+SLOW_TO_SAVE = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+signal.alarm(300)
+os.close(os.open(sys.argv[1], os.O_WRONLY))
+signal.sigwait({signal.SIGTERM})
+os.close(os.open(sys.argv[2], os.O_WRONLY))
+sys.exit(signal.sigtimedwait({signal.SIGTERM}, 0.2) is not None)
+"""
 
 
 def sweep(plan):
@@ -184,6 +195,20 @@ def test_a_signal_lets_the_runs_save_and_the_same_command_goes_on(tmp_path):
     (row,), _ = sweep(sweep_program.plan(tmp_path, does=("TERM",)))
     assert row.state == "complete" and len(starts(row)) == 2
     assert (pathlib.Path(row.folder) / sweep_program.SAVED).exists()
+
+
+def test_a_run_that_saves_is_not_asked_again(tmp_path):
+    waiting, asked = (str(tmp_path / name) for name in ("waiting", "asked"))
+    os.mkfifo(waiting)
+    os.mkfifo(asked)
+    command = [sys.executable, "-c", SLOW_TO_SAVE, waiting, asked]
+    run = runs.TrialRun(str(tmp_path), command, runs.lock(str(tmp_path)))
+    os.close(os.open(waiting, os.O_RDONLY))
+    run.ask_to_stop()
+    os.close(os.open(asked, os.O_RDONLY))
+    run.stop()
+    run.close()
+    assert run.exit_code() == 0
 
 
 def test_trials_run_at_the_same_time(tmp_path):
