@@ -8,10 +8,6 @@ table with a row for each batch size.
 
 import dataclasses
 
-import tensorflow as tf
-
-from etcmodel import training
-from etcmodel.models import padding
 from etcmodel.options import Options, option, run_program
 
 __all__ = ["RealTokensOptions", "shares"]
@@ -36,6 +32,11 @@ def shares(options, batch_size):
         (whole, skipped): float, of batches as they are drawn, and of batches of about equal
         lengths that are encoded up to their longest row.
     """
+    import tensorflow as tf  # Takes seconds, for which --help does not wait.
+
+    from etcmodel import training
+    from etcmodel.models import padding
+
     spec = {options.token_ids: tf.io.VarLenFeature(tf.int64)}
 
     def parse(record):
