@@ -8,10 +8,7 @@ table with a row for each batch size.
 
 import dataclasses
 
-import tensorflow as tf
-
 from etcmodel import training
-from etcmodel.models import padding
 from etcmodel.options import Options, option, run_program
 
 __all__ = ["RealTokensOptions", "shares"]
@@ -36,6 +33,10 @@ def shares(options, batch_size):
         (whole, skipped): float, of batches as they are drawn, and of batches of about equal
         lengths that are encoded up to their longest row.
     """
+    import tensorflow as tf  # Takes seconds to import.
+
+    from etcmodel.models import padding
+
     spec = {options.token_ids: tf.io.VarLenFeature(tf.int64)}
 
     def parse(record):
