@@ -40,7 +40,6 @@ class Chart:
         x_label: str.
         lines: sequence of `Line`.
         is_log: bool. Whether both axes are logarithmic, with a tick at each x.
-        y_format: function of a number to a str.
         floor: float or None. What the vertical axis begins with.
     """
 
@@ -48,7 +47,6 @@ class Chart:
     x_label: str
     lines: tuple
     is_log: bool = False
-    y_format: object = None
     floor: float | None = None
 
 
@@ -133,8 +131,7 @@ def _set_ticks(panel, chart, lines):
         panel.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
         panel.yaxis.set_major_locator(ticker.MaxNLocator(5))
     panel.xaxis.set_major_formatter(plain)
-    by_format = chart.y_format and ticker.FuncFormatter(lambda value, _: chart.y_format(value))
-    panel.yaxis.set_major_formatter(by_format or plain)
+    panel.yaxis.set_major_formatter(plain)
 
 
 def _label_ends(panel, lines):
