@@ -127,8 +127,11 @@ def _set_ticks(panel, chart, lines):
         panel.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5), numticks=20))
         panel.minorticks_off()
     else:
-        panel.set_xlim(left=0)
-        panel.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
+        places = [x for line in lines for x, _ in line.points]
+        if min(places, default=0) >= 0:
+            panel.set_xlim(left=0)
+        are_steps = all(float(x).is_integer() for x in places)
+        panel.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=are_steps))
         panel.yaxis.set_major_locator(ticker.MaxNLocator(5))
     panel.xaxis.set_major_formatter(plain)
     panel.yaxis.set_major_formatter(plain)
