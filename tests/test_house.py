@@ -19,9 +19,10 @@ FLOORS = (
     {"generation"},
     {"models"},
     {"checkpoints", "preprocessing", "serving"},
-    {"inspection", "training"},
-    {"finetuning"},
+    {"inspection"},
+    {"training"},
     {"reports"},
+    {"finetuning"},
     {"tasks", "pretrain", "cli"},
     {"tools", "__main__"},
 )

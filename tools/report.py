@@ -41,6 +41,12 @@ class ReportOptions(Options):
     )
     eval_gold: str | None = option(None, "Raw file with the right answers.")
     evidence_dir: str | None = option(None, "Folder of TriviaQA's documents, to show them.")
+    eval_fraction_of_removed_examples: float = option(
+        0.0,
+        "Share of all of OpenKP's pages that are not in --eval_gold, and count as 0.",
+        lower_bound=0.0,
+        upper_bound=1.0,
+    )
     output: str = option("report.html", "HTML file to write.")
     title: str = option("", "Title of the page. Default: the task and the run.")
     num_examples: int = option(100, "Most examples on the page.", lower_bound=0)
@@ -74,6 +80,7 @@ def write_report(options):
                 options.eval_gold,
                 run.options if run else {},
                 options.evidence_dir,
+                options.eval_fraction_of_removed_examples,
             )
         )
     text = page.render(

@@ -3,9 +3,13 @@
 import abc
 import contextlib
 import functools
+import importlib
+import importlib.util
+import os
 
 from etcmodel import atomic_files, serving, training
 from etcmodel.finetuning import options_task, records, trained_run
+from etcmodel.reports import results
 
 __all__ = ["FinetuningTask"]
 
@@ -133,6 +137,16 @@ class FinetuningTask(options_task.RecordsTask):
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, predicted)
         return self.metrics(gold, predicted)
+
+    def text_samples(self, number):
+        """See `Task`; of the predictions file, as the task's `report` module reads it."""
+        path, gold = self.config.predictions_file, self.config.eval_gold
+        report = type(self).__module__.rpartition(".")[0] + ".report"
+        if not (path and gold and os.path.exists(path) and importlib.util.find_spec(report)):
+            return []
+        given = results.Given(path, gold, trained_run.run_options(self.config))
+        items = importlib.import_module(report).read_results(given).items
+        return [(item.question, item.prediction, item.gold) for item in items[:number]]
 
     def check_data(self):
         config = self.config.records()

@@ -40,7 +40,6 @@ class Chart:
         x_label: str.
         lines: sequence of `Line`.
         is_log: bool. Whether both axes are logarithmic, with a tick at each x.
-        y_format: function of a number to a str.
         floor: float or None. What the vertical axis begins with.
     """
 
@@ -48,7 +47,6 @@ class Chart:
     x_label: str
     lines: tuple
     is_log: bool = False
-    y_format: object = None
     floor: float | None = None
 
 
@@ -129,12 +127,14 @@ def _set_ticks(panel, chart, lines):
         panel.yaxis.set_major_locator(ticker.LogLocator(base=10, subs=(1, 2, 5), numticks=20))
         panel.minorticks_off()
     else:
-        panel.set_xlim(left=0)
-        panel.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
+        places = [x for line in lines for x, _ in line.points]
+        if min(places, default=0) >= 0:
+            panel.set_xlim(left=0)
+        are_steps = all(float(x).is_integer() for x in places)
+        panel.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=are_steps))
         panel.yaxis.set_major_locator(ticker.MaxNLocator(5))
     panel.xaxis.set_major_formatter(plain)
-    by_format = chart.y_format and ticker.FuncFormatter(lambda value, _: chart.y_format(value))
-    panel.yaxis.set_major_formatter(by_format or plain)
+    panel.yaxis.set_major_formatter(plain)
 
 
 def _label_ends(panel, lines):

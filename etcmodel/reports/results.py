@@ -35,12 +35,14 @@ class Given:
         options: dict. The task's options that are kept with a run: see
             `finetuning.trained_run.run_options`.
         evidence_dir: str or None. Folder of documents that are files of their own.
+        removed: float. Share of all examples that `eval_gold` lacks, and that count as 0.
     """
 
     predictions_file: str
     eval_gold: str
     options: dict = dataclasses.field(default_factory=dict)
     evidence_dir: str | None = None
+    removed: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

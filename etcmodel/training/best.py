@@ -9,7 +9,7 @@ import tensorflow as tf
 from etcmodel import atomic_files, bounded_json
 from etcmodel.training import saving
 
-__all__ = ["BEST", "BestCheckpoint", "save_best"]
+__all__ = ["BEST", "BestCheckpoint", "read_best", "save_best"]
 
 BEST = "best"  # The folder of the best checkpoint, within that of the run.
 _METRIC_FILE = "best_metric.json"
@@ -35,6 +35,28 @@ def save_best(output_dir, model, step):
     saving.save(manager, step)
 
 
+def read_best(output_dir):
+    """The metric of a run's best checkpoint: float, or None if there is none yet.
+
+    Args:
+        output_dir: str. Directory of the run.
+    Raises:
+        ValueError: naming the file, if it is damaged.
+    """
+    path = os.path.join(output_dir, BEST, _METRIC_FILE)
+    if not tf.io.gfile.exists(path):
+        return None
+    with tf.io.gfile.GFile(path, "rb") as file:
+        text = file.read(_MAX_METRIC_BYTES) or b"null"  # Older versions left the file empty.
+    try:
+        best = bounded_json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}. {_ADVICE}") from error
+    if not (best is None or type(best) in (int, float)):
+        raise ValueError(f"{path} must hold a number. {_ADVICE}")
+    return best
+
+
 class BestCheckpoint:
     """Decides whether weights are the best so far, and saves them if so.
 
@@ -51,10 +73,10 @@ class BestCheckpoint:
     def __init__(
         self, output_dir, metric, *, higher_is_better, save, is_chief=True, is_shared=True
     ):
-        self._directory = os.path.join(output_dir, BEST)
+        self._output_dir, self._directory = output_dir, os.path.join(output_dir, BEST)
         self._metric, self._sign = metric, 1 if higher_is_better else -1
         self._save, self._is_chief, self._is_shared = save, is_chief, is_shared
-        self._best = self._read()
+        self._best = read_best(self._output_dir)
 
     def update(self, metrics):
         """Saves the weights if they are the best so far.
@@ -67,7 +89,7 @@ class BestCheckpoint:
         value = metrics[self._metric]
         with self._alone() if self._is_shared else contextlib.nullcontext():
             if self._is_shared:
-                self._best = self._read()
+                self._best = read_best(self._output_dir)
             if self._best is not None and self._sign * value <= self._sign * self._best:
                 return False
             self._save()
@@ -75,20 +97,6 @@ class BestCheckpoint:
             if self._is_chief:
                 self._write(value)
         return True
-
-    def _read(self):
-        path = os.path.join(self._directory, _METRIC_FILE)
-        if not tf.io.gfile.exists(path):
-            return None
-        with tf.io.gfile.GFile(path, "rb") as file:
-            text = file.read(_MAX_METRIC_BYTES) or b"null"  # Older versions left the file empty.
-        try:
-            best = bounded_json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"{path} is not valid JSON: {error}. {_ADVICE}") from error
-        if not (best is None or type(best) in (int, float)):
-            raise ValueError(f"{path} must hold a number. {_ADVICE}")
-        return best
 
     def _alone(self):
         tf.io.gfile.makedirs(self._directory)

@@ -8,6 +8,7 @@ from etcmodel.path_checks import check_no_pattern
 __all__ = ["CHANGEABLE", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfig"]
 
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
+_OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 # The options of training that may change when a run goes on.
 CHANGEABLE = (
@@ -138,6 +139,14 @@ class TrainingConfig(Options):
     steps_per_summary: int = option(
         10, "Steps over which logged metrics are averaged.", role="run", lower_bound=1
     )
+    tensorboard_extras: bool = option(
+        False,
+        "Show in TensorBoard also the model's graph, the options with the best metric and, at each "
+        "evaluation, some predictions beside the right answers and whom the tokens of one example "
+        "look at. Needs Matplotlib, and one machine "
+        "without TPU.",
+        role="run",
+    )
     distribution_strategy: str = option(
         "one_device",
         "Devices to train on: one_device (the first GPU, else the CPU), mirrored (GPUs of this "
@@ -159,6 +168,11 @@ class TrainingConfig(Options):
         if not self.gradient_clip_norm:
             raise ValueError(
                 "`gradient_clip_norm` must be above 0. Not to clip, give a large one, such as 1e9."
+            )
+        if self.tensorboard_extras and self.distribution_strategy in _OF_MANY_MACHINES:
+            raise ValueError(
+                "`tensorboard_extras` needs one machine without TPU. Leave it, or give another "
+                f"distribution_strategy than {self.distribution_strategy!r}."
             )
         if self.ema_decay >= 1:
             raise ValueError(f"`ema_decay` must be below 1. Received: {self.ema_decay}")

@@ -7,10 +7,11 @@ import tensorflow as tf
 
 from etcmodel import extras
 from etcmodel.training import forward, progress_bar
-from etcmodel.training import strategy as strategy_lib
 
 with extras.needed("train"):
     import orbit
+
+from etcmodel.training import strategy as strategy_lib  # Which needs another package.
 
 __all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 

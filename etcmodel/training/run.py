@@ -47,12 +47,18 @@ class Run:
             strategy if strategy_lib.is_of_many_workers(strategy) else None
         )
         self._progress = None  # Only the chief has one.
-        self._callbacks = callbacks_lib.Callbacks(callbacks if self._is_chief else ())
         self._train_log = self._metrics_log("train_metrics.jsonl")
         self._eval_log = self._metrics_log(EVAL_LOG)
         # Read before the workers do anything together, so that all of them read the same lines.
         self._evaluations = {line.pop("step"): line for line in self._eval_log.read()}
         self._build()
+        if config.tensorboard_extras:
+            from etcmodel.training import tensorboard_extras as extras_lib  # With what it needs.
+
+            averaged = self._checkpoints.averaged
+            shown = extras_lib.TensorBoardExtras(task, config, self._model, averaged)
+            callbacks = (*callbacks, shown)
+        self._callbacks = callbacks_lib.Callbacks(callbacks if self._is_chief else ())
         self._restore_or_initialize()
         self._saved_step = self.step
         if self.step > self.num_steps:

@@ -102,6 +102,17 @@ class Task(abc.ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has evaluation data but no `evaluate`")
 
+    def text_samples(self, number):
+        """The first predictions of the latest `evaluate`, as people read them.
+
+        Args:
+            number: int. How many at most.
+        Returns:
+            list of (input, prediction, right answer), each a str; by default none.
+        """
+        del number
+        return []
+
     def trained_variables(self, model):
         """The variables of the model that training changes: list; by default all trainable ones."""
         return model.trainable_variables

@@ -2,7 +2,8 @@
 
 import math
 
-from etcmodel import atomic_files, extras
+from etcmodel import atomic_files
+from etcmodel.pictures import charts
 
 from .evaluate import curve
 
@@ -16,23 +17,25 @@ def plot_curves(long, short, path):
         long, short: lists of `evaluate.Verdict`.
         path: str.
     """
-    with extras.needed("plots"):
-        from matplotlib import figure  # Slow to import, and only this needs it.
-
-    drawing = figure.Figure(figsize=(10, 4), layout="constrained")
-    panels = drawing.subplots(1, 2, sharey=True)
     groups = {"Long answers": long, "Short answers": short}
-    for panel, (title, group) in zip(panels, groups.items(), strict=True):
-        points = [point for point in curve(group) if math.isfinite(point[0])]
-        scores = [score for score, _, _ in points]
-        panel.plot(scores, [precision for _, precision, _ in points], label="precision")
-        panel.plot(scores, [recall for _, _, recall in points], label="recall")
-        panel.plot(scores, [_f1(p, r) for _, p, r in points], label="F1")
-        panel.set(title=title, xlabel="least score of a prediction that counts", ylim=(0, 1.02))
-        panel.legend()
-        panel.grid(alpha=0.3)
+    panels = [_chart(title, group) for title, group in groups.items()]
     with atomic_files.new_file(path) as unfinished:
-        drawing.savefig(unfinished, format="png", dpi=120)
+        charts.save_png(panels, unfinished)
+
+
+def _chart(kind, group):
+    points = [point for point in reversed(curve(group)) if math.isfinite(point[0])]
+    values = {
+        "F1": [(score, _f1(precision, recall)) for score, precision, recall in points],
+        "Precision": [(score, precision) for score, precision, _ in points],
+        "Recall": [(score, recall) for score, _, recall in points],
+    }
+    lines = (
+        charts.Line(name, tuple((score, 100 * value) for score, value in line))
+        for name, line in values.items()
+    )
+    title = f"{kind}, % (higher is better)"
+    return charts.Chart(title, "least score of an answer that counts", tuple(lines), floor=0)
 
 
 def _f1(precision, recall):

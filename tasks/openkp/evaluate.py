@@ -88,12 +88,13 @@ def scores(gold, predicted, max_depth=_MAX_DEPTH):
     return result
 
 
-def metrics(gold, predictions):
+def metrics(gold, predictions, removed=0.0):
     """Averages the scores over the pages.
 
     Args:
         gold: iterable of `TextExample` with labels.
         predictions: dict of URL to list of str, the best first. A page without any scores 0.
+        removed: float. Share of all pages that are not among `gold`, and count as 0.
 
     Returns:
         dict of `precision@1`, `precision@3`, …, `recall@1`, …, `f1@5` to float in [0, 1].
@@ -113,4 +114,4 @@ def metrics(gold, predictions):
                 totals[f"{name}@{depth}"] += values[depth - 1]
     if not count:
         raise ValueError("There is no page to evaluate on.")
-    return {name: total / count for name, total in totals.items()}
+    return {name: total / count * (1 - removed) for name, total in totals.items()}

@@ -28,11 +28,11 @@ def read_results(given):
     results.check_answers(predictions, urls, given.predictions_file, list)
     frequent = {page.url: _frequent_words(page) for page in pages}
     return results.Results(
-        metrics=evaluate.metrics(pages, predictions),
+        metrics=evaluate.metrics(pages, predictions, given.removed),
         best_metric="f1@3",
         items=tuple(_item(page, predictions.get(page.url, [])) for page in pages),
         noun="pages",
-        baselines={"the most frequent words": evaluate.metrics(pages, frequent)},
+        baselines={"the most frequent words": evaluate.metrics(pages, frequent, given.removed)},
         score_name="F1 of the first 3 phrases",
         filter_name="Only pages without a right phrase among the first 3",
         places=results.Places(

@@ -58,9 +58,8 @@ class OpenKpTask(finetuning.FinetuningTask):
         )
 
     def metrics(self, examples, predictions):
-        found = evaluate.metrics(map(evaluate.TextExample.of, examples), predictions)
-        share = 1 - self.config.eval_fraction_of_removed_examples
-        return {name: value * share for name, value in found.items()}
+        removed = self.config.eval_fraction_of_removed_examples
+        return evaluate.metrics(map(evaluate.TextExample.of, examples), predictions, removed)
 
     def write_predictions(self, path, predictions):
         lines = (decode.submission_line(*item) + "\n" for item in predictions.items())

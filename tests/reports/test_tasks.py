@@ -126,6 +126,19 @@ def test_facts_are_told_apart(tmp_path):
     assert found.places.points == ((len("At Tarn.Born.Old. ") / length, 0.0),)
 
 
+def test_pages_that_the_file_lacks_count_as_in_an_evaluation(tmp_path):
+    from etcmodel.tasks.openkp import report
+
+    gold, predictions = task_files.make("openkp", tmp_path)
+    whole = report.read_results(results.Given(predictions, gold))
+    found = report.read_results(results.Given(predictions, gold, removed=0.25))
+    assert whole.metrics["f1@3"] > 0
+    (name,) = whole.baselines
+    pairs = (whole.metrics, found.metrics), (whole.baselines[name], found.baselines[name])
+    for one, other in pairs:
+        assert other == pytest.approx({key: 0.75 * value for key, value in one.items()})
+
+
 def test_predictions_of_another_task_are_refused(tmp_path):
     gold, _ = task_files.make("openkp", tmp_path)
     other = tmp_path / "other.json"

@@ -138,7 +138,7 @@ def test_the_demo_compares_both_starts_of_the_same_fine_tuning(
     words = re.findall(r"\w+", " ".join(example["question"] for example in questions).lower())
     pieces = (tmp_path / "demo" / "vocab.txt").read_text().splitlines()
     assert {word for word in words if len(word) > 1} <= set(pieces)
-    assert matplotlib.image.imread(tmp_path / "demo" / "curves.png").shape[:2] == (700, 1000)
+    assert matplotlib.image.imread(tmp_path / "demo" / "curves.png").shape[:2] == (682, 1012)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("pretrain demo: mlm_accuracy=0.500 cpc_accuracy=0.500 cpc_chance=0.100")
 
@@ -149,7 +149,7 @@ def test_the_curves_show_every_figure_by_its_step(tmp_path, monkeypatch):
     def keep(drawing, path, **unused):
         for panel in drawing.axes:
             lines = {line.get_label(): line.get_xydata().tolist() for line in panel.lines}
-            drawn[panel.get_title()] = lines
+            drawn[panel.get_title(loc="left")] = lines
         pathlib.Path(path).touch()
 
     monkeypatch.setattr(matplotlib.figure.Figure, "savefig", keep)
@@ -159,14 +159,17 @@ def test_the_curves_show_every_figure_by_its_step(tmp_path, monkeypatch):
     path = tmp_path / "curves.png"
     pretrain_curves.draw(path, training=before, held_out=after, fine_tunings={"one": tuned})
     assert drawn == {
-        "MLM accuracy": {"training batches": [[5, 0.1]], "held-out text": [[7, 0.3]]},
-        "CPC accuracy": {
-            "training batches": [[5, 0.2]],
-            "held-out text": [[7, 0.4]],
-            "by chance": [[7, 0.02]],
-        },
-        "answer F1": {"one": [[9, 0.5], [10, 0.7]]},
-        "supporting-fact F1": {"one": [[9, 0.6], [10, 0.8]]},
+        f"{title}, % (higher is better)": lines
+        for title, lines in {
+            "Accuracy, masked words": {"training batches": [[5, 10]], "held-out text": [[7, 30]]},
+            "Accuracy, hidden sentences": {
+                "training batches": [[5, 20]],
+                "held-out text": [[7, 40]],
+                "by chance": [[7, 2]],
+            },
+            "F1 of answers": {"one": [[9, 50], [10, 70]]},
+            "F1 of supporting facts": {"one": [[9, 60], [10, 80]]},
+        }.items()
     }
     assert [file.name for file in tmp_path.iterdir()] == ["curves.png"]
 

@@ -2,11 +2,27 @@
 
 import os
 
-from etcmodel import atomic_files, extras
+from etcmodel import atomic_files
+from etcmodel.pictures import charts
 
-__all__ = ["table", "write"]
+__all__ = ["headline", "panels", "table", "write"]
 
 _COLUMNS = ("long", "global", "phase", "model", "seconds", "spread", "tokens/s", "share", "peak GB")
+_TOLD_LENGTH = 4096
+_MEASURES = (
+    ("seconds (lower is better)", "seconds", 1),
+    ("peak memory, GB (lower is better)", "peak_bytes", 1e-9),
+)
+_PHASES = {"forward": "Reading", "train": "Training step"}
+_NAMES = {
+    "etc": "ETC",
+    "etc bfloat16": "ETC in bfloat16",
+    "etc checkpointed": "ETC checkpointed",
+    "bert": "BERT",
+    "hf bert": "HF BERT",
+    "hf longformer": "HF Longformer",
+    "hf bigbird": "HF BigBird",
+}
 
 
 def table(figures):
@@ -35,35 +51,56 @@ def write(figures, directory):
     """Writes results.json and results.png; each appears only when it is complete."""
     atomic_files.write_json(os.path.join(directory, "results.json"), figures)
     with atomic_files.new_file(os.path.join(directory, "results.png")) as picture:
-        _plot(figures, picture)
+        charts.save_png(panels(figures), picture, title=headline(figures))
 
 
-def _plot(figures, path):
-    """Time and memory against length, forward and training."""
-    with extras.needed("plots"):
-        import matplotlib
+def panels(figures):
+    """Time and memory against length, of reading and of training: list of `charts.Chart`."""
+    models = list(dict.fromkeys(figure["model"] for figure in figures))
+    made = []
+    for title, measure, scale in _MEASURES:
+        for phase, what in _PHASES.items():
+            points = {model: [] for model in models}
+            for figure in figures:
+                if figure["phase"] == phase:
+                    points[figure["model"]].append((figure["length"], figure[measure] * scale))
+            lines = [
+                charts.Line(
+                    _NAMES.get(model, model), tuple(points[model]), color=models.index(model)
+                )
+                for model in models
+                if points[model]
+            ]
+            if lines:
+                chart = charts.Chart(f"{what}: {title}", "tokens", tuple(lines), is_log=True)
+                made.append(chart)
+    return made
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
-    measures = {"seconds": ("seconds", 1), "peak_bytes": ("peak memory, GB", 1e-9)}
-    figure, axes = pyplot.subplots(2, 2, figsize=(11, 8), sharex=True)
-    models = list(dict.fromkeys(entry["model"] for entry in figures))
-    for row, (measure, (label, scale)) in zip(axes, measures.items(), strict=True):
-        for axis, phase in zip(row, ("forward", "train"), strict=True):
-            for index, model in enumerate(models):
-                points = [
-                    (entry["length"], entry[measure] * scale)
-                    for entry in figures
-                    if entry["phase"] == phase and entry["model"] == model
-                ]
-                if points:
-                    axis.plot(*zip(*points, strict=True), "o-", color=f"C{index}", label=model)
-            axis.set(xscale="log", yscale="log", ylabel=label, title=phase, xlabel="long length")
-            axis.set_xscale("log", base=2)
-            axis.grid(alpha=0.3)
-            if axis.has_data():
-                axis.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110, format="png")
-    pyplot.close(figure)
+def headline(figures):
+    """How much faster ETC reads, with the seconds: str, lines,, '' where it was measured alone.
+
+    It is of 4,096 tokens, or else of the longest input that another model read, too.
+    """
+    seconds = {}  # Of each model, by length.
+    for figure in figures:
+        if figure["phase"] == "forward":
+            seconds.setdefault(figure["length"], {})[figure["model"]] = figure["seconds"]
+    shared = [length for length, of in seconds.items() if "etc" in of and _others(of)]
+    if not shared:
+        return ""
+    length = _TOLD_LENGTH if _TOLD_LENGTH in shared else max(shared)
+    ours, others = seconds[length]["etc"], _others(seconds[length])
+    names = sorted(others, key=others.get, reverse=True)
+    ratios = [
+        f"{others[name] / ours:.1f}× as fast as {_NAMES.get(name, name)}".replace(
+            "HF ", "Hugging Face's "
+        )
+        for name in names
+    ]
+    lines = [", ".join(ratios[i : i + 2]) for i in range(0, len(ratios), 2)]
+    return ",\n".join([f"{length:,} tokens: ETC reads them in {ours:.2g} s", *lines])
+
+
+def _others(seconds):
+    return {name: value for name, value in seconds.items() if not name.startswith("etc")}

@@ -1,11 +1,12 @@
 """A picture of a pre-training and of what fine-tuning made of it."""
 
-from etcmodel import atomic_files, extras
+from etcmodel import atomic_files
+from etcmodel.pictures import charts
 
 __all__ = ["draw"]
 
-_PRETRAINING = {"mlm_accuracy": "MLM accuracy", "cpc_accuracy": "CPC accuracy"}
-_FINE_TUNING = {"f1": "answer F1", "sp_f1": "supporting-fact F1"}
+_PRETRAINING = {"mlm_accuracy": "masked words", "cpc_accuracy": "hidden sentences"}
+_FINE_TUNING = {"f1": "F1 of answers", "sp_f1": "F1 of supporting facts"}
 
 
 def draw(path, *, training, held_out, fine_tunings):
@@ -18,28 +19,22 @@ def draw(path, *, training, held_out, fine_tunings):
         held_out: list of dict, the same of other text.
         fine_tunings: dict of names to lists of dict, with "step", "f1" and "sp_f1".
     """
-    with extras.needed("plots"):
-        from matplotlib import figure  # Slow to import, and only this needs it.
-
-    drawing = figure.Figure(figsize=(10, 7), layout="constrained")
-    panels = drawing.subplots(2, 2)
-    for panel, (name, title) in zip(panels[0], _PRETRAINING.items(), strict=True):
-        _line(panel, training, name, "training batches")
-        _line(panel, held_out, name, "held-out text", marker="o")
+    panels = []
+    for name, subject in _PRETRAINING.items():
+        lines = [_line(held_out, name, "held-out text"), _line(training, name, "training batches")]
         if name == "cpc_accuracy":
-            _line(panel, held_out, "cpc_chance", "by chance", linestyle="--", color="gray")
-        panel.set(title=title, xlabel="step of pre-training")
-    for panel, (name, title) in zip(panels[1], _FINE_TUNING.items(), strict=True):
-        for label, evaluations in fine_tunings.items():
-            _line(panel, evaluations, name, label, marker="o")
-        panel.set(title=title, xlabel="step of fine-tuning")
-    for panel in panels.flat:
-        panel.set_ylim(bottom=0)
-        panel.legend()
-        panel.grid(alpha=0.3)
+            lines.append(_line(held_out, "cpc_chance", "by chance", is_reference=True))
+        panels.append(_chart(f"Accuracy, {subject}", "step of pre-training", lines))
+    for name, title in _FINE_TUNING.items():
+        lines = [_line(rows, name, label) for label, rows in fine_tunings.items()]
+        panels.append(_chart(title, "step of fine-tuning", lines))
     with atomic_files.new_file(path) as unfinished:
-        drawing.savefig(unfinished, format="png", dpi=100)
+        charts.save_png(panels, unfinished)
 
 
-def _line(panel, rows, name, label, **style):
-    panel.plot([row["step"] for row in rows], [row[name] for row in rows], label=label, **style)
+def _chart(title, x_label, lines):
+    return charts.Chart(f"{title}, % (higher is better)", x_label, tuple(lines), floor=0)
+
+
+def _line(rows, name, label, **style):
+    return charts.Line(label, tuple((row["step"], 100 * row[name]) for row in rows), **style)

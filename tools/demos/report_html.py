@@ -5,15 +5,12 @@ supporting facts, each sentence by what it made of it: a supporting fact that it
 missed, or one that is none.
 """
 
-import base64
 import html
-import io
 import re
 import string
 from typing import NamedTuple
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from etcmodel.pictures import charts, metric_names, style
 
 __all__ = ["render_report", "render_terminal"]
 
@@ -49,21 +46,22 @@ PAGE = string.Template("""<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-body { font: 1rem/1.55 system-ui, sans-serif; color: #1f2328; background: #fafafa;
+body { font: 1rem/1.55 system-ui, sans-serif; color: var(--ink); background: var(--ground);
   max-width: 52rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: break-word; }
 h1 { font-size: 1.6rem; line-height: 1.25; }
 h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 h3 { font-size: 1.05rem; margin: 0 0 .4rem; }
 h4 { font-size: .95rem; margin: .9rem 0 .1rem; }
 p { margin: .2rem 0; }
-img { max-width: 100%; height: auto; }
+.curves { display: flex; flex-wrap: wrap; gap: 1rem; }
+.curves svg { width: 100%; max-width: 25rem; height: auto; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .9rem; text-align: right; border-bottom: 1px solid #e2e4e8; }
+th, td { padding: .3rem .9rem; text-align: right; border-bottom: 1px solid var(--grid); }
 th:first-child { text-align: left; }
-article { background: #fff; border: 1px solid #e2e4e8; border-radius: .5rem;
+article { border: 1px solid var(--grid); border-radius: .5rem;
   padding: 1rem 1.2rem; margin: 1.2rem 0; }
-.legend, .plain { color: #57606a; }
+.legend, .plain { color: var(--muted); }
 .legend span { display: inline-block; margin-right: .8rem; }
 .sentence { border-left: .25rem solid transparent; padding: .05rem .5rem; }
 mark { background: none; color: inherit; font-weight: 600; border-bottom: .15rem solid; }
@@ -86,7 +84,7 @@ def _rules():
         for status, mark in SENTENCES.items()
     )
     answers = (f"mark.{role} {{ border-color: {mark.color}; }}" for role, mark in ANSWERS.items())
-    return "\n".join([*sentences, *answers])
+    return "\n".join([style.style_sheet(), *sentences, *answers])
 
 
 # What is shown, apart from how.
@@ -195,34 +193,36 @@ def _html_metrics(metrics):
             f"<td>{100 * values[name]:.1f}</td>" if name in values else "<td>–</td>"
             for values in metrics.values()
         )
-        rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
+        label = metric_names.describe(name).name
+        rows.append(f'<tr><th scope="row">{html.escape(label)}</th>{cells}</tr>')
     return '<div class="wide"><table>\n' + "\n".join(rows) + "\n</table></div>"
 
 
-def _plot(axes, points, *, title):
-    """Draws every value of the points over their steps; a point may lack some."""
-    for name in dict.fromkeys(name for point in points for name in point if name != "step"):
-        having = [point for point in points if name in point]
-        marker = "o" if len(having) < 50 else None  # A single checkpoint must be seen, too.
-        steps, values = [point["step"] for point in having], [point[name] for point in having]
-        axes.plot(steps, values, marker=marker, markersize=3, label=name)
-    axes.set(title=title, xlabel="step")
-    axes.grid(alpha=0.3)
-    if points:
-        axes.legend(frameon=False)
-
-
 def _html_curves(train_curve, dev_curve):
-    """The learning curves as an image within the page."""
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    _plot(left, train_curve, title="training")
-    _plot(right, dev_curve, title="dev set, each checkpoint")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=140)
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f'<img alt="Learning curves over the steps" src="data:image/png;base64,{data}">'
+    """The learning curves as pictures within the page, one for each thing that is measured."""
+    drawn = (*_charts(train_curve, "training"), *_charts(dev_curve, "dev set"))
+    pictures = (
+        style.svg(lambda theme, chart=chart: charts.draw([chart], theme), chart.title)
+        for chart in drawn
+    )
+    return '<div class="curves">\n' + "\n".join(pictures) + "\n</div>"
+
+
+def _charts(curve, source):
+    """A chart for each measure of a curve, with a line for each system."""
+    lines = {}  # By title and whether it is a share.
+    for name in dict.fromkeys(name for point in curve for name in point if name != "step"):
+        measure, _, system = name.partition(", ")
+        metric = metric_names.describe(measure)
+        scale = 100 if metric.is_share else 1
+        points = tuple((row["step"], scale * row[name]) for row in curve if name in row)
+        label = system or metric.subject
+        title = f"{metric.title}: {source}", metric.is_share
+        lines.setdefault(title, []).append(charts.Line(label, points))
+    return [
+        charts.Chart(title, "training step", tuple(found), floor=0 if is_share else None)
+        for (title, is_share), found in lines.items()
+    ]
 
 
 def render_report(
@@ -233,7 +233,8 @@ def render_report(
     Args:
         title: str.
         train_curve: list of dicts with a "step" and what was seen there, such as the "loss".
-        dev_curve: likewise, with the dev set's metrics at each checkpoint.
+        dev_curve: likewise, with the dev set's metrics at each checkpoint. A name such as
+            "f1, model" is of one of several systems, which share a chart.
         metrics: dict of systems ("model", "baseline", …) to dicts of metrics in [0, 1].
         examples: list of HotpotQA examples, or of others in their form; these may have
             "candidates", a list of str.
@@ -241,7 +242,7 @@ def render_report(
             it predicts no supporting facts.
         num_questions: int. How many of the examples to show, from the first.
     Returns:
-        str. HTML that loads nothing.
+        str. HTML that loads nothing, light or dark as the reader has it.
     """
     sections = [
         "<h2>Metrics</h2>",

@@ -232,7 +232,7 @@ def test_the_curves_are_drawn_to_a_png_file(tmp_path):
     path = tmp_path / "plots" / "curves.png"
     curves.plot_curves(GROUP, [verdict(1, 0, 0, float("-inf"))], str(path))
     picture = matplotlib.image.imread(path)
-    assert picture.shape[:2] == (480, 1200)
-    colors = {tuple(pixel) for pixel in picture[:, :600].reshape(-1, picture.shape[2])[::7]}
+    assert picture.shape[:2] == (341, 1012)
+    colors = {tuple(pixel) for pixel in picture[:, :506].reshape(-1, picture.shape[2])[::7]}
     assert len(colors) > 10  # Lines and letters, not an empty page.
     assert [file.name for file in path.parent.iterdir()] == ["curves.png"]
