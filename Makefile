@@ -51,7 +51,7 @@ soak: $(STAMP)
 
 # The documentation site, built anew whenever a page or a docstring changes, at http://127.0.0.1:8000.
 docs: $(STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --strict -f docs/site/mkdocs.yml
+	$(BIN)/etcmodel docs
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -40,18 +40,19 @@ _KINDS = {
 }
 
 
-def loads(text):
+def loads(text, max_bytes=None):
     """The value of a JSON text.
 
     Args:
         text: str, or bytes in UTF-8.
+        max_bytes: int. None: `MAX_BYTES`.
     Raises:
         json.JSONDecodeError: if it is not JSON; that tells the place.
         UnicodeDecodeError: if it is not UTF-8.
         ValueError: if it is beyond the bounds, or in another encoding.
     """
     encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if problem := problem_of_size(len(encoded)) or _problem_of_depth(encoded):
+    if problem := problem_of_size(len(encoded), max_bytes) or _problem_of_depth(encoded):
         raise ValueError(problem)
     if isinstance(text, bytes):
         check_encoding(text)
@@ -64,26 +65,28 @@ def loads(text):
         raise ValueError("an integer of too many digits") from error
 
 
-def read_object(path, advice=""):
+def read_object(path, advice="", max_bytes=None):
     """`load_object` of a file, local or remote (`gs://…`)."""
     import tensorflow as tf  # Slow to import.
 
     with tf.io.gfile.GFile(path, "rb") as file:
-        return load_object(file.read(MAX_BYTES + 1), path, advice)
+        text = file.read((max_bytes or MAX_BYTES) + 1)
+    return load_object(text, path, advice, max_bytes)
 
 
-def load_object(text, source, advice=""):
+def load_object(text, source, advice="", max_bytes=None):
     """Likewise a dict, such as a file holds.
 
     Args:
         text: as in `loads`.
         source: the file's name, for errors.
         advice: str. What to do if it is damaged: a sentence.
+        max_bytes: as in `loads`.
     Raises:
         ValueError: naming the file, and the place where it is known, if it is no JSON object.
     """
     try:
-        value = loads(text)
+        value = loads(text, max_bytes)
     except json.JSONDecodeError as error:
         problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
     except UnicodeDecodeError as error:
@@ -114,9 +117,11 @@ def check_encoding(text):
             raise ValueError(f"the text is in {name}: save it in UTF-8")
 
 
-def problem_of_size(num_bytes):
+def problem_of_size(num_bytes, max_bytes=None):
     """What is wrong with a text of so many bytes: str, '' for nothing."""
-    return TOO_LONG if num_bytes > MAX_BYTES else ""
+    if num_bytes <= (max_bytes or MAX_BYTES):
+        return ""
+    return f"longer than {max_bytes >> 20} MiB" if max_bytes else TOO_LONG
 
 
 def _problem_of_depth(text):

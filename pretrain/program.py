@@ -44,10 +44,11 @@ class Program(base_program.BaseProgram):
     def _train(self):
         task = self._make_task()
         changes = self.changes()
-        training_config = training.resumed_config(self._training_config(), changes)
+        training_config = self._training_config()
+        resumed = training.resumed_config(training_config, changes)
         strategy = training.build_strategy(training_config)
         _check_devices(task.config, training_config, strategy)
-        options_text = self._options_text(task.config, training_config)
+        options_text = self._options_text(task.config, resumed)
         task.kept_files = base_program.kept_files(options_text, task.config.encoder_config)
         if metrics := training.train(task, training_config, strategy, changes=changes):
             training.show_metrics(metrics)

@@ -64,6 +64,13 @@ def test_what_is_beyond_the_bounds_is_refused(text, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_file_of_ones_own_may_be_given_another_bound():
+    text = json.dumps("a" * (1 << 20))
+    assert len(bounded_json.loads(text, max_bytes=2 << 20)) == 1 << 20
+    with pytest.raises(ValueError, match="longer than 1 MiB"):
+        bounded_json.loads(text, max_bytes=1 << 20)
+
+
 def test_the_deepest_that_is_read_is_read():
     value = bounded_json.loads("[" * 100 + "]" * 100)
     assert depth_of(value) == 100

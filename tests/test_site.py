@@ -12,14 +12,14 @@ import etcmodel
 
 pytestmark = pytest.mark.slow
 ROOT = pathlib.Path(__file__).parents[1]
-COMMAND = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml"]
+COMMAND = [sys.executable, "-m", "etcmodel.tools.docs"]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site") / "site"
     done = subprocess.run(
-        [*COMMAND, "--site-dir", folder], cwd=ROOT, capture_output=True, text=True, check=False
+        [*COMMAND, f"--output_dir={folder}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert not done.returncode, done.stdout + done.stderr
     return folder

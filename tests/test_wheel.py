@@ -80,6 +80,8 @@ def test_the_wheel_has_every_module_and_nothing_else_of_the_sources(built):
         paths = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
         wanted |= {below + path for path in paths}
     wanted |= {"etcmodel/__init__.pyi", "etcmodel/py.typed"}
+    templates = (ROOT / "etcmodel" / "reports" / "templates").iterdir()
+    wanted |= {path.relative_to(ROOT).as_posix() for path in templates}
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
         (metadata,) = (x for x in wheel.namelist() if x.endswith(".dist-info/METADATA"))
@@ -90,6 +92,7 @@ def test_the_wheel_has_every_module_and_nothing_else_of_the_sources(built):
     with tarfile.open(built[0]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml"} <= names
+    assert "docs/notebooks/pretrain_text.ipynb" in names
     assert not {name for name in names if name.startswith("tests/")}
 
 

@@ -29,7 +29,7 @@ _LINES, _PAGES = (".jsonl", ".jsonl.gz"), (".html", ".htm")
 class InspectOptions(VocabularyOptions):
     """What is shown of what."""
 
-    checkpoint: str = option("", "Directory of an encoder, or of a model with a head on one.")
+    checkpoint: str = option("", "Directory of an ETC encoder, or of a model with a head on one.")
     input: str = option(
         "", "File of a text, or by its ending a .html, .json, .jsonl or .jsonl.gz.", is_file=True
     )
@@ -62,13 +62,19 @@ def run(options):
     # With TensorFlow, which takes seconds to import.
     from etcmodel import inspection
     from etcmodel.checkpoints import from_pretrained
+    from etcmodel.models.modeling import EtcModel
 
     atomic_files.check_writable(options.output)
     example = read_example(options)
     model = from_pretrained(options.checkpoint)
+    encoder = inspection.calls.encoder_of(model)
+    if not isinstance(encoder, EtcModel):
+        raise ValueError(
+            f"{options.checkpoint}: holds a {encoder.name!r}. This program shows an `EtcModel`; "
+            "for Longformer and GMAT call `etcmodel.inspection.attention`."
+        )
     processor = make_processor(options, model)
     batch = make_batch(options, processor, example)
-    encoder = inspection.calls.encoder_of(model)
     attention = inspection.attention(
         encoder,
         encoder.structure(batch, processor.relation_names),

@@ -56,6 +56,8 @@ class ReportOptions(Options):
         together = (self.task, self.predictions, self.eval_gold)
         if any(together) and not all(together):
             raise ValueError("--task, --predictions and --eval_gold belong together: give all.")
+        if self.evidence_dir and self.task != "triviaqa":
+            raise ValueError("--evidence_dir is of --task=triviaqa alone. Leave it out.")
         if not (self.run or self.predictions):
             raise ValueError(
                 "Give --run, or --predictions with --task and --eval_gold, or all of them."
@@ -92,7 +94,7 @@ def write_report(options):
 
 
 def _title(options):
-    run = os.path.basename(os.path.normpath(options.run)) if options.run else ""
+    run = os.path.basename(os.path.abspath(options.run)) if options.run else ""
     return ": ".join(filter(None, [(options.task or "").replace("_", " "), run]))
 
 

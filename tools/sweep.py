@@ -23,6 +23,7 @@ __all__ = ["PICTURE_FILE", "SweepOptions", "make_plan", "run_plan"]
 
 PICTURE_FILE = "parallel_coordinates.png"
 _TRAIN = "train"  # The sub-command of `etcmodel` whose programs a sweep runs.
+_IN_PHASES = ("char_lm",)  # Whose --output_dir holds several runs, and none of its own.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class SweepOptions(Options):
     program: str | None = option(
         None,
         "The program, as `etcmodel train` calls it. None: that of --preset.",
-        choices=tuple(COMMANDS[_TRAIN].names()),
+        choices=tuple(name for name in COMMANDS[_TRAIN].names() if name not in _IN_PHASES),
     )
     output_dir: str | None = option(None, "Directory of the sweep.")
     preset: str | None = option(
@@ -64,14 +65,14 @@ class SweepOptions(Options):
     pruner: str = option(
         "none",
         "Which trials are stopped early: none, or those whose best evaluation is worse than the "
-        "median of the others' up to the same step.",
+        "median of the others' at the same step.",
         choices=("none", "median"),
     )
     prune_after_trials: int = option(
         5, "Complete trials before which none is pruned.", lower_bound=0
     )
     prune_after_step: int = option(
-        0, "Step of a trial up to which it is not pruned.", lower_bound=0
+        0, "Step of a trial before which it is not pruned.", lower_bound=0
     )
 
 
@@ -120,6 +121,9 @@ def _check_names(plan):
     """Refuses a space with an option that the program lacks, as its own help tells them."""
     asked = subprocess.run([*plan.command, "--help"], capture_output=True, text=True)
     known = re.findall(r"^  --(?:\[no\])?(\w+):", asked.stdout, re.M)
+    if not known:  # It does not begin, such as for want of a package.
+        problem = (asked.stderr.strip() or f"exit code {asked.returncode}").splitlines()[-1]
+        raise ValueError(f"`{plan.title} --help` tells no options: {problem}")
     for name in plan.space:
         if name not in known:
             (nearest,) = difflib.get_close_matches(name, known, n=1, cutoff=0.0)

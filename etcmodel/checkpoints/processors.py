@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 from absl import logging
 
+from etcmodel import bounded_json
 from etcmodel.text import processor_files
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
@@ -78,19 +79,17 @@ def read_processor(directory, config, relation_names=None):
             `global_token_id`), unless the segment is 0, as with BERT's.
         relation_names: sequence of str, in place of those of the folder; None for these.
     Returns:
-        `EtcProcessor`; for Longformer and LED a `LongformerProcessor`, which, made of a vocabulary
-        alone, leaves it to the model what is global; for GMAT a `GmatProcessor`; for LongT5 and
-        PEGASUS-X a `Seq2SeqProcessor`; `VocabularyFiles` if the folder has neither
-        settings of a processor nor a vocabulary of which one can be made; None if it has no
-        vocabulary.
+        `EtcProcessor`, also wherever the settings are of one; for Longformer and LED a
+        `LongformerProcessor`, which, made of a vocabulary alone, leaves it to the model what is
+        global; for GMAT a `GmatProcessor`; for LongT5 and PEGASUS-X a `Seq2SeqProcessor`;
+        `VocabularyFiles` if the folder has neither settings of a processor nor a vocabulary of
+        which one can be made; None if it has no vocabulary.
     Raises:
         ValueError: naming the file, if the settings of a processor are damaged.
     """
     settings = {} if relation_names is None else {"relation_names": tuple(relation_names)}
     if tf.io.gfile.exists(os.path.join(directory, PROCESSOR_FILE)):
-        if config.model_type in _CLASSES:
-            return _CLASSES[config.model_type].from_pretrained(directory)
-        return EtcProcessor.from_pretrained(directory, **settings)
+        return _of_settings(directory, config, settings)
     files = {name: _content(os.path.join(directory, name)) for name in _NAMES}
     files = {name: content for name, content in files.items() if content is not None}
     if not files:
@@ -125,6 +124,15 @@ def trained_settings(config):
     elif getattr(config, "segment_vocab_size", 2) < 2:  # RoBERTa has no segments.
         settings["segment_id"] = 0
     return settings
+
+
+def _of_settings(directory, config, settings):
+    """The processor whose settings a folder has."""
+    entries = bounded_json.read_object(os.path.join(directory, PROCESSOR_FILE))
+    # Models of one text may have an `EtcProcessor`, too: its batches have what they read.
+    if config.model_type not in _CLASSES or "max_long_len" in entries:
+        return EtcProcessor.from_pretrained(directory, **settings)
+    return _CLASSES[config.model_type].from_pretrained(directory)
 
 
 def _of_vocabulary(directory, config):

@@ -132,6 +132,8 @@ COMMANDS = {
             "numerical_reasoning": "tools.benchmarks.numerical_reasoning",
             "preprocessing": "tools.benchmark_preprocessing",
             "processor": "tools.benchmarks.processor",
+            "real_questions": "tools.benchmarks.real_questions",
+            "real_tokens": "tools.benchmarks.real_tokens",
             "serving": "tools.benchmarks.serving",
             "serving_text": "tools.benchmarks.serving_text",
             "start_up": "tools.benchmarks.start_up",
@@ -146,6 +148,10 @@ COMMANDS = {
             "data": "tools.make_demo_data",
             "pretraining": "tools.run_pretrain_demo",
         },
+    ),
+    "docs": Command(
+        summary="Serves the documentation site of a checkout.",
+        own={"": "tools.docs"},
     ),
     "doctor": Command(
         summary="Tells versions, devices and what is missing, and tests this machine.",

@@ -171,10 +171,11 @@ class Program(mode_program.ModeProgram):
 
     def _train(self):
         changes = self.changes()
-        training_config = training.resumed_config(self.training_config(), changes)
+        training_config = self.training_config()
+        resumed = training.resumed_config(training_config, changes)
         task = self._measurable_task()
         task.check_run(training_config.output_dir)
-        task.kept_files = {OPTIONS_FILE: self.effective_options(task.config, training_config)}
+        task.kept_files = {OPTIONS_FILE: self.effective_options(task.config, resumed)}
         if metrics := training.train(task, training_config, changes=changes):
             training.show_metrics(metrics)
 

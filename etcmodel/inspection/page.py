@@ -104,10 +104,16 @@ def _words(tokens):
         ]
     if any(token.startswith(byte_letters.SPACE) for token in tokens):
         begins = [token.startswith(byte_letters.SPACE) for token in tokens]
-        texts = byte_letters.readable(tokens)
-        return begins, [text.removeprefix(" ") or "…" for text in texts]
+        return begins, list(map(_shown_bytes, tokens, byte_letters.readable(tokens)))
     begins = [not token.startswith("##") or token == "##" for token in tokens]
     return begins, [x if y else x.removeprefix("##") for x, y in zip(tokens, begins, strict=True)]
+
+
+def _shown_bytes(token, text):
+    """The text of a token of bytes; where that cannot be seen, the token as it is written."""
+    text = text.removeprefix(" ")
+    is_unseen = text.isspace() or _CONTROL.search(text)
+    return token if is_unseen else text or "…"
 
 
 def _rows(part):

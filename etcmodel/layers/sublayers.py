@@ -30,6 +30,6 @@ def cast_all(layer, *tensors):
 
 
 def as_ids(tensor):
-    """The ids as a tensor; int32 if they are whole numbers stored as floats."""
+    """The ids as a tensor of int32 or int64; whole numbers stored otherwise become int32."""
     tensor = tf.convert_to_tensor(tensor)
-    return tf.cast(tensor, tf.int32) if tensor.dtype.is_floating else tensor
+    return tensor if tensor.dtype in (tf.int32, tf.int64) else tf.cast(tensor, tf.int32)

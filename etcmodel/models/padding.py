@@ -2,22 +2,10 @@
 
 import tensorflow as tf
 
-__all__ = ["encode_without_padding", "last_real_places"]
+__all__ = ["encode_without_padding", "kept_length"]
 
 # Lengths are rounded up to this share of the whole one: few different ones, of similar tensors.
 _STEPS = 32
-
-
-def last_real_places(is_real):
-    """Number of places up to the last that is real in any row.
-
-    Args:
-        is_real: bool [batch, len].
-    Returns:
-        int32 scalar; 0 if none is.
-    """
-    places = tf.range(1, tf.shape(is_real)[1] + 1)
-    return tf.reduce_max(tf.where(tf.reduce_any(is_real, axis=0), places, 0))
 
 
 def encode_without_padding(encode, features, long_is_real, global_is_real, axes):
@@ -41,17 +29,27 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
     masks = (long_is_real, global_is_real)
     kept = dict(features)
     for is_real, names in zip(masks, axes, strict=True):
-        length = _kept_length(is_real)
+        length = kept_length(is_real)
         kept |= {name: features[name][:, :length] for name in names if name in features}
     outputs = encode(kept)
     return tuple(_padded(x, is_real) for x, is_real in zip(outputs, masks, strict=True))
 
 
-def _kept_length(is_real):
+def kept_length(is_real):
+    """How much of a batch is encoded.
+
+    Args:
+        is_real: bool [batch, len].
+    Returns:
+        int32 scalar: the number of places up to the last that is real in any row, at least 1,
+        rounded up to a 32nd of `len`.
+    """
     whole = tf.shape(is_real)[1]
-    step = -(-whole // _STEPS)
-    steps = -(-tf.maximum(last_real_places(is_real), 1) // step)
-    return tf.minimum(steps * step, whole)
+    places = tf.range(1, whole + 1)
+    longest = tf.reduce_max(tf.where(tf.reduce_any(is_real, axis=0), places, 1))
+    longest = tf.maximum(longest, 1)  # The maximum of no places is the least integer.
+    step = tf.maximum(-(-whole // _STEPS), 1)
+    return tf.minimum(-(-longest // step) * step, whole)
 
 
 def _padded(output, is_real):

@@ -1,5 +1,7 @@
 """Texts in place of features: what `fit`, `evaluate` and `predict` make of them."""
 
+import numbers
+
 import numpy as np
 import tensorflow as tf
 
@@ -23,8 +25,9 @@ class ReadsTexts:
       or triples with weights. Its elements are batches, which are processed while it is read, or
       single texts, of which `batch_size` are a batch; by default, and for `validation_data`, 32.
 
-    All else is as Keras has it: labels, weights, callbacks, `tf.distribute`. Each text must be one
-    row, so the processor must have neither `stride` nor `pack`; else use `processor.dataset`.
+    All else is as Keras has it: labels and weights, also as lists of numbers beside a list;
+    callbacks, `tf.distribute`. Each text must be one row, so the processor must have neither
+    `stride` nor `pack`; else use `processor.dataset`.
     """
 
     def fit(self, x=None, y=None, batch_size=None, *args, **kwargs):
@@ -33,22 +36,31 @@ class ReadsTexts:
         Raises:
             ValueError: if there are texts and no processor, or one that cuts a text into rows.
         """
-        x, batch_size = self._without_texts(x, batch_size)
         given = kwargs.get("validation_data")
         if isinstance(given, tf.data.Dataset):
             kwargs["validation_data"] = self._without_texts(given, None)[0]
         elif isinstance(given, (list, tuple)) and given:
-            kwargs["validation_data"] = (self._without_texts(given[0], None)[0], *given[1:])
-        return super().fit(x, y, batch_size, *args, **kwargs)
+            features = self._without_texts(given[0], None)[0]
+            rest = given[1:] if features is given[0] else map(_array, given[1:])
+            kwargs["validation_data"] = (features, *rest)
+        return super().fit(*self._arguments(x, y, batch_size, kwargs), *args, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, *args, **kwargs):
         """As in Keras, also on texts; errors as of `fit`."""
-        x, batch_size = self._without_texts(x, batch_size)
-        return super().evaluate(x, y, batch_size, *args, **kwargs)
+        return super().evaluate(*self._arguments(x, y, batch_size, kwargs), *args, **kwargs)
 
     def predict(self, x, batch_size=None, *args, **kwargs):
         """As in Keras, also on texts; errors as of `fit`."""
         return super().predict(*self._without_texts(x, batch_size), *args, **kwargs)
+
+    def _arguments(self, x, y, batch_size, others):
+        """(features, labels, batch size), and in `others` weights, as Keras takes them."""
+        features, batch_size = self._without_texts(x, batch_size)
+        if features is x:
+            return x, y, batch_size
+        if "sample_weight" in others:
+            others["sample_weight"] = _array(others["sample_weight"])
+        return features, _array(y), batch_size
 
     def _without_texts(self, x, batch_size):
         """(features, or what else was given; the batch size that Keras is to know)."""
@@ -82,6 +94,13 @@ def _is_array_of_texts(x):
 
 def _text(value):
     return value.decode("utf-8") if isinstance(value, bytes) else value
+
+
+def _array(values):
+    """Numbers in a list as an array, since Keras takes such a list beside another list alone."""
+    is_list = isinstance(values, (list, tuple)) and len(values)
+    is_numbers = is_list and all(isinstance(one, numbers.Number) for one in values)
+    return np.asarray(values) if is_numbers else values
 
 
 def _features(model, examples):

@@ -151,7 +151,7 @@ def _loss(name):
 
 
 def _counted(name):
-    found = re.fullmatch(r"(counts|percentages)/([YNA])_([A-Z])", name)
+    found = re.fullmatch(r"(counts|percentages)/([YNA])_([ABENY])", name)
     if not found:
         return None
     told = _KINDS[found[3]] if found[3] != "A" or found[2] != "A" else "the right answer"

@@ -85,6 +85,7 @@ def drawing(theme=LIGHT):
         "grid.linewidth": 0.8,
         "font.size": _FONT_SIZE,
         "text.color": theme.ink,
+        "text.parse_math": False,  # Names may have a $.
         "xtick.color": theme.muted,
         "ytick.color": theme.muted,
         "ytick.left": False,

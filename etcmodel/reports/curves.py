@@ -1,5 +1,7 @@
 """The charts of a training: one for each thing that is measured."""
 
+import math
+
 from etcmodel.pictures import charts, metric_names
 
 __all__ = ["curve_charts"]
@@ -14,6 +16,7 @@ def curve_charts(train_rows, eval_rows):
     """Charts of what was measured by step, scores first, then losses, then how the training went.
 
     Figures of one measure share a chart, whatever they are of; those of the two sources do, too.
+    Values that are no finite numbers have no place in one, and are left out.
 
     Args:
         train_rows, eval_rows: lists of dict, "step" and metrics.
@@ -28,10 +31,16 @@ def curve_charts(train_rows, eval_rows):
             if metric.is_setting:
                 continue
             scale = 100 if metric.is_share else 1
-            points = [(row["step"], scale * row[name]) for row in rows if name in row]
-            found.setdefault(metric.title, []).append((source, metric, _thinned(points)))
+            values = ((row["step"], row.get(name)) for row in rows)
+            points = [(step, scale * value) for step, value in values if _is_finite(value)]
+            if points:
+                found.setdefault(metric.title, []).append((source, metric, _thinned(points)))
     titles = sorted(found, key=lambda title: _rank(found[title]))
     return [_chart(title, found[title]) for title in titles]
+
+
+def _is_finite(value):
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _rank(lines):
@@ -65,4 +74,4 @@ def _label(source, metric, is_told):
 def _thinned(points):
     step = -(-len(points) // _MOST_POINTS)
     kept = points[::step]
-    return kept if not points or kept[-1] == points[-1] else [*kept, points[-1]]
+    return kept if kept[-1] == points[-1] else [*kept, points[-1]]

@@ -93,7 +93,8 @@ def _subtitle(run):
 
 
 def _of_scores(run, results):
-    noted = {k: v for k, v in (run.best_row if run else {}).items() if k != "step"}
+    noted = run.best_row if run else {}
+    noted = {k: v for k, v in noted.items() if k != "step" and isinstance(v, int | float)}
     own = results.metrics if results else noted
     baselines = results.baselines if results else {}
     main = results.best_metric if results else ""

@@ -12,6 +12,7 @@ __all__ = [
     "Passage",
     "Places",
     "Results",
+    "check_answers",
     "clipped",
     "most_frequent",
     "plain_passage",
@@ -20,6 +21,9 @@ __all__ = [
 ]
 
 _MOST_CHARACTERS = 3000  # Of a passage on a page.
+_MOST_BYTES = 512 << 20  # Of predictions: they are not foreign files, and may be of many examples.
+_ADVICE = "Give --predictions a file of this task."
+_KINDS = {str: "a text", list: "a list"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +129,7 @@ def read_object(path):
     Raises:
         ValueError: naming the file, if it does not.
     """
-    return bounded_json.read_object(path, "Give --predictions_file a file of this task.")
+    return bounded_json.read_object(path, _ADVICE, _MOST_BYTES)
 
 
 def read_rows(path, fields):
@@ -133,18 +137,43 @@ def read_rows(path, fields):
 
     Args:
         path: str.
-        fields: tuple of str. What each must have.
+        fields: dict of what each must have to its type.
     Raises:
-        ValueError: naming the file and what is missing.
+        ValueError: naming the file and the line, if something is missing or of another type.
     """
     rows = list(raw_files.read_json_values(path))
     for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or any(field not in row for field in fields):
+        if not isinstance(row, dict) or any(
+            not isinstance(row.get(field), kind) for field, kind in fields.items()
+        ):
             raise ValueError(
-                f"{path}: line {number} must be a JSON object with {', '.join(fields)}. Give "
-                "--predictions_file a file of this task."
+                f"{path}: line {number} must be a JSON object with {', '.join(fields)}. {_ADVICE}"
             )
     return rows
+
+
+def check_answers(answers, keys, path, kind=str):
+    """Checks that predictions are of the gold file's examples, at least some of them.
+
+    Those of another task, or of other examples, would else count as wrong answers.
+
+    Args:
+        answers: dict of an example's id to what is predicted.
+        keys: iterable of the ids of the gold file.
+        path: str. The file of the predictions.
+        kind: type. What a prediction is: str or list.
+    Raises:
+        ValueError: naming the file, if none is, or one is of another type.
+    """
+    found = [key for key in keys if key in answers]
+    if not found:
+        raise ValueError(
+            f"{path}: no prediction is of an example of the gold file. Give --predictions and "
+            "--eval_gold of the same examples, and the --task that they are of."
+        )
+    for key in found:
+        if not isinstance(answers[key], kind):
+            raise ValueError(f"{path}: the prediction of {key!r} must be {_KINDS[kind]}. {_ADVICE}")
 
 
 def most_frequent(values):

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from etcmodel.text import processor_files, row_processor
+from etcmodel.text import gmat_explanation, processor_files, row_explanation, row_processor
 
 __all__ = ["GmatBatch", "GmatProcessor"]
 
@@ -68,7 +68,8 @@ class GmatProcessor(row_processor.RowProcessor):
 
     Args:
         vocab: str, the path of a vocabulary of word pieces, or of byte-level BPE; or a tokenizer,
-            or an object that has one as its `tokenizer`.
+            or an object that has one as its `tokenizer`; of another `GmatProcessor` the settings
+            are taken over, too.
         **settings: fields of `GmatProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or a file is damaged.
@@ -78,6 +79,8 @@ class GmatProcessor(row_processor.RowProcessor):
     batch_class = GmatBatch
 
     def __init__(self, vocab, **settings):
+        if isinstance(vocab, GmatProcessor):
+            settings = {**dataclasses.asdict(vocab.config), **settings}
         vocab = getattr(vocab, "tokenizer", vocab)
         if not isinstance(vocab, (str, os.PathLike)):
             of_tokenizer = processor_files.settings_of(vocab)["do_lower_case"]
@@ -97,6 +100,22 @@ class GmatProcessor(row_processor.RowProcessor):
             return {"question_separators": 2, "has_types": False}
         entries = processor_files.foreign_entries(folder)
         return {"do_lower_case": entries.get("do_lower_case", True)}
+
+    def explain(self, batch, example=0, window=0, config=None):
+        """What a model is told of an example: chunks, the memory and why, who sees whom.
+
+        Args:
+            batch: `GmatBatch`.
+            example: int. Which of the examples that the processor was given.
+            window: int. Which of its windows.
+            config: `GmatConfig`, or a model with one; None for chunks of 512.
+        Returns:
+            `GmatExplanation`: `print` it, ask it `why(3, 600)`.
+        Raises:
+            ValueError: if there is no such example or window.
+        """
+        encoding = row_explanation.encoding_of(batch, example, window)
+        return gmat_explanation.GmatExplanation(batch, encoding, config)
 
     def further_features(self, batch):
         features = {}

@@ -1,11 +1,13 @@
 """What a Longformer is told of a batch, in words: which tokens are global and why."""
 
+from etcmodel.text import row_explanation
+
 __all__ = ["LongformerExplanation"]
 
 _USUAL_WINDOW = 512
 
 
-class LongformerExplanation:
+class LongformerExplanation(row_explanation.RowExplanation):
     """One row of a batch, explained; `str` is a table of its tokens.
 
     Args:
@@ -16,12 +18,13 @@ class LongformerExplanation:
         ValueError: if the model is autoregressive and the row has global tokens, which it refuses.
     """
 
+    columns = ("place", "token", "from", "global")
+
     def __init__(self, batch, encoding, config=None):
+        super().__init__(encoding.tokens, batch.long_shape[1])
         self.encoding = encoding
         self._is_global = batch["global_attention_mask"][encoding.row] > 0
-        self._length = batch.long_shape[1]
-        for name in ("encoder", "config"):
-            config = getattr(config, name, config)
+        config = row_explanation.config_of(config)
         self._windows = _windows(config)
         if getattr(config, "autoregressive", False) and any(self._is_global):
             raise ValueError(
@@ -29,19 +32,11 @@ class LongformerExplanation:
                 "a processor with `global_tokens='none'`."
             )
 
-    def __str__(self):
-        x = self.encoding
-        lines = [f"example {x.example}, window {x.window}: row {x.row}"]
-        if x.cut:
-            lines.append(f"cut: {x.cut.num_tokens} tokens")
-        rows = [("place", "token", "from", "global")]
-        for place, token in enumerate(x.tokens):
-            rows.append((str(place), token, self._origin(place), self.global_reason(place)))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join(lines)
+    def _head(self):
+        return row_explanation.head_of(self.encoding)
+
+    def _cells(self, place):
+        return row_explanation.origin(self.encoding, place), self.global_reason(place)
 
     def global_reason(self, place):
         """Why a token is global: str, "" for one that is not.
@@ -55,28 +50,7 @@ class LongformerExplanation:
             return "of the question"
         return "the first token"
 
-    def why(self, query, key):
-        """Why a token sees another one, or does not: one sentence.
-
-        Args:
-            query, key: int. Places in the row.
-        Raises:
-            ValueError: if there is no such place.
-        """
-        for name, place in (("query", query), ("key", key)):
-            if type(place) is not int or not 0 <= place < self._length:
-                raise ValueError(
-                    f"`{name}` must be a place in a row of {self._length} tokens. "
-                    f"Received: {place!r}"
-                )
-        sees, reason = self._reason(query, key)
-        names = [f"{place} {self._token(place)!r}" for place in (query, key)]
-        return f"{names[0]} {'sees' if sees else 'does not see'} {names[1]}: {reason}."
-
     def _reason(self, query, key):
-        size = len(self.encoding.token_ids)
-        if query >= size or key >= size:
-            return False, "padding"
         for name, place in (("the query", query), ("the key", key)):
             if reason := self.global_reason(place):
                 return True, f"{name} is global, {reason}"
@@ -92,14 +66,6 @@ class LongformerExplanation:
             return False, f"{distance} places apart, in a gap of half the window, {told}"
         where = "within" if is_seen else "beyond"
         return is_seen, f"{distance} places apart, {where} half the window, {told}"
-
-    def _token(self, place):
-        x = self.encoding
-        return x.tokens[place] if place < len(x.token_ids) else "<pad>"
-
-    def _origin(self, place):
-        text, (start, end) = int(self.encoding.texts[place]), self.encoding.offsets[place]
-        return "" if text < 0 else f"{self.encoding.document.text_names[text]}[{start}:{end}]"
 
 
 def _windows(config):

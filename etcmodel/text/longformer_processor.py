@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from etcmodel.text import row_processor
+from etcmodel.text import row_explanation, row_processor
 from etcmodel.text.longformer_explanation import LongformerExplanation
 
 __all__ = ["LongformerBatch", "LongformerProcessor"]
@@ -103,7 +103,5 @@ class LongformerProcessor(row_processor.RowProcessor):
                 "Which tokens are global is the model's to say (`global_tokens` is 'model'): "
                 "explain a batch of a processor that says it."
             )
-        for encoding in batch.encodings:
-            if (encoding.example, encoding.window) == (example, window):
-                return LongformerExplanation(batch, encoding, config)
-        raise ValueError(f"The batch has no window {window} of an example {example}.")
+        encoding = row_explanation.encoding_of(batch, example, window)
+        return LongformerExplanation(batch, encoding, config)

@@ -13,6 +13,7 @@ __all__ = [
     "BYTE_LEVEL",
     "SENTENCE_PIECES",
     "TOKENIZER_CONFIG",
+    "VOCAB_FILE",
     "WORD_PIECES",
     "byte_level_file",
     "is_byte_level",
@@ -20,6 +21,7 @@ __all__ = [
     "load",
     "make_tokenizer",
     "foreign_entries",
+    "named_file",
     "save",
     "save_vocabulary",
     "settings_of",
@@ -31,7 +33,7 @@ WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 # Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
 BYTE_LEVEL = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
 _NAMES = (SENTENCE_PIECES, WORD_PIECES, *BYTE_LEVEL)
-_VOCAB_FILE = "vocab_file"  # A folder may hold vocabularies of both kinds.
+VOCAB_FILE = "vocab_file"  # A folder may hold vocabularies of both kinds.
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
@@ -46,7 +48,7 @@ def save(folder, tokenizer, config):
         OSError: if a file cannot be written.
     """
     name = save_vocabulary(folder, tokenizer)
-    settings = {**dataclasses.asdict(config), _VOCAB_FILE: name}
+    settings = {**dataclasses.asdict(config), VOCAB_FILE: name}
     atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
 
 
@@ -100,11 +102,29 @@ def load(folder, settings):
         raise ValueError(
             f"{str(folder)!r} holds no vocabulary: none of {', '.join(_NAMES)} is there."
         )
-    name = given.pop(_VOCAB_FILE, names[0])
-    if name not in names:
-        raise ValueError(f"{path}: `{_VOCAB_FILE}` is {name!r}, but the folder has {names}.")
+    vocab_file = named_file(folder, given) or os.path.join(folder, names[0])
     config = ProcessorConfig.from_dict({**given, **settings}, source=path)
-    return make_tokenizer(os.path.join(folder, name), config), config
+    return make_tokenizer(vocab_file, config), config
+
+
+def named_file(folder, settings):
+    """The path of the vocabulary that a folder's settings name, out of which its name is taken.
+
+    Args:
+        folder: str.
+        settings: dict, as it was read; changed.
+    Returns:
+        str; None if they name none.
+    Raises:
+        ValueError: naming the file of the settings, if that vocabulary is not there.
+    """
+    name = settings.pop(VOCAB_FILE, None)
+    if name is None:
+        return None
+    if name not in (names := [x for x in _NAMES if is_there(folder, x)]):
+        path = os.path.join(folder, CONFIG_FILENAME)
+        raise ValueError(f"{path}: `{VOCAB_FILE}` is {name!r}, but the folder has {names}.")
+    return os.path.join(folder, name)
 
 
 def make_tokenizer(vocab_file, config):

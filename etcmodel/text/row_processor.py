@@ -108,10 +108,11 @@ class RowProcessor:
         given = cls.foreign_settings(folder)
         if processor_files.is_there(folder, CONFIG_FILENAME):
             given = bounded_json.load_object(vocabulary.read_bytes(path), path)
+        named = processor_files.named_file(folder, given)
         known = {field.name for field in dataclasses.fields(cls.config_class)}
         if unknown := sorted(set(given) - known):
             raise ValueError(f"{path}: unknown settings of a processor: {', '.join(unknown)}")
-        vocab = cls.vocabulary_file(folder)
+        vocab = named or cls.vocabulary_file(folder)
         try:
             return cls(vocab, **{**given, **settings})
         except ValueError as error:
@@ -125,8 +126,8 @@ class RowProcessor:
 
     def save_pretrained(self, folder):
         """Writes the vocabulary and the settings into a folder, which is made if need be."""
-        processor_files.save_vocabulary(folder, self.tokenizer)
-        settings = dataclasses.asdict(self.config)
+        name = processor_files.save_vocabulary(folder, self.tokenizer)
+        settings = {**dataclasses.asdict(self.config), processor_files.VOCAB_FILE: name}
         atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
 
     def __call__(self, examples=None, **fields):

@@ -7,7 +7,7 @@ import numpy as np
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
-from etcmodel.text import processor_files, vocabulary
+from etcmodel.text import processor_files, seq2seq_explanation, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
@@ -175,6 +175,24 @@ class Seq2SeqProcessor:
             rows[row, : len(ids)] = ids
             mask[row, : len(ids)] = 1
         return rows, mask, [cut for _, cut in found]
+
+    def explain(self, batch, example=0, *, config):
+        """What a model's encoder is told of a text: what is global and why, who sees whom.
+
+        Args:
+            batch: `Seq2SeqBatch`.
+            example: int. Which of the texts that the processor was given.
+            config: `LongT5Config`, `PegasusXConfig`, or a model with one.
+        Returns:
+            `LongT5Explanation` or `PegasusXExplanation`: `print` it, ask it `why(3, 600)`.
+        Raises:
+            ValueError: if there is no such text, or the config is of another model.
+        """
+        ids, mask = (np.asarray(batch[name]) for name in ("input_ids", "attention_mask"))
+        if not 0 <= example < len(ids):
+            raise ValueError(f"The batch has {len(ids)} texts, counted from 0, and no {example}.")
+        tokens = [self.tokenizer.token(x) for x in ids[example][mask[example] > 0]]
+        return seq2seq_explanation.explanation(batch, tokens, example, config)
 
     def decode(self, ids):
         """The text of ids, such as a row of `generate`'s sequences, without special tokens.

@@ -111,6 +111,16 @@ class Seq2SeqTokenizer:
         last = self.vocab_size - 1
         return found | {f"<extra_id_{x}>": last - x for x in range(self.extra_ids)}
 
+    def token(self, index):
+        """The token of an id: str; "<unused>" where there is none."""
+        if self.sp_model is None:
+            return self._own.inv_vocab.get(int(index), "<unused>")
+        for name, special in self._special.items():
+            if special == index:
+                return name
+        piece = int(index) - self.id_offset
+        return self.sp_model.IdToPiece(piece) if 1 < piece < len(self.vocab) else "<unused>"
+
     def decode(self, ids):
         """The text of ids, without special tokens, unknown ones and those that no piece has."""
         if self.sp_model is None:

@@ -56,8 +56,10 @@ def parse_changes(texts):
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"--change={text}: give name=value.")
+        if (name := name.strip()) in changes:
+            raise ValueError(f"--change={text}: `{name}` is given twice.")
         try:
-            changes[name.strip()] = yaml.safe_load(value)
+            changes[name] = yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise ValueError(f"--change={text}: {value!r} is no value.") from error
     return checked_changes(changes, "--change")

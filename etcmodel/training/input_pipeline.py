@@ -10,9 +10,12 @@ __all__ = ["count_examples", "training_batches"]
 _FILES_AT_ONCE = 16
 
 
-def count_examples(file_pattern):
+def count_examples(file_pattern, at_most=None):
     """Number of records in the files; reads all records if no settings file has the number.
 
+    Args:
+        file_pattern: see `record_files.matching_files`.
+        at_most: int. Then no more records are read, and counted.
     Raises:
         ValueError: if no file matches, or naming the file, if one is damaged.
     """
@@ -21,7 +24,7 @@ def count_examples(file_pattern):
     if known is not None:
         return known
     try:
-        return _count(files)
+        return _count(files, at_most)
     except tf.errors.DataLossError:
         for file in files:  # One by one, since the error does not name the file.
             try:
@@ -33,8 +36,9 @@ def count_examples(file_pattern):
         raise
 
 
-def _count(files):
+def _count(files, at_most=None):
     counter = tf.data.TFRecordDataset(files, num_parallel_reads=min(4, len(files)))
+    counter = counter if at_most is None else counter.take(at_most)
     return int(counter.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
 
 
@@ -62,11 +66,15 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, lengt
     Raises:
         ValueError: if no file matches.
     """
-    records = _shuffled_records(
-        record_files.matching_files(file_pattern), request.seed, shuffle_buffer
-    )
+    files = record_files.matching_files(file_pattern)
+    records = _shuffled_records(files, request.seed, shuffle_buffer)
     if length_of is not None:
-        return length_batches.batches_by_length(records.repeat(), parse, length_of, request)
+        batch = request.global_batch_size
+        num_examples = count_examples(file_pattern, at_most=length_batches.POOL_BATCHES * batch)
+        num_batches = length_batches.pool_batches(num_examples, batch)
+        return length_batches.batches_by_length(
+            records.repeat(), parse, length_of, request, num_batches
+        )
     records = records.repeat().skip(request.skip_examples)
     if request.input_context is not None:
         context = request.input_context

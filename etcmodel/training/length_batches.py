@@ -2,26 +2,41 @@
 
 import tensorflow as tf
 
-__all__ = ["POOL_BATCHES", "batches_by_length"]
+__all__ = ["POOL_BATCHES", "batches_by_length", "pool_batches"]
 
 POOL_BATCHES = 16
 
 
-def batches_by_length(records, parse, length_of, request):
+def pool_batches(num_examples, batch):
+    """How many batches are made at a time: int, at least 1.
+
+    No more than an epoch has, if that has few: the same example, met in several epochs, is its own
+    neighbor by length, and batches would consist of copies.
+
+    Args:
+        num_examples: int. Examples of an epoch.
+        batch: int. Examples of a batch.
+    """
+    return max(1, min(POOL_BATCHES, num_examples // batch))
+
+
+def batches_by_length(records, parse, length_of, request, num_batches=POOL_BATCHES):
     """Batches of neighbors by length among the examples of some batches.
 
     So many examples at a time are sorted by length and cut into batches, whose order is drawn. A
-    run that is resumed in between makes the same ones again.
+    run that is resumed in between makes the same ones again. Among them are the last examples of an
+    epoch and the first of the next.
 
     Args:
         records: endless tf.data.Dataset of serialized records, string [].
         parse, request: see `input_pipeline.training_batches`; examples to skip make whole batches.
         length_of: function of what `parse` returns to an int scalar.
+        num_batches: int. Batches that are made at a time, see `pool_batches`.
     Returns:
         As `training_batches`.
     """
     batch = request.global_batch_size
-    pool = POOL_BATCHES * batch
+    pool = num_batches * batch
     first_pool, skipped = divmod(request.skip_examples, pool)
     examples = records.skip(first_pool * pool).map(
         lambda record: _with_length(parse(record), length_of),
@@ -44,9 +59,9 @@ def _with_length(example, length_of):
 
 
 def _arranged(pool, batch, seed):
-    """The batches of a pool: tensors [POOL_BATCHES, batch, ...]."""
+    """The batches of a pool: tensors [number of batches, batch, ...]."""
     lengths, examples = pool
-    order = tf.reshape(tf.argsort(lengths, stable=True), [POOL_BATCHES, batch])
+    order = tf.reshape(tf.argsort(lengths, stable=True), [-1, batch])
     seed = tf.stack([tf.cast(x, tf.int32) for x in seed])
     order = tf.random.experimental.stateless_shuffle(order, seed)
     return {name: tf.gather(value, order) for name, value in examples.items()}

@@ -65,11 +65,12 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
             "best_metric": task.best_metric,
             "higher_is_better": task.higher_is_better,
         }
-        claim(notes=notes, write=is_chief)
-        if is_chief:
+        if is_chief:  # Who changes what is there, so that no other worker may compare with it now.
+            claim(notes=notes)
+            # Before the options that are kept beside it, which a run that goes on may be given.
+            _keep_changes(run, begun, config)
             for name, text in task.run_files().items():
                 atomic_files.write_text(os.path.join(config.output_dir, name), [text])
-            _keep_changes(run, begun, config)
         with run_lib.quiet_orbit(), _bad_data_named(task):
             return run.to_the_end()
 

@@ -95,7 +95,7 @@ class ProgressLine:
         self._global_step, self._num_steps = global_step, num_steps
         self._batch_size, self._stream = batch_size, stream or sys.stderr
         self._bar = None
-        if self._stream.isatty():
+        if progress_bar.is_terminal(self._stream):
             self._bar = progress_bar.Bar(num_steps, self._stream)
         self._last_time = -_SECONDS_BETWEEN_LINES
         self._recent_rates = collections.deque(maxlen=_NUM_RECENT)
@@ -124,7 +124,7 @@ class ProgressLine:
             self._bar.show(step, show())
         else:
             line = show(learning_rate=metrics["learning_rate"])
-            self._write(line, is_last=step >= self._num_steps)
+            self._write_sometimes(line, is_last=step >= self._num_steps)
 
     def tell(self, text):
         """Writes a separate line, such as that a checkpoint was saved."""
@@ -132,8 +132,7 @@ class ProgressLine:
         if self._bar:
             self._bar.write(line)
         else:
-            self._stream.write(line + "\n")
-            self._stream.flush()
+            self._write(line)
 
     def close(self):
         """Ends the line of the bar, so that what follows begins a line."""
@@ -144,11 +143,15 @@ class ProgressLine:
     def _step(self):
         return int(self._global_step.numpy())
 
-    def _write(self, line, is_last):
+    def _write_sometimes(self, line, is_last):
         if is_last or time.monotonic() - self._last_time >= _SECONDS_BETWEEN_LINES:
-            self._stream.write(line + "\n")
+            self._write(line)
             self._last_time = time.monotonic()
-        self._stream.flush()
+
+    def _write(self, line):
+        if progress_bar.is_open(self._stream):
+            self._stream.write(line + "\n")
+            self._stream.flush()
 
 
 class MetricsLog:

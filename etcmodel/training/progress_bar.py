@@ -8,12 +8,22 @@ from etcmodel import extras
 with extras.needed("train"):
     import tqdm
 
-__all__ = ["Bar", "counted"]
+__all__ = ["Bar", "counted", "is_open", "is_terminal"]
 
 _SECONDS_BETWEEN_COUNTS = 0.1
 _FORMAT = "{percentage:3.0f}% |{bar}| {desc}"
 _FORMAT_WITHOUT_TOTAL = "{desc} {n_fmt}{unit}  {rate_fmt}"
 _FORMAT_WITH_TOTAL = "{desc} |{bar}| {n_fmt}/{total_fmt}{unit}  {rate_fmt}  time left {remaining}"
+
+
+def is_open(stream):
+    """Whether a text file can be written: standard error is None or closed in some programs."""
+    return stream is not None and not getattr(stream, "closed", False)
+
+
+def is_terminal(stream):
+    """Whether a text file, which may be None or closed, is a terminal."""
+    return is_open(stream) and stream.isatty()
 
 
 class _Tqdm(tqdm.tqdm):
@@ -80,7 +90,7 @@ def counted(what, *, total=None, unit="examples", stream=None):
         Function of an int, that so many more are done.
     """
     stream = stream or sys.stderr
-    if not stream.isatty():
+    if not is_terminal(stream):
         yield lambda number: None
         return
     bar_format = _FORMAT_WITHOUT_TOTAL if total is None else _FORMAT_WITH_TOTAL

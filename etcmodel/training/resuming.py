@@ -52,7 +52,7 @@ def begun_config(config, changes=None):
         elif not is_compared:
             raise ValueError(
                 f"--{name}={given}: the run in {config.output_dir} was changed to "
-                f"--{name}={change.new}. Leave the flag out, or give --change={name}={given}."
+                f"--{name}={change.new}. Give that value, or --change={name}={given}."
             )
     return dataclasses.replace(config, **present)
 

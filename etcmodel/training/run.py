@@ -102,7 +102,8 @@ class Run:
         while self.step < self.num_steps and not self._is_stale():
             next_step = min((self.step // interval + 1) * interval, self.num_steps)
             controller.train_and_evaluate(train_steps=next_step, eval_interval=interval)
-        return self._evaluations[self.step]
+        # Of a run that ends early, the step may be one at which it was only stopped.
+        return self._evaluations[max(step for step in self._evaluations if step <= self.step)]
 
     def _is_stale(self):
         """Whether the latest evaluations brought no better metric, so that the run ends early."""

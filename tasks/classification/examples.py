@@ -13,6 +13,7 @@ from .raw_data import TextExample, example_reader, parse_example, parse_row
 __all__ = [
     "ClassificationInputConfig",
     "TextExample",
+    "encoded_label",
     "example_reader",
     "make_features",
     "parse_example",
@@ -43,12 +44,20 @@ def make_features(example, config, processor):
     batch = processor.batch_of(fields, f"example {example.example_id!r}")
     features = {"example_id": [example.example_id], **finetuning.features_of_row(batch)}
     if example.label is not None:
-        features["labels"] = _labels(example, config)
+        features["labels"] = encoded_label(example, config)
     (encoding,) = batch.encodings
     return features, encoding
 
 
-def _labels(example, config):
+def encoded_label(example, config):
+    """A label as a feature: list of int, or in a regression of one float; see `make_features`.
+
+    Args:
+        example: `TextExample` with a label.
+        config: `ClassificationFeatureOptions`.
+    Raises:
+        ValueError: naming the example, if its label is none of the labels.
+    """
     if config.problem_type == REGRESSION:
         return [float(example.label)]
     given = example.label if config.problem_type == MULTI_LABEL else (example.label,)

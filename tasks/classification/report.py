@@ -25,6 +25,7 @@ _OPTIONS = (
     "label_separator",
 )
 _TOLD = {SINGLE_LABEL: "label", MULTI_LABEL: "labels", REGRESSION: "value"}
+_TYPES = {SINGLE_LABEL: str, MULTI_LABEL: list, REGRESSION: int | float}
 _LEAST, _MOST = 1e-12, 1 - 1e-12  # Of probabilities, whose logits must be finite.
 
 
@@ -35,16 +36,17 @@ def read_results(given):
         ValueError: if a file is malformed, the labels are not known, or no prediction is of one of
             the texts.
     """
+    if "labels" not in given.options:
+        raise ValueError("--task=classification also needs --run: its options name the labels.")
     found = {name: given.options[name] for name in _OPTIONS if name in given.options}
-    options = ClassificationFeatureOptions(**{**found, "labels": tuple(found.get("labels", ()))})
-    options.check_labels()
+    options = ClassificationFeatureOptions(**{**found, "labels": tuple(found["labels"])})
     kind = options.problem_type
-    rows = results.read_rows(given.predictions_file, ("id", _TOLD[kind]))
+    rows = results.read_rows(given.predictions_file, {"id": str, _TOLD[kind]: _TYPES[kind]})
     told = {row["id"]: row for row in rows}
     texts = [x for x in examples.example_reader(options)(given.eval_gold) if x.example_id in told]
     if not texts:
         raise ValueError(f"{given.predictions_file}: no prediction is of a text of the gold file.")
-    gold = [_encoded(x.label, options) for x in texts]
+    gold = [_encoded(x, options) for x in texts]
     logits = np.array([_logits(told[x.example_id], options) for x in texts])
     constant = np.tile(_constant(gold, options), [len(gold), 1])
     name, _ = evaluate.BEST_METRICS[kind]
@@ -61,19 +63,28 @@ def read_results(given):
     )
 
 
-def _encoded(label, options):
-    """A label as `evaluate.metrics` takes it."""
-    if options.problem_type == REGRESSION:
-        return label
-    if options.problem_type == MULTI_LABEL:
-        return [int(x in label) for x in options.labels]
-    return options.labels.index(label)
+def _encoded(text, options):
+    """The label of a text as `evaluate.metrics` takes it."""
+    if text.label is None:
+        raise ValueError(
+            f"example {text.example_id!r}: field `{options.label_field}` is missing, and a "
+            "comparison needs it. Give --eval_gold with labels."
+        )
+    found = examples.encoded_label(text, options)
+    return found if options.problem_type == MULTI_LABEL else found[0]
 
 
 def _logits(row, options):
     if options.problem_type == REGRESSION:
         return [row["value"]]
-    shares = np.clip([row["probabilities"][label] for label in options.labels], _LEAST, _MOST)
+    try:
+        shares = [float(row["probabilities"][label]) for label in options.labels]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"prediction {row['id']!r}: `probabilities` must have a number for each of the run's "
+            f"labels, {list(options.labels)}. Give --predictions of that run."
+        ) from error
+    shares = np.clip(shares, _LEAST, _MOST)
     is_multi = options.problem_type == MULTI_LABEL
     return np.log(shares) - (np.log1p(-shares) if is_multi else 0)
 

@@ -17,11 +17,13 @@ def read_results(given):
     """The `reports.results.Results` of a `Given`.
 
     Raises:
-        ValueError: if a file is malformed, or the gold examples have no labels.
+        ValueError: if a file is malformed, of other examples, or the gold examples have no labels.
     """
     predictions = results.read_object(given.predictions_file)
-    predictions = {name: predictions.get(name, {}) for name in ("answer", "sp")}
+    predictions = {name: _part(predictions, name, given) for name in ("answer", "sp")}
     gold = list(examples.read_examples(given.eval_gold))
+    ids = [example.example_id for example in gold]
+    results.check_answers(predictions["answer"], ids, given.predictions_file)
     metrics = evaluate.metrics(gold, predictions)
     items = tuple(_item(example, predictions) for example in gold)
     places = [_place(example) for example in gold]
@@ -35,6 +37,16 @@ def read_results(given):
         score_name="Answer F1",
         places=results.Places("Answer F1", "the last supporting fact", tuple(points)),
     )
+
+
+def _part(predictions, name, given):
+    """The answers or the supporting facts, by example."""
+    if not isinstance(part := predictions.get(name), dict):
+        raise ValueError(
+            f"{given.predictions_file} must have a JSON object `{name}`. Give --predictions a file "
+            "of --task=hotpotqa."
+        )
+    return part
 
 
 def _baseline(gold):

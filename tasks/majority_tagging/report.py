@@ -3,6 +3,8 @@
 The comparison is `evaluate.metrics`' own: the odd number of each pair.
 """
 
+import functools
+
 from etcmodel.reports import results
 
 from . import evaluate, examples
@@ -16,10 +18,12 @@ def read_results(given):
     """The `reports.results.Results` of a `Given`.
 
     Raises:
-        ValueError: if a file is malformed, or a gold example has no tags.
+        ValueError: if a file is malformed, of other examples, or a gold example has no tags.
     """
     predictions = results.read_object(given.predictions_file)
     gold = list(examples.read_examples(given.eval_gold))
+    ids = [example.example_id for example in gold]
+    results.check_answers(predictions, ids, given.predictions_file, list)
     found = evaluate.metrics(gold, predictions)
     constant = {
         name.removeprefix(_CONSTANT): value
@@ -57,7 +61,12 @@ def _points(example, predicted):
     """(place in the sequence, whether the tag is right) of each token."""
     tags, length = example.tags, len(example.tags)
     told = predicted if len(predicted) == length else [None] * length
-    return [(i / length, float(told[i] == tags[i])) for i in range(length)]
+    return [_point(i, length, told[i] == tags[i]) for i in range(length)]
+
+
+@functools.lru_cache(maxsize=1 << 16)  # Of millions of tokens most have one of few points.
+def _point(index, length, is_right):
+    return index / length, float(is_right)
 
 
 def _shown(numbers):

@@ -4,6 +4,8 @@ The comparison takes the first paragraph, table or list of each page, with the s
 short answer.
 """
 
+import dataclasses
+
 from etcmodel.reports import results
 
 from . import evaluate, examples
@@ -15,36 +17,38 @@ __all__ = ["read_results"]
 def read_results(given):
     """The `reports.results.Results` of a `Given`, whose gold file must have the pages.
 
+    One page at a time is in memory: all of them would need gigabytes.
+
     Raises:
         ValueError: if a file is malformed, or there is no gold example with annotations.
     """
     predictions = results.read_object(given.predictions_file)
     parsed = parse_predictions(predictions)
-    pages = {x.example_id: x for x in examples.read_examples(given.eval_gold) if x.annotations}
-    gold = {example_id: page.annotations for example_id, page in pages.items()}
+    gold, items, places, first_parts = {}, {}, {}, {}
+    for page in examples.read_examples(given.eval_gold):
+        if not page.annotations:
+            continue
+        key = page.example_id
+        gold[key], first_parts[key] = page.annotations, _first_part(page)
+        items[key] = _item(page, parsed.get(key, NO_PREDICTION))
+        if (start := _first_long(page).start) >= 0:
+            places[key] = start / len(page.words)
     long, short = evaluate.verdicts(gold, predictions)
-    items = tuple(
-        _item(page, parsed.get(key, NO_PREDICTION), long[key], short[key])
-        for key, page in pages.items()
-    )
     points = [
-        (_first_long(page).start / len(page.words), float(long[key].correct))
-        for key, page in pages.items()
-        if long[key].gold_has_answer and _first_long(page).start >= 0
+        (place, float(long[key].correct))
+        for key, place in places.items()
+        if long[key].gold_has_answer
     ]
+    baseline = {"predictions": list(first_parts.values())}
     return results.Results(
         metrics=evaluate.metrics(gold, predictions),
         best_metric="mean-best-threshold-f1",
-        items=items,
+        items=tuple(_judged(item, long[key], short[key]) for key, item in items.items()),
         noun="questions",
-        baselines={"the first part of each page": evaluate.metrics(gold, _baseline(pages))},
+        baselines={"the first part of each page": evaluate.metrics(gold, baseline)},
         score_name="Right long answer",
         places=results.Places("Recall of long answers", "the long answer", tuple(points)),
     )
-
-
-def _baseline(pages):
-    return {"predictions": [_first_part(page) for page in pages.values()]}
 
 
 def _first_part(page):
@@ -58,7 +62,8 @@ def _first_part(page):
     }
 
 
-def _item(page, prediction, long, short):
+def _item(page, prediction):
+    """The `Item` before its answer is judged."""
     gold_long = _first_long(page)
     short_texts = [
         _text(page, span) for note in page.annotations for span in note.short_answers
@@ -66,14 +71,12 @@ def _item(page, prediction, long, short):
     told = [_text(page, span) for span in prediction.short]
     told += [prediction.yes_no] if prediction.yes_no != "NONE" else []
     passages = [("Predicted long answer", prediction.long), ("A right long answer", gold_long)]
-    is_right = all(x.correct or not (x.gold_has_answer or x.predicted) for x in (long, short))
     return results.Item(
         key=str(page.example_id),
         question=page.question,
         prediction=", ".join(told),
         gold=", ".join(dict.fromkeys(short_texts)) or "(no short answer)",
-        is_right=is_right,
-        score=float(long.correct) if long.gold_has_answer else None,
+        is_right=False,
         passages=tuple(
             results.plain_passage(_text(page, span), name)
             for name, span in passages
@@ -82,6 +85,13 @@ def _item(page, prediction, long, short):
         marked_gold=tuple(short_texts),
         marked_predicted=tuple(told),
     )
+
+
+def _judged(item, long, short):
+    """An `Item` with what the verdicts tell."""
+    is_right = all(x.correct or not (x.gold_has_answer or x.predicted) for x in (long, short))
+    score = float(long.correct) if long.gold_has_answer else None
+    return dataclasses.replace(item, is_right=is_right, score=score)
 
 
 def _first_long(page):

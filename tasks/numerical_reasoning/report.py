@@ -14,10 +14,12 @@ def read_results(given):
     """The `reports.results.Results` of a `Given`.
 
     Raises:
-        ValueError: if a file is malformed, or a gold example has no answer.
+        ValueError: if a file is malformed, of other examples, or a gold example has no answer.
     """
     predictions = results.read_object(given.predictions_file)
     gold = list(examples.read_examples(given.eval_gold))
+    ids = [example.example_id for example in gold]
+    results.check_answers(predictions, ids, given.predictions_file)
     metrics = evaluate.metrics(gold, predictions)
     constant = results.most_frequent(example.answer for example in gold)
     frequent = evaluate.metrics(gold, {x.example_id: constant for x in gold})

@@ -19,11 +19,13 @@ def read_results(given):
     """The `reports.results.Results` of a `Given`.
 
     Raises:
-        ValueError: if a file is malformed, or a page has no labels.
+        ValueError: if a file is malformed, of other pages, or a page has no labels.
     """
-    rows = results.read_rows(given.predictions_file, ("url", "KeyPhrases"))
+    rows = results.read_rows(given.predictions_file, {"url": str, "KeyPhrases": list})
     predictions = {row["url"]: [" ".join(words) for words in row["KeyPhrases"]] for row in rows}
     pages = [evaluate.TextExample.of(x) for x in examples.read_examples(given.eval_gold)]
+    urls = [page.url for page in pages]
+    results.check_answers(predictions, urls, given.predictions_file, list)
     frequent = {page.url: _frequent_words(page) for page in pages}
     return results.Results(
         metrics=evaluate.metrics(pages, predictions, given.removed),

@@ -23,11 +23,12 @@ def read_results(given):
     Raises:
         ValueError: if a file is malformed, or no prediction is of one of the documents.
     """
-    rows = results.read_rows(given.predictions_file, ("id", "summary"))
+    rows = results.read_rows(given.predictions_file, {"id": str, "summary": str})
     predictions = {row["id"]: row["summary"] for row in rows}
     named = {name: tuple(given.options[name]) for name in _FIELDS if name in given.options}
     read = examples.example_reader(SummarizationFeatureOptions(**named))
     gold = [example for example in read(given.eval_gold) if example.example_id in predictions]
+    results.check_answers(predictions, [x.example_id for x in gold], given.predictions_file)
     pairs = [(predictions[example.example_id], example.summary) for example in gold]
     split = sentence_splitter("simple")
     lead = ["\n".join(split(example.text)[:_NUM_FIRST]) for example in gold]

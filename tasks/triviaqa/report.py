@@ -3,8 +3,6 @@
 The comparison gives every question the most frequent answer.
 """
 
-import itertools
-
 from etcmodel.reports import results
 
 from . import evaluate, evidence, examples
@@ -19,17 +17,18 @@ def read_results(given):
     Documents that cannot be read are not shown.
 
     Raises:
-        ValueError: if a file is malformed, or a gold example has no answer.
+        ValueError: if a file is malformed, of other questions, or a gold example has no answer.
     """
     evidence.check_folder(given.evidence_dir)
     predictions = results.read_object(given.predictions_file)
-    by_document = given.options.get("by_document", False)
     gold = list(examples.read_examples(given.eval_gold))
+    # Runs do not keep how answers were asked for; those of documents have keys of their own.
+    by_document = not any(example.example_id in predictions for example in gold)
+    keys = [key for example in gold for key in example.keys(by_document)]
+    results.check_answers(predictions, keys, given.predictions_file)
     metrics = evaluate.metrics(gold, predictions, by_document)
     answer = results.most_frequent(example.answers[0] for example in gold)
-    constant = dict.fromkeys(
-        itertools.chain.from_iterable(example.keys(by_document) for example in gold), answer
-    )
+    constant = dict.fromkeys(keys, answer)
     rows = [
         _row(example, key, predictions, given.evidence_dir, by_document)
         for example in gold

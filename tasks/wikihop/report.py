@@ -17,10 +17,13 @@ def read_results(given):
     """The `reports.results.Results` of a `Given`.
 
     Raises:
-        ValueError: if a file is malformed, or no gold example has an answer.
+        ValueError: if a file is malformed, of other examples, or no gold example has an answer.
     """
     predictions = results.read_object(given.predictions_file)
-    gold = [x for x in examples.read_examples(given.eval_gold) if x.answer is not None]
+    read = list(examples.read_examples(given.eval_gold))
+    ids = [example.example_id for example in read]
+    results.check_answers(predictions, ids, given.predictions_file)
+    gold = [example for example in read if example.answer is not None]
     metrics = evaluate.metrics(gold, predictions)
     items = tuple(_item(example, predictions) for example in gold)
     texts = [" ".join(example.documents) for example in gold]

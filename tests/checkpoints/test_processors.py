@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 import etcmodel
-from etcmodel.models import encoders, heads
+from etcmodel.models import encoders, gmat, heads, longformer
 from etcmodel.text.processor import EtcProcessor
 from tests.checkpoints import berts
 from tests.models import head_cases, text_cases
@@ -76,6 +76,22 @@ def test_other_relations_than_the_models_are_refused(tmp_path, processor):
     processor.save_pretrained(tmp_path / "model")
     with pytest.raises(ValueError, match=line):
         etcmodel.from_pretrained(tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", ["gmat", "longformer"])
+def test_a_model_of_one_text_keeps_it_too(tmp_path, processor, kind):
+    sizes = {"vocab_size": len(processor.vocabulary), "hidden_size": 8, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "intermediate_size": 8}
+    if kind == "gmat":
+        config = gmat.GmatConfig(**sizes, chunk_size=4, num_memory_tokens=2)
+        model = gmat.GmatForSequenceClassification(config)
+    else:
+        config = longformer.LongformerConfig(**sizes, attention_window=4, type_vocab_size=2)
+        model = longformer.LongformerForSequenceClassification(config)
+    model.processor = processor
+    model.save_pretrained(tmp_path / "model")
+    loaded = etcmodel.from_pretrained(tmp_path / "model")
+    assert type(loaded.processor) is EtcProcessor and loaded.processor.config == processor.config
 
 
 def test_relations_that_are_overridden_are_the_processors_too(tmp_path, processor):

@@ -216,18 +216,20 @@ class TestConfigFiles:
         given = {"config": config, "output_dir": run}
         parsed(**given).main([])
         last = json.loads((run / "run_config.json").read_text())["notes"]["num_train_steps"]
-        changes = "learning_rate=0.05,num_train_epochs=4"
+        changes = "learning_rate=0.05,num_train_epochs=4,save_checkpoints_steps=3"
         parsed(**given, change=changes).main([])
         parsed(**given).main([])  # The command of the beginning.
         program = parsed(config=run / "options.yaml")
         program.resolve_flags()
         found = program.training_config()
         assert (found.learning_rate, found.num_train_epochs) == (0.05, 4.0)
+        assert found.save_checkpoints_steps == 3
         assert "change:" not in (run / "options.yaml").read_text()
         history = json.loads((run / "history.json").read_text())["changes"]
         assert [(x["step"], x["option"]) for x in history] == [
             (last, "learning_rate"),
             (last, "num_train_epochs"),
+            (last, "save_checkpoints_steps"),
         ]
         parsed(**given, run_mode="export").main([])
         assert [path.name for path in (run / "export").iterdir()] == [str(2 * last)]

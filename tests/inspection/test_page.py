@@ -126,6 +126,12 @@ def test_pieces_of_bytes_are_shown_as_text():
     assert page.texts["long"].strip() == "<s>A river …ü …"
 
 
+def test_pieces_of_bytes_that_spell_what_cannot_be_seen_are_shown_as_they_are_written():
+    text, page = page_of(["<s>", "ĠA", "Ċ", "Ā", "Â", "Ľ", "Ġ<"])
+    assert json.loads(page.texts["data"])["long"] == ["<s>", "A", "Ċ", "Ā", "…", "Ľ", "<"]
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+
+
 def test_a_table_tells_without_the_script_what_each_query_looks_at_most():
     _, page = page_of()
     (long_part, global_part, _) = ATTENTION

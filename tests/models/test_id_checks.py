@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.models import gmat, longformer, modeling
+from tests.models.longt5 import models as longt5s
 
 SIZES = {
     "vocab_size": 30,
@@ -119,8 +120,14 @@ def test_what_are_no_padded_ids_is_told_in_a_line(kind, ids, line):
     assert "\n" not in str(raised.value)
 
 
-def test_whole_numbers_may_be_stored_otherwise():
-    model, _ = make_model("longformer")
-    wanted = model(np.array([[3, 4, 5]]))[0]
+@pytest.mark.parametrize("kind", ["longformer", "longt5"])
+def test_whole_numbers_may_be_stored_otherwise(kind):
+    model = longt5s.model(num_layers=1).encoder if kind == "longt5" else make_model(kind)[0]
+
+    def call(ids):
+        outputs = model(ids)
+        return outputs["last_hidden_state"] if kind == "longt5" else outputs[0]
+
+    wanted = call(np.array([[3, 4, 5]]))
     for dtype in (np.float32, np.int64, np.uint8, np.int16):
-        np.testing.assert_array_equal(model(np.array([[3, 4, 5]], dtype))[0], wanted)
+        np.testing.assert_array_equal(call(np.array([[3, 4, 5]], dtype)), wanted)

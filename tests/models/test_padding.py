@@ -15,7 +15,7 @@ def places(lengths, whole):
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_no_more_is_encoded_than_a_little_above_the_longest_row(data):
-    long_len, global_len = data.draw(st.integers(1, 50)), data.draw(st.integers(1, 20))
+    long_len, global_len = data.draw(st.integers(1, 50)), data.draw(st.integers(0, 20))
     rows = data.draw(st.integers(1, 3))
     long, globals_ = (
         data.draw(st.lists(st.integers(0, x), min_size=rows, max_size=rows))
@@ -36,11 +36,19 @@ def test_no_more_is_encoded_than_a_little_above_the_longest_row(data):
         outputs, ("x", "g"), masks, seen, (long, globals_), strict=True
     ):
         whole = mask.shape[1]
-        step = -(-whole // 32)
+        step = max(-(-whole // 32), 1)
         assert max(lengths) <= kept <= min(whole, max(max(lengths), 1) + step - 1)
         assert output.shape[1] == whole
         np.testing.assert_array_equal(output[:, :kept, 0], features[name][:, :kept])
         assert not np.any(output[:, kept:])
+
+
+def test_an_input_without_places_stays_one():
+    mask = tf.zeros([2, 0], tf.bool)
+    outputs = padding.encode_without_padding(
+        lambda kept: (kept["x"], kept["x"]), {"x": tf.zeros([2, 0, 3])}, mask, mask, (("x",), ())
+    )
+    assert [tuple(output.shape) for output in outputs] == [(2, 0, 3)] * 2
 
 
 def test_what_xla_compiles_encodes_the_whole_batch():

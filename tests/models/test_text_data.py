@@ -103,7 +103,9 @@ def test_training_on_a_list_is_that_on_its_features(processor):
     sample_weight = np.array([1.0, 0.0, 3.0, 1.0, 2.0])
     rest = {"y": LABELS, "batch_size": 2, "sample_weight": sample_weight}
     features = dict(processor(TEXTS))
-    given = {"x": TEXTS, "validation_data": (TEXTS, LABELS), **rest}
+    # Labels and weights may be lists, too, as Keras has them beside a list.
+    lists = {**rest, "y": LABELS.tolist(), "sample_weight": sample_weight.tolist()}
+    given = {"x": TEXTS, "validation_data": (TEXTS, LABELS.tolist()), **lists}
     wanted = {"x": features, "validation_data": (features, LABELS), **rest}
     assert_same(*histories(processor, given, wanted))
 

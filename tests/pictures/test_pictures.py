@@ -76,6 +76,12 @@ def test_a_picture_in_a_page_takes_the_colors_of_its_style_sheet():
     assert text == style.svg(lambda theme: charts.draw([chart], theme), chart.title)
 
 
+def test_names_are_no_formulas():
+    chart = charts.Chart("Costs in $ and $\\foo", "x", (charts.Line("", ((1, 2.0), (2, 3.0))),))
+    text = style.svg(lambda theme: charts.draw([chart], theme), chart.title)
+    assert ">Costs in $ and $\\foo</text>" in text
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -112,6 +118,7 @@ def test_numbers_are_plain(value, shown):
         ("cpc_chance", "Accuracy, % (higher is better)", "by chance"),
         ("unigram_bits_per_character", "Bits a character (lower is better)", "by frequency alone"),
         ("counts/A_B", "Number of answers", "other answers answered with another span"),
+        ("counts/A_C", "counts/A C", ""),
         ("exact_match_sum", "Exact match, % (higher is better)", "sum"),
         ("examples_per_second", "Speed, examples a second (higher is better)", ""),
         ("my_own", "my own", ""),

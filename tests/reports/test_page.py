@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 
 import lxml.html
@@ -146,6 +147,20 @@ def test_figures_of_both_sources_share_a_chart_and_many_points_are_thinned():
     assert len(training.points) <= 401
 
 
+def test_values_that_are_no_finite_numbers_are_left_out():
+    rows = [
+        {"step": 1, "loss": 2.0, "gradient_norm": math.inf, "note": "a text"},
+        {"step": 2, "loss": math.nan, "gradient_norm": None},
+    ]
+    (chart,) = curves.curve_charts(rows, [])
+    (line,) = chart.lines
+    assert chart.title == "Loss (lower is better)" and line.points == ((1, 2.0),)
+    run = run_files.RunFiles("it", {}, {}, {}, [], rows, best_step=2)
+    tree = lxml.html.fromstring(page.render(title="t", run=run, curve_charts=[]))
+    shown = [cell.text_content() for cell in tree.xpath("//section[@id='scores']//td")]
+    assert shown == ["nan"]
+
+
 def test_answers_are_marked_as_whole_words():
     text = "Oak, oaken pine; PINE"
     assert marking.spans(text, ["oak"], ["pine"]) == [
@@ -171,6 +186,7 @@ def test_long_texts_are_cut_around_the_evidence():
     [
         ({}, "Give --run, or"),
         ({"run": "x", "task": "nq"}, "belong together"),
+        ({"run": "x", "evidence_dir": "y"}, "--evidence_dir is of --task=triviaqa alone"),
     ],
 )
 def test_what_is_missing_is_named(options, message):

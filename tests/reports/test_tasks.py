@@ -1,11 +1,14 @@
 """Reports of all tasks: scores, comparisons, what is right, and where the evidence stands."""
 
+import dataclasses
 import importlib
 import json
+import pathlib
 
 import lxml.html
 import pytest
 
+from etcmodel import bounded_json
 from etcmodel.reports import page, results
 from tests.reports import task_files
 
@@ -19,19 +22,39 @@ METRICS = {
     "wikihop": ("accuracy", 0.5),
 }
 WITH_PLACES = {"hotpotqa", "majority_tagging", "nq", "openkp", "triviaqa", "wikihop"}
+# Predictions of examples that no gold file has.
+OTHERS = {
+    "classification": '{"id": "x", "label": "hold", "probabilities": {}}',
+    "hotpotqa": '{"answer": {"x": "y"}, "sp": {}}',
+    "majority_tagging": '{"x": [1]}',
+    "nq": '{"predictions": [{"example_id": 5, "long_answer_score": 1, "short_answers_score": 1}]}',
+    "numerical_reasoning": '{"x": "y"}',
+    "openkp": '{"url": "x", "KeyPhrases": [["y"]]}',
+    "summarization": '{"id": "x", "summary": "y"}',
+    "triviaqa": '{"x": "y"}',
+    "wikihop": '{"x": "y"}',
+}
 
 
 @pytest.fixture(scope="module", params=sorted(task_files.PREDICTIONS))
-def read(request, tmp_path_factory):
-    """(task, its `Results`)."""
+def made(request, tmp_path_factory):
+    """(task, its `Given`)."""
     task = request.param
     folder = tmp_path_factory.mktemp(task)
     gold, predictions = task_files.make(task, folder)
     evidence = str(folder / "evidence") if task == "triviaqa" else None
     options = task_files.OPTIONS.get(task, {})
-    given = results.Given(predictions, gold, options, evidence)
-    reader = importlib.import_module(f"etcmodel.tasks.{task}.report")
-    return task, reader.read_results(given)
+    return task, results.Given(predictions, gold, options, evidence)
+
+
+@pytest.fixture(scope="module")
+def read(made):
+    """(task, its `Results`)."""
+    return made[0], read_results(*made)
+
+
+def read_results(task, given):
+    return importlib.import_module(f"etcmodel.tasks.{task}.report").read_results(given)
 
 
 def test_every_second_answer_is_right_and_scores_follow(read):
@@ -124,3 +147,47 @@ def test_predictions_of_another_task_are_refused(tmp_path):
 
     with pytest.raises(ValueError, match="line 1 must be a JSON object with url, KeyPhrases"):
         report.read_results(results.Given(str(other), gold))
+
+
+def test_predictions_of_other_examples_are_refused(made, tmp_path):
+    task, given = made
+    other = tmp_path / "other.json"
+    other.write_text(OTHERS[task])
+    problem = "no prediction is of a|predictions are of examples that the gold file lacks"
+    with pytest.raises(ValueError, match=problem):
+        read_results(task, dataclasses.replace(given, predictions_file=str(other)))
+
+
+def test_answers_must_be_of_the_tasks_type():
+    with pytest.raises(ValueError, match="p.json: the prediction of 'b' must be a text. Give"):
+        results.check_answers({"a": "x", "b": [1]}, ["a", "b"], "p.json")
+    results.check_answers({"a": [1], "of another file": 3}, ["a", "b"], "p.json", list)
+
+
+def test_predictions_may_be_larger_than_foreign_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(bounded_json, "MAX_BYTES", 8)
+    path = tmp_path / "predictions.json"
+    path.write_text('{"a": "a long answer"}')
+    assert results.read_object(str(path)) == {"a": "a long answer"}
+
+
+def test_answers_of_triviaqa_by_document_are_known_by_their_keys(tmp_path):
+    gold, _ = task_files.make("triviaqa", tmp_path)
+    (first, *others) = json.loads(pathlib.Path(gold).read_text(encoding="utf-8"))["Data"]
+    page = first["EntityPages"][0]["Filename"]
+    told = {f"{first['QuestionId']}--{page}": first["Answer"]["NormalizedAliases"][0]}
+    predictions = tmp_path / "by_document.json"
+    predictions.write_text(json.dumps(told))
+    found = read_results("triviaqa", results.Given(str(predictions), gold))
+    assert found.noun == "questions with a document"
+    right = {item.key for item in found.items if item.is_right}
+    assert right == set(told) and len(found.items) > len(others)
+
+
+def test_classification_tells_what_is_missing(tmp_path):
+    gold, predictions = task_files.make("classification", tmp_path)
+    with pytest.raises(ValueError, match="also needs --run: its options name the labels"):
+        read_results("classification", results.Given(predictions, gold))
+    options = {"labels": ["hold", "pass", "third"]}
+    with pytest.raises(ValueError, match="`probabilities` must have a number for each"):
+        read_results("classification", results.Given(predictions, gold, options))

@@ -1,5 +1,6 @@
 """Batches for GMAT: the tokens of BERT, their types, and the memory of a question."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -92,11 +93,20 @@ def test_a_lifted_bert_has_it_and_takes_it_along(tmp_path):
     assert isinstance(processor, etcmodel.GmatProcessor)
     assert processor.config.max_length == model.encoder.config.max_length == 6 * 64
     assert processor("The")["input_ids"].tolist() == [[CLS, 1, SEP]]
+    of_question = etcmodel.GmatProcessor(processor, question_memory=2).config
+    assert of_question == dataclasses.replace(processor.config, question_memory=2)
     batch = processor(["the river", "river"])
     model.save_pretrained(tmp_path / "gmat")
     again = etcmodel.from_pretrained(tmp_path / "gmat")
     assert again.processor.config == processor.config
     np.testing.assert_array_equal(again(again.processor(["the river", "river"])), model(batch))
+
+
+def test_the_vocabulary_that_was_saved_is_read_whatever_lies_beside_it(vocab):
+    processor = GmatProcessor.from_pretrained(TOKENIZER)
+    processor.save_pretrained(vocab.parent)
+    again = GmatProcessor.from_pretrained(vocab.parent)
+    assert again.vocabulary == processor.vocabulary and again.config == processor.config
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,9 @@ def test_a_training_that_goes_on_tells_no_seconds(tmp_path, monkeypatch, capsys)
     """The programs are replaced by one that prints the scores."""
     program = [sys.executable, "-c", "print('{\"exact_match\": 0.5}')"]
     run = subprocess.run
-    monkeypatch.setattr(benchmark.subprocess, "run", lambda _, **options: run(program, **options))
+    monkeypatch.setattr(
+        benchmark.programs.subprocess, "run", lambda _, **options: run(program, **options)
+    )
     (tmp_path / "none_1").mkdir()
     (tmp_path / "none_1" / "ckpt-7.index").write_text("")
     options = benchmark.NumericalBenchmarkOptions(

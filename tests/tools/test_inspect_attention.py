@@ -15,6 +15,7 @@ from etcmodel.inspection import MEAN, SIDES, attention
 from etcmodel.models import heads
 from etcmodel.tools import inspect_attention
 from tests.inspection import small_models
+from tests.models.gmat import small as gmats
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]"]
 VOCABULARY += ["the", "river", "ri", "##ses", "on", "moor", "##s", ".", "<b>", "<", "/"]
@@ -126,6 +127,12 @@ def test_a_long_text_is_cut(arguments):
     words = ["[CLS]", "the", "river", "ri", "ses", "on", "moor", "s", ".", "the", "[SEP]"]
     assert data["long"] == words
     assert len(data["global"]) == 3
+
+
+def test_an_encoder_of_another_kind_is_refused(arguments, tmp_path):
+    gmats.model(num_hidden_layers=1).save_pretrained(tmp_path / "other")
+    with pytest.raises(ValueError, match="other: holds a 'gmat'. This program shows an `EtcM"):
+        run_here({**arguments, "checkpoint": str(tmp_path / "other")})
 
 
 @pytest.mark.parametrize(

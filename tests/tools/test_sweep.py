@@ -56,6 +56,8 @@ def test_presets_are_all_that_there_are():
 
 
 def test_a_flags_commas_part_values_and_dimensions():
+    texts = space_lib.parse_all(["name=nan", "1_000", "-inf", "1e999"])
+    assert texts == {"name": Choices(("nan", "1_000", "-inf", "1e999"))}
     items = ["learning_rate=1e-5", "3e-05", "optimizer=lamb", "adamw", "num_train_epochs=2:5"]
     assert space_lib.parse_all([*items, "weight_decay_rate=1e-4:1e-1:log"]) == {
         "learning_rate": Choices((1e-5, 3e-5)),
@@ -81,6 +83,11 @@ def test_another_form_is_refused(text, line):
     with pytest.raises(ValueError) as error:
         space_lib.parse(text)
     assert str(error.value).startswith(line)
+
+
+def test_a_program_whose_runs_have_phases_is_refused():
+    with pytest.raises(ValueError, match="`program` must be .* Received: 'char_lm'"):
+        sweep.SweepOptions(program="char_lm", output_dir="it", space=("learning_rate=1",))
 
 
 def test_an_option_that_stands_twice_is_refused():
@@ -171,6 +178,18 @@ def test_the_folder_of_another_sweep_is_refused(tmp_path, change, line):
     plan_lib.claim_folder(dataclasses.replace(plan, num_processes=3, pruner="median"))
     with pytest.raises(ValueError, match=line):
         plan_lib.claim_folder(dataclasses.replace(plan, **change))
+
+
+def test_a_program_that_does_not_begin_is_told():
+    plan = plan_lib.Plan(
+        folder="it",
+        program="it",
+        command=(sys.executable, "-c", "raise SystemExit('want of a package')"),
+        title="etcmodel train it",
+        space={"x": Choices((1,))},
+    )
+    with pytest.raises(ValueError, match="`etcmodel train it --help` .*: want of a package"):
+        sweep._check_names(plan)
 
 
 def test_the_command_takes_the_programs_flags_behind_two_dashes(tmp_path):

@@ -6,6 +6,7 @@ import io
 import os
 import pathlib
 import random
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -13,9 +14,21 @@ import sys
 import pytest
 
 from etcmodel.tools import sweep as sweep_tool
-from etcmodel.tools.sweeps import sweeping
+from etcmodel.tools.sweeps import runs, sweeping
 from etcmodel.tools.sweeps.space import Choices, Range
+from etcmodel.tools.sweeps.study import Study
 from tests.tools import sweep_program
+
+# A run that is asked to stop, and is slow to save: it fails if it is asked again meanwhile.
+SLOW_TO_SAVE = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+signal.alarm(300)
+os.close(os.open(sys.argv[1], os.O_WRONLY))
+signal.sigwait({signal.SIGTERM})
+os.close(os.open(sys.argv[2], os.O_WRONLY))
+sys.exit(signal.sigtimedwait({signal.SIGTERM}, 0.2) is not None)
+"""
 
 
 def sweep(plan):
@@ -54,7 +67,7 @@ def shuffled(values, seed):
 def done(tmp_path_factory):
     """(plan, rows, what was told) of a sweep of four trials of which two fail."""
     folder = tmp_path_factory.mktemp("sweep")
-    plan = sweep_program.plan(folder / "it", x=(3, 6), does=("finish", "fail"))
+    plan = sweep_program.plan(folder / "it {0} 5%?", x=(3, 6), does=("finish", "fail"))
     rows, told = sweep(plan)
     return plan, rows, told
 
@@ -99,7 +112,7 @@ def test_reports_have_every_trial_and_the_command_of_the_best(done, capsys):
     sweep_tool.run_plan(plan)
     folder = pathlib.Path(plan.folder)
     best = by_value([row for row in rows if row.best], "x")[3]
-    command = f"fake --x=3 --does=finish --output_dir={best.folder}"
+    command = f"fake --x=3 --does=finish {shlex.quote(f'--output_dir={best.folder}')}"
     assert capsys.readouterr().out == (f"best: trial {best.number}, loss 1 at step 30\n{command}\n")
     table = list(csv.DictReader(io.StringIO((folder / "trials.csv").read_text())))
     assert [row["loss"] for row in table] == ["1.0", "2.0", "", ""]
@@ -147,6 +160,31 @@ def test_a_killed_sweep_goes_on_with_the_run_that_it_left(tmp_path):
     assert all(len(starts(row)) == 1 for row in rows if row is not left)
 
 
+def test_a_trial_whose_values_were_not_all_drawn_is_still_that_of_the_grid(tmp_path):
+    plan = sweep_program.plan(tmp_path, x=(1, 2), does=("finish",))
+    left = Study(plan)._study.ask()
+    x = left.suggest_categorical("x", (1, 2))  # A killed process comes no further.
+    rows = Study(plan).rows()
+    assert [row.state for row in rows] == ["running", "waiting"]
+    assert rows[0].values == {"x": x, "does": "finish"}
+
+
+def test_a_folder_that_lacks_a_part_of_its_sweep_is_refused(tmp_path):
+    plan = sweep_program.plan(tmp_path, x=(1,))
+    Study(plan)
+    (tmp_path / "sweep.json").rename(tmp_path / "kept.json")
+    with pytest.raises(ValueError, match=f"{tmp_path} has trials of a sweep, but no sweep.json"):
+        Study(plan)
+    (tmp_path / "kept.json").rename(tmp_path / "sweep.json")
+    (tmp_path / "sweep.db").write_text("This is no data base." * 100)
+    with pytest.raises(ValueError, match="sweep.db cannot be read as the data base of a sweep: "):
+        Study(plan)
+    (tmp_path / "sweep.db").unlink()
+    (tmp_path / "trials" / "0000").mkdir(parents=True)
+    with pytest.raises(ValueError, match="has trials of a sweep, but no sweep.db"):
+        Study(plan)
+
+
 def test_a_signal_lets_the_runs_save_and_the_same_command_goes_on(tmp_path):
     stopped = start(tmp_path, "does=TERM")
     _, errors = stopped.communicate(timeout=300)
@@ -157,6 +195,20 @@ def test_a_signal_lets_the_runs_save_and_the_same_command_goes_on(tmp_path):
     (row,), _ = sweep(sweep_program.plan(tmp_path, does=("TERM",)))
     assert row.state == "complete" and len(starts(row)) == 2
     assert (pathlib.Path(row.folder) / sweep_program.SAVED).exists()
+
+
+def test_a_run_that_saves_is_not_asked_again(tmp_path):
+    waiting, asked = (str(tmp_path / name) for name in ("waiting", "asked"))
+    os.mkfifo(waiting)
+    os.mkfifo(asked)
+    command = [sys.executable, "-c", SLOW_TO_SAVE, waiting, asked]
+    run = runs.TrialRun(str(tmp_path), command, runs.lock(str(tmp_path)))
+    os.close(os.open(waiting, os.O_RDONLY))
+    run.ask_to_stop()
+    os.close(os.open(asked, os.O_RDONLY))
+    run.stop()
+    run.close()
+    assert run.exit_code() == 0
 
 
 def test_trials_run_at_the_same_time(tmp_path):

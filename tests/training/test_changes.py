@@ -11,7 +11,9 @@ import tensorflow as tf
 
 from etcmodel import options, training
 from etcmodel.finetuning import trained_run
-from etcmodel.training import history
+from etcmodel.training import history, resuming
+from etcmodel.training import run as run_lib
+from etcmodel.training import strategy as strategy_lib
 from tests import page
 from tests.training import toy
 
@@ -164,6 +166,26 @@ def test_there_must_be_a_run(records, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_worker_does_not_compare_with_what_the_chief_has_just_changed(records, copy, monkeypatch):
+    made = {"learning_rate": 0.001}
+
+    class WorkersRun:
+        num_steps = 12
+
+        def __init__(self, *parts):  # While all workers build it, the chief may be the first.
+            before, after = (training.resumed_config(config(copy), x) for x in (None, made))
+            changes = resuming.made_changes(before, after, step=12, num_train_steps=12)
+            history.record(str(copy), changes)
+
+        def to_the_end(self):
+            return {"error": 1.0}
+
+    monkeypatch.setattr(strategy_lib, "is_chief", lambda strategy: False)
+    monkeypatch.setattr(run_lib, "Run", WorkersRun)
+    assert training.train(task(records), config(copy), changes=made) == {"error": 1.0}
+    assert training.resumed_config(config(copy)).learning_rate == 0.001
+
+
 def test_evaluators_read_the_present_values(records, changed):
     run = trained_run.TrainedRun.find(str(changed))
     assert run.num_train_steps == 12
@@ -205,13 +227,14 @@ def test_the_help_and_the_page_name_what_may_change():
         ("learning_rate=fast", "--change: `learning_rate` must be a number. Received: 'fast'"),
         ("learning_rate=-1", "--change: `learning_rate` must be at least 0"),
         ("learning_rate_schedule=up", "`learning_rate_schedule` must be one of"),
+        ("poly_power=2", "--change=poly_power=2: `poly_power` is given twice"),
         ("learning_rate=[", r"--change=learning_rate=\[: '\[' is no value"),
         ("hidden_size=3", "--change: `hidden_size` may not change in a run"),
     ],
 )
 def test_wrong_changes_are_named(text, message):
     with pytest.raises(ValueError, match=message):
-        training.parse_changes([text])
+        training.parse_changes(["poly_power=1", text])
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ def records(tmp_path_factory):
     return toy.write_records(str(tmp_path_factory.mktemp("records")))
 
 
-def train(records, output_dir, *, evaluates=True, **options):
+def train(records, output_dir, *, evaluates=True, changes=None, **options):
     given = {"train_batch_size": 12, "num_train_epochs": 4.0, "save_checkpoints_steps": 1}
     config = training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
-    return training.train(toy.ToyTask(records, evaluates=evaluates), config)
+    return training.train(toy.ToyTask(records, evaluates=evaluates), config, changes=changes)
 
 
 def evaluated_steps(output_dir):
@@ -36,6 +36,16 @@ def test_a_run_that_learns_nothing_ends_and_stays_ended(records, tmp_path):
 def test_a_run_that_learns_goes_to_its_end(records, tmp_path):
     train(records, tmp_path, learning_rate=0.01, early_stopping_patience=3)
     assert evaluated_steps(tmp_path) == list(range(1, 9))
+
+
+def test_a_run_may_end_early_at_a_step_at_which_it_was_only_stopped(records, tmp_path):
+    options = {"learning_rate": 0.0, "num_train_epochs": 2.0}
+    metrics = train(records, tmp_path, **options)
+    log = tmp_path / "eval_metrics.jsonl"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
+    changes = {"num_train_epochs": 4.0, "save_checkpoints_steps": 3, "early_stopping_patience": 1}
+    assert train(records, tmp_path, changes=changes, **options) == metrics
+    assert evaluated_steps(tmp_path) == [1, 2, 3]
 
 
 def test_patience_needs_evaluations(records, tmp_path):

@@ -14,15 +14,22 @@ def records(tmp_path_factory):
     return toy.write_records(str(tmp_path_factory.mktemp("records")))
 
 
-def labels(records, num_batches, **request):
+def labels(records, num_batches, *, length_of=None, **request):
     request = task_lib.TrainDataRequest(**{"global_batch_size": 4, "seed": 5, **request})
     parse = toy.ToyTask(records)._parse
-    batches = input_pipeline.training_batches(records, parse, request, shuffle_buffer=8)
+    batches = input_pipeline.training_batches(
+        records, parse, request, shuffle_buffer=8, length_of=length_of
+    )
     return [batch["label"].numpy() for batch in batches.take(num_batches)]
 
 
 def test_examples_are_counted(records):
     assert input_pipeline.count_examples(records) == toy.NUM_EXAMPLES
+
+
+def test_no_more_examples_are_read_than_asked_for(records):
+    assert input_pipeline.count_examples(records, at_most=7) == 7
+    assert input_pipeline.count_examples(records, at_most=99) == toy.NUM_EXAMPLES
 
 
 def test_missing_files_are_named():
@@ -44,6 +51,12 @@ def test_every_epoch_has_all_examples_in_another_order(records):
     first, second = np.split(np.concatenate(labels(records, 12)), 2)
     assert sorted(first) == sorted(second) and len(set(first)) == toy.NUM_EXAMPLES
     assert list(first) != list(second)
+
+
+def test_batches_by_length_have_no_copies_of_an_example_from_other_epochs(records):
+    found = labels(records, 18, length_of=lambda example: example["token_id"])
+    for epoch in np.split(np.concatenate(found), 3):
+        assert len(set(epoch)) == toy.NUM_EXAMPLES
 
 
 def test_the_seed_decides_the_order(records):

@@ -32,6 +32,13 @@ def test_each_pool_has_its_examples_sorted_into_batches():
         assert np.concatenate(in_order).tolist() == sorted(LENGTHS[wanted])
 
 
+@pytest.mark.parametrize(
+    ("num_examples", "expected"), [(3, 1), (4, 1), (11, 2), (64, 16), (999, 16)]
+)
+def test_no_more_batches_are_made_at_a_time_than_an_epoch_has(num_examples, expected):
+    assert length_batches.pool_batches(num_examples, BATCH) == expected
+
+
 def test_the_order_of_batches_is_drawn_by_seed_and_pool():
     made = batches(2 * length_batches.POOL_BATCHES)
     means = np.array([LENGTHS[batch].mean() for batch in made]).reshape(2, -1)

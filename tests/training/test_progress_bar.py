@@ -1,5 +1,6 @@
 """The bar of a training and of an evaluation, on a pseudo-terminal."""
 
+import io
 import json
 import os
 import pathlib
@@ -10,10 +11,11 @@ import sys
 import time
 
 import pytest
+import tensorflow as tf
 
 from etcmodel import training
 from etcmodel.durations import format_duration
-from etcmodel.training import progress_bar
+from etcmodel.training import progress, progress_bar
 from tests.training import terminal, toy
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -111,6 +113,19 @@ def test_a_count_with_a_total_has_a_bar(monkeypatch):
     written, _ = on_terminal(count, monkeypatch)
     assert "reading |██" in b"".join(written).decode() and b"2/4 pages" in b"".join(written)
     assert terminal.screen(written) == [""]
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO()], ids=["none", "closed"])
+def test_without_standard_error_nothing_is_shown(stream, monkeypatch):
+    if stream:
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress_bar.counted("reading") as add:
+        add(1)
+    shown = progress.ProgressLine(global_step=tf.Variable(2), num_steps=2, batch_size=1)
+    shown.begin()
+    shown({"loss": 1.0, "learning_rate": 0.1})
+    shown.close()
 
 
 class WrongTask(toy.ToyTask):

@@ -11,12 +11,11 @@ Prints a table; a training that was not made in one go has no `seconds` there.
 import dataclasses
 import json
 import pathlib
-import subprocess
-import sys
 import time
 
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
+from etcmodel.tools.benchmarks import programs
 
 __all__ = ["NumericalBenchmarkOptions", "memories", "table"]
 
@@ -76,17 +75,10 @@ def _shown(name, value):
     return f"{value:.0f}" if name == "seconds" else f"{value:.3f}"
 
 
-def _run(module, **flags):
-    """What a program of the package printed; it must succeed."""
-    command = [sys.executable, "-m", module, *(f"--{name}={x}" for name, x in flags.items())]
-    print("$ python " + " ".join(command[1:]), file=sys.stderr, flush=True)
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def _make_records(options, folder):
     data = folder / "data"
     if not (data / "gmat_config.json").exists():  # It is written last.
-        _run(
+        programs.run(
             "etcmodel.tools.make_demo_data",
             dataset="numerical_reasoning",
             output_dir=data,
@@ -97,7 +89,7 @@ def _make_records(options, folder):
         )
     for split in ("train", "dev"):
         if not (data / f"{split}.stats.json").exists():
-            _run(
+            programs.run(
                 f"{_PROGRAMS}.preprocess",
                 input_pattern=data / f"numerical_reasoning_{split}.jsonl",
                 output_prefix=data / split,
@@ -115,7 +107,7 @@ def _scores(options, data, run, seed, flags):
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
     is_new, start = not run.exists(), time.monotonic()
-    _run(
+    programs.run(
         f"{_PROGRAMS}.run_finetuning",
         run_mode="train",
         model_config_file=data / "gmat_config.json",
@@ -129,7 +121,7 @@ def _scores(options, data, run, seed, flags):
         **flags,
     )
     seconds = {"seconds": time.monotonic() - start} if is_new else {}
-    printed = _run(
+    printed = programs.run(
         f"{_PROGRAMS}.run_finetuning",
         run_mode="evaluate",
         eval_data=data / "dev-*.tfrecord",

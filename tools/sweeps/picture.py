@@ -102,6 +102,7 @@ def _draw_axis(panel, place, axis):
             color="#1f2328",
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
             zorder=5,
+            parse_math=False,  # Values may have a $.
         )
 
 
@@ -165,7 +166,7 @@ def _sorted(values):
 
 
 def _plain(value):
-    return value if isinstance(value, str) else f"{value:g}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _human(name):

@@ -41,7 +41,7 @@ class Plan:
         num_processes: int. Trials at a time.
         pruner: "none" or "median".
         prune_after_trials: int. Complete trials before which none is pruned.
-        prune_after_step: int. Step up to which none is pruned.
+        prune_after_step: int. Step before which none is pruned.
         seconds_between_looks: float. Between two looks at what the trials have written.
     Raises:
         ValueError: if the space is empty, or does not fit the sampler or the flags.

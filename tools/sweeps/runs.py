@@ -108,7 +108,7 @@ class TrialRun:
 
     def __init__(self, folder, command, held):
         self.log = os.path.join(folder, "log.txt")
-        self._held = held
+        self._held, self._is_asked = held, False
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -125,8 +125,12 @@ class TrialRun:
         return self._process.poll()
 
     def ask_to_stop(self):
-        """Lets the process save and end; returns without waiting."""
-        if self._process.poll() is None:
+        """Lets the process save and end; returns without waiting.
+
+        It is asked once: a second signal would end it before it has saved.
+        """
+        if self._process.poll() is None and not self._is_asked:
+            self._is_asked = True
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self):
@@ -139,8 +143,10 @@ class TrialRun:
             self._process.wait()
 
     def close(self):
-        """Frees the trial's folder."""
-        os.close(self._held)
+        """Frees the trial's folder; a second time does nothing."""
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
 
 
 def _dying_with_parent():

@@ -5,6 +5,7 @@ No TensorFlow is needed.
 
 import dataclasses
 import itertools
+import math
 import re
 
 from etcmodel.options import config_files
@@ -12,6 +13,8 @@ from etcmodel.options import config_files
 __all__ = ["Choices", "Range", "as_json", "as_text", "grid", "parse", "parse_all", "read_yaml"]
 
 _NAME = re.compile(r"[a-zA-Z]\w*")
+# Python also reads "nan" and "1_000", which are texts here.
+_NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 _FORMS = "name=value,value,… or name=low:high or name=low:high:log"
 
 
@@ -157,16 +160,18 @@ def _range(low, high, is_log, source):
 
 
 def _value(value, source):
-    """An int or float where the value, or its text, is one; else str."""
+    """An int or a finite float where the value, or its text, is one; else str."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (int, float)):
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if not isinstance(value, str) or not value:
         raise ValueError(f"{source}: a value is a number or a text. Received: {value!r}")
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            pass
+    if _NUMBER.fullmatch(value):
+        for kind in (int, float):
+            try:
+                number = kind(value)
+            except ValueError:
+                continue
+            return number if kind is int or math.isfinite(number) else value
     return value

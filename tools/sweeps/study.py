@@ -5,17 +5,20 @@ the task tells when the first trial has begun.
 """
 
 import dataclasses
+import functools
 import os
 import random
+import sqlite3
 import warnings
 
 from etcmodel import atomic_files, extras
 from etcmodel.tools.sweeps import runs
 from etcmodel.tools.sweeps import space as space_lib
-from etcmodel.tools.sweeps.plan import claim_folder
+from etcmodel.tools.sweeps.plan import PLAN_FILE, claim_folder
 
 with extras.needed("sweep"):
     import optuna
+    import sqlalchemy
 
 __all__ = ["COMPLETE", "FAILED", "PRUNED", "STUDY_FILE", "Claimed", "Row", "Study"]
 
@@ -80,7 +83,7 @@ class Study:
     Args:
         plan: `Plan`.
     Raises:
-        ValueError: if the folder is that of another sweep.
+        ValueError: if the folder is that of another sweep, or lacks a part.
     """
 
     def __init__(self, plan):
@@ -88,12 +91,10 @@ class Study:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         os.makedirs(plan.folder, exist_ok=True)
         with atomic_files.alone_in(plan.folder):
+            self._check_whole()
             claim_folder(plan)
             self._study = optuna.create_study(
-                storage=optuna.storages.RDBStorage(
-                    f"sqlite:///{os.path.join(plan.folder, STUDY_FILE)}",
-                    engine_kwargs={"connect_args": {"timeout": _SECONDS_FOR_OTHERS}},
-                ),
+                storage=_storage(os.path.join(plan.folder, STUDY_FILE)),
                 study_name="sweep",
                 direction="maximize",
                 load_if_exists=True,
@@ -102,10 +103,23 @@ class Study:
             if plan.sampler == "grid":
                 self._queue_grid()
 
+    def _check_whole(self):
+        """Refuses a folder with a part of a sweep: its runs would count as those of this one."""
+        folder, missing = self._plan.folder, ""
+        if not os.path.exists(os.path.join(folder, STUDY_FILE)):
+            missing = STUDY_FILE if os.path.exists(self.trial_folder(0)) else ""
+        elif not os.path.exists(os.path.join(folder, PLAN_FILE)):
+            missing = PLAN_FILE
+        if missing:
+            raise ValueError(
+                f"{folder} has trials of a sweep, but no {missing}. Restore the file, or give "
+                "another --output_dir."
+            )
+
     def _queue_grid(self):
         points = space_lib.grid(self._plan.space)
         random.Random(self._plan.seed).shuffle(points)  # So that a part of a sweep tells of all.
-        known = [t.params or t.system_attrs.get("fixed_params") for t in self._trials()]
+        known = [_values_of(trial) for trial in self._trials()]
         for point in points[: self._plan.num_trials]:
             if point not in known:
                 self._study.enqueue_trial(point)
@@ -206,7 +220,7 @@ class Study:
             best = self.goal().signed(reported[step])
         return Row(
             number=frozen.number,
-            values=frozen.params or frozen.system_attrs.get("fixed_params", {}),
+            values=_values_of(frozen),
             best=best,
             step=step,
             state=_STATES[frozen.state],
@@ -214,6 +228,36 @@ class Study:
             problem=frozen.user_attrs.get("problem", ""),
             seconds=frozen.duration.total_seconds() if frozen.duration else None,
         )
+
+
+def _values_of(frozen):
+    """The values of a trial: dict. Of one of the grid also if a killed process drew only a part."""
+    return frozen.system_attrs.get("fixed_params") or frozen.params
+
+
+def _storage(path):
+    """What keeps the study in a file, whose path may have any character.
+
+    Raises:
+        ValueError: naming the file, if it is damaged, or of another version of Optuna.
+    """
+    connect = functools.partial(
+        sqlite3.connect,
+        os.path.abspath(path),
+        timeout=_SECONDS_FOR_OTHERS,
+        check_same_thread=False,
+    )
+    damage = sqlalchemy.exc.SQLAlchemyError, optuna.exceptions.StorageInternalError, RuntimeError
+    try:
+        # In an address some characters have a meaning, so that the path is not given there.
+        return optuna.storages.RDBStorage(
+            f"sqlite:///{STUDY_FILE}", engine_kwargs={"creator": connect}
+        )
+    except damage as error:
+        raise ValueError(
+            f"{path} cannot be read as the data base of a sweep: {str(error).splitlines()[0]}. "
+            "Restore the file, or give another --output_dir."
+        ) from error
 
 
 def _pruner(plan):

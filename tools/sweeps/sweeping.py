@@ -161,8 +161,9 @@ class _Watched:
             return FAILED, f"failed: {problem}", {"problem": problem}
         if not self._reported:
             problem = (
-                "the run has no evaluation of the metric by which its task chooses the best "
-                "checkpoint: give the flags of the evaluation data"
+                "the run has no evaluation with a finite value of the metric by which its task "
+                "chooses the best checkpoint: if it has none at all, give the flags of the "
+                "evaluation data"
             )
             return FAILED, f"failed: {problem}", {"problem": problem}
         best, goal = max(self._reported.values()), self._study.goal()

@@ -45,8 +45,7 @@ def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
     name = "inputs_embeds" if given.get("input_ids") is None else "input_ids"
     argument_checks.check_not_empty(name, sizes.get("length"), asserts=asserts)
     masks = ("attention_mask",) if is_mask_binary else ()
-    _check_values(given, masks, vocab_size, asserts)
-    return _after(asserts, given)
+    return _after(asserts, _with_checked(given, masks, vocab_size, asserts))
 
 
 @tf.autograph.experimental.do_not_convert
@@ -71,20 +70,23 @@ def of_decoder(given, hidden_size, vocab_size, mask_of_output):
         axes = {"encoder_mask": "batch encoder_length"}
         argument_checks.check_shapes(mask, axes, sizes, asserts)
         given = {**given, **mask}
-    _check_values(given, ("decoder_attention_mask",), vocab_size, asserts)
+    given = _with_checked(given, ("decoder_attention_mask",), vocab_size, asserts)
     return _after(asserts, given)
 
 
-def _check_values(given, masks, vocab_size, asserts):
-    """Checks the ids of tokens, and the masks of these names, which are 0/1."""
-    words = f"{vocab_size}, which is `vocab_size`"
+def _with_checked(given, masks, vocab_size, asserts):
+    """The arguments with ids of tokens that are checked, as are masks of these names, 0/1."""
+    checked, words = dict(given), f"{vocab_size}, which is `vocab_size`"
     for name in ("input_ids", "decoder_input_ids"):
         if (ids := given.get(name)) is not None:
-            argument_checks.checked_ids(name, ids, vocab_size, words, asserts=asserts)
+            checked[name] = argument_checks.checked_ids(
+                name, ids, vocab_size, words, asserts=asserts
+            )
     for name in masks:
         if (mask := given.get(name)) is not None:
             mask, words = tf.cast(mask, tf.int32), "2 (0: padding, 1: a token)"
             argument_checks.check_range(name, mask, 0, 2, words, asserts=asserts)
+    return checked
 
 
 def _after(asserts, given):

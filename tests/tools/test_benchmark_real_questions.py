@@ -1,0 +1,72 @@
+"""Questions by hash, answers that need no model, and the table; no model is trained here."""
+
+import hashlib
+import json
+
+import pytest
+
+from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tools.benchmarks import real_questions as benchmark
+
+CONTEXT = [
+    ["Emma (novel)", ["Emma is a novel.", "It has a heroine."]],
+    ["Persuasion", ["A captain comes back.", "He wrote a letter."]],
+    ["Bath", ["A town.", "It has springs."]],
+]
+
+
+def question(number, text="Did the author of Emma live in the town?", facts=(("Bath", 0),)):
+    return {
+        "_id": f"q{number}",
+        "question": text,
+        "answer": "yes",
+        "supporting_facts": [list(fact) for fact in facts],
+        "context": CONTEXT,
+    }
+
+
+def test_questions_are_split_by_the_hash_of_their_ids():
+    questions = [question(number) for number in range(9)]
+    train, test = benchmark.split(questions, 4)
+    digests = [hashlib.sha256(x["_id"].encode()).hexdigest() for x in [*test, *train]]
+    assert len(test) == 4 and len(train) == 5 and digests == sorted(digests)
+    assert benchmark.split(questions[::-1], 4) == (train, test)
+    with pytest.raises(ValueError, match="below the number of questions, 9. Received: 9"):
+        benchmark.split(questions, 9)
+
+
+def test_what_needs_no_model(tmp_path):
+    raw = [question(0), question(1, "Who wrote a letter, the captain?", [("Persuasion", 1)])]
+    (tmp_path / "test.json").write_text(json.dumps(raw))
+    test = list(examples.read_examples(str(tmp_path / "test.json")))
+    facts = {name: predict(test)["sp"] for name, predict in benchmark.BASELINES.items()}
+    every, named, likest = facts.values()
+    assert every["q0"] == every["q1"] == [[title, 0] for title, _ in CONTEXT]
+    assert named == {"q0": [["Emma (novel)", 0]], "q1": every["q1"]}  # "q1" names none.
+    assert [title for title, _ in likest["q1"]][0] == "Persuasion"
+    first = evaluate.metrics(test, benchmark.BASELINES["every first sentence"](test))
+    # Of three first sentences one is the fact of "q0"; that of "q1" is a second sentence.
+    assert first["sp_f1"] == pytest.approx((2 * (1 / 3) / (1 / 3 + 1)) / 2) and first["f1"] == 0.0
+
+
+def test_runs_differ_in_first_weights_and_paragraphs():
+    assert benchmark.kinds("bert") == {
+        "lifted": {"init_checkpoint": "bert", "flat_sequence": False},
+        "lifted_flat": {"init_checkpoint": "bert", "flat_sequence": True},
+        "random": {"flat_sequence": False},
+        "random_flat": {"flat_sequence": True},
+    }
+
+
+def test_the_table_has_means_and_spreads():
+    scores = [{"f1": x, "sp_f1": 2 * x, "joint_f1": 0.0} for x in (0.25, 0.5)]
+    made = benchmark.table(
+        {"nothing": dict.fromkeys(("f1", "sp_f1", "joint_f1"), 0.0)},
+        {("lifted", 245): scores, ("random", 245): scores[:1]},
+    )
+    assert made.splitlines()[2:] == [
+        "| nothing |  |  | 0.000 | 0.000 | 0.000 |",
+        "| lifted | 245 | 2 | 0.375 (0.250 to 0.500) | 0.750 (0.500 to 1.000) "
+        "| 0.000 (0.000 to 0.000) |",
+        "| random | 245 | 1 | 0.250 | 0.500 | 0.000 |",
+    ]
