@@ -5,9 +5,8 @@ import contextlib
 import functools
 import importlib
 import importlib.util
-import os
 
-from etcmodel import atomic_files, serving, training
+from etcmodel import atomic_files, file_systems, serving, training
 from etcmodel.finetuning import options_task, records, trained_run
 from etcmodel.reports import results
 
@@ -142,7 +141,9 @@ class FinetuningTask(options_task.RecordsTask):
         """See `Task`; of the predictions file, as the task's `report` module reads it."""
         path, gold = self.config.predictions_file, self.config.eval_gold
         report = type(self).__module__.rpartition(".")[0] + ".report"
-        if not (path and gold and os.path.exists(path) and importlib.util.find_spec(report)):
+        if not (
+            path and gold and file_systems.gfile().exists(path) and importlib.util.find_spec(report)
+        ):
             return []
         given = results.Given(path, gold, trained_run.run_options(self.config))
         items = importlib.import_module(report).read_results(given).items
