@@ -48,10 +48,11 @@ def main(options):
     to_do = ["serve", "--strict", "--dev-addr", options.address]
     if options.output_dir:
         to_do = ["build", "--strict", "--site-dir", os.path.abspath(options.output_dir)]
-    command = [sys.executable, "-m", "mkdocs", *to_do, "-f", str(path)]
+    # A relative path: MkDocs refuses a `docs_dir` that it knows to be the folder of its settings.
+    command = [sys.executable, "-m", "mkdocs", *to_do, "-f", path.name]
     environment = {"NO_MKDOCS_2_WARNING": "1", **os.environ}
     try:
-        sys.exit(subprocess.run(command, env=environment, check=False).returncode)
+        sys.exit(subprocess.run(command, cwd=path.parent, env=environment, check=False).returncode)
     except KeyboardInterrupt:
         sys.exit(130)
 
