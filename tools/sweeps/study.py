@@ -134,6 +134,9 @@ class Study:
             for left in self._trials(states.RUNNING):
                 held = runs.lock(self.trial_folder(left.number))
                 if held is not None:
+                    if left.number not in {x.number for x in self._trials(states.RUNNING)}:
+                        os.close(held)  # Another process has ended it since it was listed.
+                        continue
                     trial = optuna.trial.Trial(self._study, left._trial_id)
                     reported = dict(left.intermediate_values)
                     return Claimed(trial, self._values(trial), reported, held)
