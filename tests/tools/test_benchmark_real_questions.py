@@ -35,6 +35,23 @@ def test_questions_are_split_by_the_hash_of_their_ids():
         benchmark.split(questions, 9)
 
 
+def test_distractors_are_drawn_for_each_copy():
+    context = [[f"Title {number}", ["A sentence."]] for number in range(8)]
+    facts = [["Title 5", 0], ["Title 2", 0]]
+    raw = {"_id": "q", "question": "?", "answer": "yes", "supporting_facts": facts}
+    raw["context"] = context
+    assert benchmark.with_fewer_distractors([raw], 0, 1) == [raw]
+    made = benchmark.with_fewer_distractors([raw], 2, 5)
+    assert [x["_id"] for x in made] == ["q", "q-1", "q-2", "q-3", "q-4"]
+    assert made == benchmark.with_fewer_distractors([raw], 2, 5)
+    kept = [[title for title, _ in x["context"]] for x in made]
+    for titles in kept:
+        assert len(titles) == 4 and titles == sorted(titles)
+        assert {"Title 5", "Title 2"} < set(titles)
+    assert len({tuple(titles) for titles in kept}) > 1
+    assert len(benchmark.with_fewer_distractors([raw], 20, 1)[0]["context"]) == 8
+
+
 def test_what_needs_no_model(tmp_path):
     raw = [question(0), question(1, "Who wrote a letter, the captain?", [("Persuasion", 1)])]
     (tmp_path / "test.json").write_text(json.dumps(raw))

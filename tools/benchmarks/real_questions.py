@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import random
 import statistics
 
 import etcmodel
@@ -21,7 +22,14 @@ from etcmodel.options import Options, option, run_program
 from etcmodel.tasks.hotpotqa import evaluate, examples
 from etcmodel.tools.benchmarks import programs
 
-__all__ = ["BASELINES", "RealQuestionsOptions", "kinds", "split", "table"]
+__all__ = [
+    "BASELINES",
+    "RealQuestionsOptions",
+    "kinds",
+    "split",
+    "table",
+    "with_fewer_distractors",
+]
 
 _PROGRAMS = "etcmodel.tasks.hotpotqa"
 # What HotpotQA's inputs have beyond BERT's: relations, token types, sentences' own global tokens.
@@ -49,12 +57,19 @@ class RealQuestionsOptions(Options):
         choices=("lifted", "random", "lifted_flat", "random_flat"),
     )
     seeds: tuple[int, ...] = option((0, 1, 2), "Each is a run of each kind.")
+    distractors: int = option(
+        0, "Paragraphs beside the right ones in a training question; 0 for all.", lower_bound=0
+    )
+    copies: int = option(
+        1, "Times that a training question is taken, with other distractors each.", lower_bound=1
+    )
     long_seq_length: int = option(4096, "Tokens of the long input.", lower_bound=2)
     global_seq_length: int = option(256, "Tokens of the global input.", lower_bound=2)
     local_radius: int = option(84, "Long tokens visible on each side.", lower_bound=1)
     num_train_epochs: float = option(5.0, "Passes over the training questions.", lower_bound=0)
     train_batch_size: int = option(8, "Questions a step.", lower_bound=1)
     learning_rate: float = option(1e-4, "Greatest learning rate.", lower_bound=0)
+    mixed_precision: str = option("float32", "Of training.", choices=("float32", "mixed_bfloat16"))
 
 
 def split(questions, num_test):
@@ -70,6 +85,32 @@ def split(questions, num_test):
         )
     ordered = sorted(questions, key=lambda x: hashlib.sha256(x["_id"].encode()).digest())
     return ordered[num_test:], ordered[:num_test]
+
+
+def with_fewer_distractors(questions, distractors, copies):
+    """Training questions with the paragraphs of their facts and a few others, in their order.
+
+    Args:
+        questions: list of dicts of HotpotQA's form.
+        distractors: int. Others of a question, drawn by the hash of its id; 0 for all.
+        copies: int. Times that each question is taken; their other paragraphs differ.
+    Returns:
+        List of dicts, with ids of their own where there are copies.
+    """
+    return [
+        _with_fewer(question, distractors, copy) for copy in range(copies) for question in questions
+    ]
+
+
+def _with_fewer(question, distractors, copy):
+    name = f"{question['_id']}-{copy}" if copy else question["_id"]
+    right = {title for title, _ in question["supporting_facts"]}
+    others = [title for title, _ in question["context"] if title not in right]
+    if distractors:
+        others = random.Random(name).sample(others, min(distractors, len(others)))
+    kept = right.union(others)
+    context = [paragraph for paragraph in question["context"] if paragraph[0] in kept]
+    return {**question, "_id": name, "context": context}
 
 
 def _facts(choose):
@@ -160,8 +201,11 @@ def _make_data(options, folder):
     with open(options.questions, encoding="utf-8") as file:
         train, test = split(json.load(file), options.num_test)
     parts = {"test": test}
+    drawn = f"_{options.distractors}x{options.copies}" if options.distractors else ""
     for number in options.num_train:
-        parts[f"train_{number or len(train)}"] = train[: number or None]
+        parts[f"train_{number or len(train)}{drawn}"] = with_fewer_distractors(
+            train[: number or None], options.distractors, options.copies
+        )
     for name, questions in parts.items():
         if not (data / f"{name}.stats.json").exists():
             atomic_files.write_json(str(data / f"{name}.json"), questions)
@@ -193,6 +237,7 @@ def _scores(options, data, lifted, run, train, seed, flags):
         learning_rate=options.learning_rate,
         train_batch_size=options.train_batch_size,
         num_train_epochs=options.num_train_epochs,
+        mixed_precision=options.mixed_precision,
         random_seed=seed,
         skip_padding=True,
         **flags,
@@ -218,11 +263,11 @@ def main(options):
     scores, flags = {}, kinds(lifted)
     for seed in options.seeds:
         for part in parts:
-            number = int(part.removeprefix("train_"))
+            name = part.removeprefix("train_")
             for kind in options.kinds:
-                run = folder / f"{kind}_{number}_{seed}"
+                run = folder / f"{kind}_{name}_{seed}"
                 found = _scores(options, data, lifted, run, part, seed, flags[kind])
-                scores.setdefault((kind, number), []).append(found)
+                scores.setdefault((kind, int(name.partition("_")[0])), []).append(found)
                 print(table(baselines, scores), flush=True)
 
 
