@@ -201,7 +201,8 @@ def _make_data(options, folder):
     with open(options.questions, encoding="utf-8") as file:
         train, test = split(json.load(file), options.num_test)
     parts = {"test": test}
-    drawn = f"_{options.distractors}x{options.copies}" if options.distractors else ""
+    drawn = (options.distractors, options.copies)
+    drawn = "" if drawn == (0, 1) else "_{}x{}".format(*drawn)
     for number in options.num_train:
         parts[f"train_{number or len(train)}{drawn}"] = with_fewer_distractors(
             train[: number or None], options.distractors, options.copies
