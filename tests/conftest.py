@@ -47,13 +47,16 @@ def pytest_unconfigure():
 def pytest_runtest_setup():
     """Seeds weights, dropout and all else, also of fixtures, whichever tests ran before.
 
-    What programs set for all of their process, the precision, is as at first, too.
+    What programs set for all of their process, precision and tiling, is as at first, too.
     """
     random.seed(SEED)
     np.random.seed(SEED)
     if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
         sys.modules["tf_keras"].utils.set_random_seed(SEED)
         sys.modules["tf_keras"].mixed_precision.set_global_policy("float32")
+    if "etcmodel.ops.tiles" in sys.modules:
+        tiles = sys.modules["etcmodel.ops.tiles"]
+        tiles.set_tiling(tiles.Tiling())
 
 
 @pytest.fixture(autouse=True)

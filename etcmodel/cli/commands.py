@@ -138,6 +138,7 @@ COMMANDS = {
             "serving_text": "tools.benchmarks.serving_text",
             "start_up": "tools.benchmarks.start_up",
             "systems": "tools.benchmarks.systems",
+            "tiling": "tools.benchmarks.tiling",
         },
     ),
     "demo": Command(

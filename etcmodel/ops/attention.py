@@ -25,7 +25,7 @@ from etcmodel.ops import masks as masks_ops
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.shapes import get_shape_list
-from etcmodel.ops.tiles import DEFAULT_TILING, TILE_ROWS
+from etcmodel.ops.tiles import TILE_ROWS, current_tiling
 
 __all__ = [
     "RelativeLabels",
@@ -91,7 +91,7 @@ def attend(
     att_ids=None,
     labels=None,
     dropout_rate=0.0,
-    tiling=DEFAULT_TILING,
+    tiling=None,
 ):
     """Full attention: each query attends to all keys.
 
@@ -103,7 +103,7 @@ def attend(
         att_ids: int [batch, query_len, key_len] or None. Labels of the pairs.
         labels: `RelativeLabels`, with `att_ids`.
         dropout_rate: float. Dropout of attention probabilities.
-        tiling: `tiles.Tiling`.
+        tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     """
@@ -124,7 +124,7 @@ def local_attend(
     labels=None,
     dropout_rate=0.0,
     implementation="auto",
-    tiling=DEFAULT_TILING,
+    tiling=None,
 ):
     """Local attention: each query attends to keys within `local_radius` and to side keys.
 
@@ -145,7 +145,7 @@ def local_attend(
             release. Their results differ only for a query that may not attend to any key: it
             averages over the keys within the radius and the side keys ('auto'), over the three
             blocks, or over all keys.
-        tiling: `tiles.Tiling`.
+        tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
@@ -160,7 +160,7 @@ def local_attend(
         if att_ids is not None:
             att_ids = release_blocks.clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
     if implementation == "full":
-        tiling = dataclasses.replace(tiling, rows="all")
+        tiling = dataclasses.replace(tiling or current_tiling(), rows="all")
     key_sets = [_dense_key_set(keys, values, att_mask, att_ids, labels, reach, local_radius)]
     if side is not None:
         key_sets.append(_dense_key_set(side.keys, side.values, side.att_mask, side.att_ids, labels))
@@ -178,7 +178,7 @@ def long_attend(
     labels=None,
     dropout_rate=0.0,
     implementation="auto",
-    tiling=DEFAULT_TILING,
+    tiling=None,
 ):
     """Attention of long queries to the long keys within the radius and to the global keys.
 
@@ -193,7 +193,7 @@ def long_attend(
         implementation: 'sparse' (blocks of queries over windows of keys), 'full' (one block over
             all keys) or 'auto' (whichever computes fewer pairs; sparse if the length is not known
             when tracing).
-        tiling: `tiles.Tiling`.
+        tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, long_len, num_heads, size_per_head].
     Raises:
@@ -201,9 +201,10 @@ def long_attend(
     """
     check_implementation(implementation)
     if implementation == "full":
-        tiling = dataclasses.replace(tiling, rows="all")
-    elif implementation == "sparse" and tiling.rows is None:
-        tiling = dataclasses.replace(tiling, rows=TILE_ROWS)
+        tiling = dataclasses.replace(tiling or current_tiling(), rows="all")
+    elif implementation == "sparse":
+        tiling = tiling or current_tiling()
+        tiling = dataclasses.replace(tiling, rows=tiling.rows or TILE_ROWS)
     long_len = get_shape_list(queries)[1]
     key_sets = [
         _key_set(
@@ -226,7 +227,7 @@ def global_attend(
     *,
     labels=None,
     dropout_rate=0.0,
-    tiling=DEFAULT_TILING,
+    tiling=None,
 ):
     """Attention of global queries to all global and all long keys.
 

@@ -9,16 +9,13 @@ import tensorflow as tf
 from etcmodel.ops.computation import computation_of
 from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.steps import run_steps
-from etcmodel.ops.tiles import DEFAULT_TILING
 
 __all__ = ["mean_probs", "top_probs"]
 
 _NONE = -1
 
 
-def top_probs(
-    queries, key_sets, most_keys, *, scale=None, query_positions=None, tiling=DEFAULT_TILING
-):
+def top_probs(queries, key_sets, most_keys, *, scale=None, query_positions=None, tiling=None):
     """The keys that each query looks at most, in the mean over its heads.
 
     Args:
@@ -55,9 +52,7 @@ def top_probs(
     return tuple(_restored(x, tiles) for x in stacked)
 
 
-def mean_probs(
-    queries, key_sets, weights, *, scale=None, query_positions=None, tiling=DEFAULT_TILING
-):
+def mean_probs(queries, key_sets, weights, *, scale=None, query_positions=None, tiling=None):
     """What some queries look at together: the weighted sum of their probabilities.
 
     Args:

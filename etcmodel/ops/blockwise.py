@@ -14,15 +14,13 @@ from etcmodel.ops import interception
 from etcmodel.ops.compilation import traced_once
 from etcmodel.ops.computation import computation_of
 from etcmodel.ops.key_sets import PreparedKeySet
-from etcmodel.ops.tiles import DEFAULT_TILING, Tiling
+from etcmodel.ops.tiles import Tiling, current_tiling
 
 __all__ = ["attend", "attention_probs", "probs_of_steps"]
 
 
 @interception.interceptable
-def attend(
-    queries, key_sets, *, scale=None, query_positions=None, tiling=DEFAULT_TILING, dropout_rate=0.0
-):
+def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, dropout_rate=0.0):
     """Attention of each query to the keys of all sets, in one softmax.
 
     Args:
@@ -33,7 +31,7 @@ def attend(
         query_positions: int32 [num_rows] or None. Positions of the queries among the keys, instead
             of 0, 1, …. It cannot be combined with reaches that gather keys by the position of the
             query.
-        tiling: `tiles.Tiling`.
+        tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
         dropout_rate: float. Dropout of attention probabilities.
     Returns:
         float [batch, num_rows, num_heads, value_size_per_head].
@@ -43,6 +41,7 @@ def attend(
     """
     queries = tf.convert_to_tensor(queries)
     seed = dropout_ops.new_seed() if dropout_rate else None
+    tiling = tiling or current_tiling()  # Decides what is traced once.
     return _attend(queries, key_sets, scale, query_positions, tiling, dropout_rate, seed)
 
 
@@ -94,9 +93,7 @@ def attention_probs(queries, key_sets, *, scale=None, query_positions=None):
     return [tf.transpose(tf.squeeze(x, 2), [1, 0, 2, 3]) for x in probs]
 
 
-def probs_of_steps(
-    queries, key_sets, rows, *, scale=None, query_positions=None, tiling=DEFAULT_TILING
-):
+def probs_of_steps(queries, key_sets, rows, *, scale=None, query_positions=None, tiling=None):
     """Yields the probabilities of some rows, one of `attend`'s steps at a time, computed eagerly.
 
     No more logits exist at a time than in `attend`, and keys are gathered in the same way.
@@ -107,7 +104,7 @@ def probs_of_steps(
         rows: sequence of int. Positions of the rows that are wanted.
         scale: see `attend`.
         query_positions: int32 [num_rows] or None.
-        tiling: `tiles.Tiling`.
+        tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Yields:
         (positions, by_set) for each step with such rows, as arrays. positions: int [n], those of
         the rows. by_set: a list with (keys, probs) for each key set: int [n, window], the positions

@@ -17,13 +17,14 @@ from etcmodel.ops.compilation import compiled_elementwise
 from etcmodel.ops.key_sets import Part
 from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.steps import run_steps
-from etcmodel.ops.tiles import make_tiles
+from etcmodel.ops.tiles import current_tiling, make_tiles
 
 __all__ = ["Computation", "computation_of"]
 
 
 def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_rate=0.0, seed=None):
     """The `Computation` for the arguments of `blockwise.attend` and the seed of its dropout."""
+    tiling = tiling or current_tiling()
     batch, num_rows, num_heads, size = get_shape_list(queries)
     reaches = [key_set.reach for key_set in key_sets]
     num_keys = [key_set.num_keys for key_set in key_sets]

@@ -10,10 +10,23 @@ import tensorflow as tf
 
 from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis
 
-__all__ = ["DEFAULT_TILING", "TILE_ROWS", "RowOrder", "Step", "Tiles", "Tiling", "make_tiles"]
+__all__ = [
+    "DEFAULT_LOGITS",
+    "TILE_ROWS",
+    "RowOrder",
+    "Step",
+    "Tiles",
+    "Tiling",
+    "current_tiling",
+    "make_tiles",
+    "set_tiling",
+]
 
 # Rows of a tile: long enough for fast matrix products.
 TILE_ROWS = 64
+# Logits of a step: 16 MB in float32, small enough for passes over them to stay near the caches,
+# while the matrix products are still large.
+DEFAULT_LOGITS = 1 << 22
 _LEAST_TILE_ROWS = 8
 
 
@@ -27,12 +40,11 @@ class Tiling:
         rows: int, 'all' or None. The greatest number of queries in a tile; a reach may need more.
             None: as suits the reaches; all rows if that takes the least work.
         logits: int. The number of logits, over batch and heads, that exist at a time (at least
-            those of one tile). The default takes 16 MB in float32: small enough for passes over
-            them to stay near the caches, while the matrix products are still large.
+            those of one tile).
     """
 
     rows: int | str | None = None
-    logits: int = 1 << 22
+    logits: int = DEFAULT_LOGITS
 
     def __post_init__(self):
         is_known = self.rows in (None, "all") or (isinstance(self.rows, int) and self.rows > 0)
@@ -43,7 +55,22 @@ class Tiling:
             )
 
 
-DEFAULT_TILING = Tiling()
+_current = Tiling()
+
+
+def current_tiling():
+    """The `Tiling` of attention that is called without one."""
+    return _current
+
+
+def set_tiling(tiling):
+    """Sets the tiling of attention that is traced from now on in this process without one.
+
+    Args:
+        tiling: `Tiling`.
+    """
+    global _current
+    _current = tiling
 
 
 @dataclasses.dataclass(frozen=True)

@@ -115,6 +115,19 @@ class TrainingConfig(Options):
     mixed_precision: str = option(
         "float32", "Number format of the layers' arithmetic.", choices=PRECISIONS, role="training"
     )
+    attention_tile_rows: int | None = option(
+        None,
+        "Queries in a tile of attention, which decides speed and memory; `etcmodel benchmark "
+        "tiling` measures it. None: as suits the pattern.",
+        role="run",
+        lower_bound=1,
+    )
+    attention_logits: int = option(
+        1 << 22,
+        "Logits of attention, over batch and heads, that exist at a time: more need more memory.",
+        role="run",
+        lower_bound=1,
+    )
     jit_compile: bool = option(
         False,
         "Compile the forward and backward pass with XLA: slower to start, often faster.",
@@ -196,6 +209,12 @@ class TrainingConfig(Options):
                 f"one batch of train_batch_size={self.train_batch_size}"
             )
         return num_steps
+
+    def attention_tiling(self):
+        """The `ops.tiles.Tiling` of the run; dropout depends on it."""
+        from etcmodel.ops import tiles  # With TensorFlow, for which --help does not wait.
+
+        return tiles.Tiling(rows=self.attention_tile_rows, logits=self.attention_logits)
 
     def result_fields(self):
         """dict of the options that decide the run's results."""

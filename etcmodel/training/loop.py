@@ -8,7 +8,6 @@ import os
 import tensorflow as tf
 
 from etcmodel import atomic_files
-from etcmodel.ops.tiles import DEFAULT_TILING
 from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import history, resuming, run_directory
 from etcmodel.training import run as run_lib
@@ -84,7 +83,7 @@ def _claim_of(task, config):
             "training": config.result_fields(),
             "task": task.run_config(),
             # The tiling decides which probabilities dropout drops.
-            "attention_tiling": dataclasses.asdict(DEFAULT_TILING),
+            "attention_tiling": dataclasses.asdict(config.attention_tiling()),
         },
         defaults={
             "training": type(config)().result_fields(),

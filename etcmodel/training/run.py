@@ -8,6 +8,7 @@ import tf_keras
 from absl import logging
 
 from etcmodel import extras, program_end
+from etcmodel.ops import tiles
 from etcmodel.training import best as best_lib
 from etcmodel.training import callbacks as callbacks_lib
 from etcmodel.training import checkpoint_writer, history, schedules, stopping, weight_average
@@ -26,8 +27,9 @@ EVAL_LOG = "eval_metrics.jsonl"
 
 
 def build_model(task, config):
-    """The task's model with initial weights, by the run's precision and seed."""
+    """The task's model with initial weights, by the run's precision, tiling and seed."""
     tf_keras.mixed_precision.set_global_policy(config.mixed_precision)
+    tiles.set_tiling(config.attention_tiling())
     tf_keras.utils.set_random_seed(config.random_seed)
     model = task.build_model()
     if not model.built:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from etcmodel.models import side_inputs
 from etcmodel.ops import attention, relations
 from etcmodel.ops.structure import GlobalLocalStructure
-from etcmodel.ops.tiles import DEFAULT_TILING
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=40)
 NUM_HEADS, SIZE = 2, 4
@@ -116,7 +115,7 @@ def by_structure(
     radius,
     implementation="auto",
     dropout_rate=0.0,
-    tiling=DEFAULT_TILING,
+    tiling=None,
 ):
     labels = attention.RelativeLabels(*tables)
     long_kv = (heads["long_k"], heads["long_v"])

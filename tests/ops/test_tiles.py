@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from etcmodel.ops import attention, windows
 from etcmodel.ops.reach import ALL, Chunk, Window
-from etcmodel.ops.tiles import Tiling, make_tiles
+from etcmodel.ops.tiles import Tiling, make_tiles, set_tiling
 from tests.ops import numpy_attention, plain_attention
 from tests.ops.test_attention import local_inputs
 from tests.ops.test_structure import by_structure, cases, make_tensors
@@ -195,3 +195,19 @@ def test_a_band_puts_offsets_at_their_columns_and_back(band, num_zeros, seed):
         column = offset - band.left + row + band.own_column
         value = columns[:, row, column] if 0 <= column < band.window else 0
         np.testing.assert_array_equal(back[:, row, offset], value)
+
+
+def test_attention_without_a_tiling_has_the_one_that_is_set():
+    queries = tf.random.normal([1, 100, 2, 8])
+
+    def outputs(**options):
+        return attention.local_attend(queries, queries, queries, local_radius=5, **options)
+
+    other = Tiling(rows=16, logits=600)
+    expected = outputs(tiling=other)
+    before = outputs()
+    assert np.any(before != expected)  # Rounded in another order, so that a change can be seen.
+    set_tiling(other)
+    np.testing.assert_array_equal(outputs(), expected)
+    np.testing.assert_array_equal(outputs(tiling=Tiling()), before)
+    np.testing.assert_allclose(before, expected, atol=1e-6)

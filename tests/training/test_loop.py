@@ -1,5 +1,6 @@
 """Whole runs on one device, in this process."""
 
+import dataclasses
 import itertools
 import json
 import time
@@ -10,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import training
+from etcmodel.ops import tiles
 from tests.training import toy
 
 
@@ -61,6 +63,8 @@ def test_a_run_keeps_the_tiling_that_its_dropout_depends_on(records, tmp_path):
     path.write_text(json.dumps({**kept, "attention_tiling": {"rows": 32, "logits": 4194304}}))
     with pytest.raises(training.OtherRunError, match="attention_tiling.rows: 32 there, None now"):
         training.train(task, run)
+    training.train(task, dataclasses.replace(run, attention_tile_rows=32))
+    assert tiles.current_tiling() == tiles.Tiling(rows=32, logits=4194304)
 
 
 def test_metrics_are_means_over_steps(records, tmp_path):

@@ -107,8 +107,10 @@ def graph_phases(functions):
     return {name: run(function) for name, function in functions.items()}
 
 
-def etc_functions(length, global_length, checkpointing=False, dropout=0.0, layers=12, hidden=768):
-    """ETC on one random example, unshared as the base model.
+def etc_functions(
+    length, global_length, checkpointing=False, dropout=0.0, layers=12, hidden=768, batch=1
+):
+    """ETC on random examples, unshared as the base model.
 
     Args:
         length: int. Long tokens.
@@ -117,6 +119,7 @@ def etc_functions(length, global_length, checkpointing=False, dropout=0.0, layer
         dropout: float.
         layers: int.
         hidden: int. Size of both inputs.
+        batch: int. Examples.
     Returns:
         dict of functions without arguments: 'forward' returns a list of scalars, 'train' one of all
         gradients.
@@ -140,18 +143,19 @@ def etc_functions(length, global_length, checkpointing=False, dropout=0.0, layer
     )
     model = modeling.EtcModel(config)
     model.build(None)
-    tokens = tf.constant(np.random.default_rng(0).integers(0, config.vocab_size, [1, length]))
-    sentences = tf.constant(np.arange(length) * global_length // length, tf.int32)[tf.newaxis]
+    tokens = tf.constant(np.random.default_rng(0).integers(0, config.vocab_size, [batch, length]))
+    sentences = np.arange(length) * global_length // length
+    sentences = tf.constant(np.broadcast_to(sentences, [batch, length]), tf.int32)
 
     def encode(training):
         structure = input_utils.make_structure_from_example_ids(
-            tf.ones([1, length], tf.int32),
-            tf.ones([1, global_length], tf.int32),
+            tf.ones([batch, length], tf.int32),
+            tf.ones([batch, global_length], tf.int32),
             sentences,
             config.relative_pos_max_distance,
             use_hard_g2l_mask=True,
         )
-        global_tokens = tf.ones([1, global_length], tf.int32)
+        global_tokens = tf.ones([batch, global_length], tf.int32)
         return model(tokens, global_tokens, structure=structure, training=training)
 
     return encoder_functions(encode, model)

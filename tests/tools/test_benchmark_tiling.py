@@ -1,0 +1,66 @@
+"""Which tiling is said to be the fastest; and a real measurement of a tiny model."""
+
+import pytest
+
+from etcmodel.ops import tiles
+from etcmodel.tools.benchmarks import tiling as benchmark
+
+DEFAULT, SMALL, LARGE = benchmark.DEFAULT, (32, 1 << 22), (None, 1 << 24)
+STEADY = [1.0, 2.0, 1.0, 1.0, 1.0]  # The machine was slow in the second round.
+
+
+def test_the_default_is_that_of_attention():
+    assert tiles.Tiling(*DEFAULT) == tiles.Tiling()
+
+
+def test_functions_take_turns_and_the_first_round_is_not_measured():
+    calls, ticks = [], iter(range(100))
+    functions = {name: lambda name=name: calls.append(name) for name in "ab"}
+    times = benchmark.times_by_turns(functions, 2, clock=lambda: next(ticks))
+    assert calls == list("ababab") and times == {"a": [1, 1], "b": [1, 1]}
+
+
+@pytest.mark.parametrize(
+    ("small", "expected"),
+    [
+        ([0.9, 1.8, 0.9, 0.9, 0.9], SMALL),
+        ([0.9, 1.8, 0.9, 1.1, 0.9], SMALL),  # Slower once.
+        ([0.9, 1.8, 1.1, 1.1, 0.9], DEFAULT),  # Faster in most rounds, which may be chance.
+        ([1.0, 0.9, 1.0, 1.0, 1.0], DEFAULT),  # Faster where the others happened to be slow.
+    ],
+)
+def test_a_tiling_must_be_faster_in_nearly_every_round(small, expected):
+    times = {DEFAULT: STEADY, SMALL: small, LARGE: [2 * x for x in STEADY]}
+    assert benchmark.best(times) == expected
+
+
+def test_flags_and_table():
+    assert benchmark.flags_of(DEFAULT) == ""
+    assert benchmark.flags_of(SMALL) == "--attention_tile_rows=32"
+    assert benchmark.flags_of((96, 1 << 24)) == (
+        "--attention_tile_rows=96 --attention_logits=16777216"
+    )
+    times = {DEFAULT: STEADY, SMALL: [0.5, 1.0, 0.75, 0.5, 0.5]}
+    assert benchmark.table(times).splitlines()[2:] == [
+        "| 32 | 4194304 | 0.500 | 0.500 | 0.500 to 0.750 |",
+        "| default | 4194304 | 1.000 | 1.000 | 1.000 to 1.000 |",
+    ]
+
+
+def test_a_tiny_model_is_measured(capsys):
+    options = benchmark.TilingOptions(
+        long_length=200,
+        global_length=8,
+        batch_size=2,
+        hidden_size=64,
+        num_hidden_layers=1,
+        phase="forward",
+        rows=(0, 16),
+        logits=(1 << 22,),
+        rounds=3,
+    )
+    assert options.sizes() == [DEFAULT, (16, 1 << 22)]
+    benchmark.main(options)
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert {row.split(" | ")[0] for row in rows[2:4]} == {"| default", "| 16"}
+    assert last.startswith(("Fastest: --attention_tile_rows=16", "No sizes are faster"))
