@@ -71,7 +71,7 @@ def run(options):
     if not isinstance(encoder, EtcModel):
         raise ValueError(
             f"{options.checkpoint}: holds a {encoder.name!r}. This program shows an `EtcModel`; "
-            "for Longformer and GMAT call `etcmodel.inspection.attention`."
+            "for others call `etcmodel.inspection.attention`."
         )
     processor = make_processor(options, model)
     batch = make_batch(options, processor, example)

@@ -3,7 +3,7 @@
 The functions take a model and what it is called with, and leave it as it is.
 """
 
-from etcmodel.inspection.attention import MEAN, SIDES, Attention, attention
+from etcmodel.inspection.attention import MEAN, SIDES, Attention, attention, cross_attention
 from etcmodel.inspection.attributions import Attributions, integrated_gradients
 from etcmodel.inspection.hidden_states import hidden_states
 from etcmodel.inspection.page import write_page
@@ -15,6 +15,7 @@ __all__ = [
     "Attention",
     "Attributions",
     "attention",
+    "cross_attention",
     "hidden_states",
     "integrated_gradients",
     "show_page",

@@ -1,20 +1,21 @@
 """Attention probabilities of chosen layers, heads and queries, as sparse arrays."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from etcmodel.inspection import calls, observed
 from etcmodel.layers.attention_watching import SIDES, watching
+from etcmodel.models.longt5.encoder import LongT5Encoder
 from etcmodel.models.modeling import EtcModel
+from etcmodel.models.pegasus_x.encoder import PegasusXEncoder
 from etcmodel.ops import blockwise
 
-__all__ = ["MEAN", "SIDES", "Attention", "attention"]
+__all__ = ["MEAN", "SIDES", "Attention", "attention", "cross_attention"]
 
 _ROWS = 256  # Queries at a time, whose probabilities of all keys are in memory.
 MEAN = -1  # Among heads: the mean over all of them.
-# By the side of the queries, the keys of one softmax in their order, as the attention has them.
-_KEYS = {"long": ("long", "global"), "global": ("global", "long")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,9 +65,11 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     encoder several times, they are those of the last time.
 
     Args:
-        model: `EtcModel`, Longformer or GMAT, or a model that holds one. GMAT's memory is its
-            global side; Longformer's global tokens are long ones. Of these two it is what
-            `output_attentions` gives, whose memory grows with the square of GMAT's length.
+        model: `EtcModel`, Longformer, GMAT, LED, LongT5 or PEGASUS-X, or a model that holds one; of
+            a model with a decoder it is the encoder's attention. GMAT's memory and PEGASUS-X's
+            global tokens are the global side, and so are LongT5's sums of blocks, which are keys
+            alone; global tokens of Longformer and LED are long ones. Of these two and of GMAT it is
+            what `output_attentions` gives, whose memory grows with the square of GMAT's length.
         inputs: dict. See `hidden_states`.
         layers: sequence of int, from 0; by default all.
         heads: sequence of int, also `MEAN`; by default all heads, without the mean.
@@ -83,30 +86,63 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     """
     calls.check_eager()
     encoder = calls.encoder_of(model)
-    if not isinstance(encoder, (EtcModel, *observed.OBSERVED)):
+    if not isinstance(encoder, (*_WATCHED, *observed.OBSERVED)):
         raise ValueError(
-            "Attention is shown of an `EtcModel`, a Longformer or a GMAT. Received: "
+            "Attention is shown of ETC, Longformer, GMAT, LED, LongT5 and PEGASUS-X. Received: "
             f"{encoder.name!r}"
         )
-    if top is not None and top < 1:
-        raise ValueError(f"`top` must be at least 1. Received: {top}")
-    layers = _chosen("layers", layers, encoder.config.num_hidden_layers)
-    look = _Look(
-        heads=_chosen("heads", heads, encoder.config.num_attention_heads, MEAN),
-        queries=_by_side(queries),
-        top=top,
-        example=example,
-    )
-    if isinstance(encoder, EtcModel):
-        with watching(calls.stack_of(model), layers, look.at_attention):
-            calls.call_model(model, inputs)
+    sizes = calls.sizes_of(encoder)
+    layers, look = _choose(sizes, layers, heads, _by_side(queries), top, example)
+    kind = next((kind for kind in _WATCHED if isinstance(encoder, kind)), None)
+    if kind is not None:
+        blocks_of, see = _WATCHED[kind]
+        blocks = blocks_of(calls.stack_of(model))
+        with watching({x: blocks[x] for x in layers}, functools.partial(see, look)):
+            calls.call_encoder(model, inputs)
     else:
         found = observed.probabilities(model, inputs)
         for layer, side in found.rows:
             if layer in layers:
                 look.at_rows(layer, side, found)
-    wanted = [(layer, side) for layer in layers for side in SIDES]
-    return [look.seen[key] for key in wanted if key in look.seen]
+    return look.told(layers)
+
+
+def cross_attention(model, inputs, *, layers=None, heads=None, queries=None, top=None, example=0):
+    """Whom a decoder's tokens look at in the encoder's output, as `attention` tells it.
+
+    The encoder's tokens are the long side; of a GMAT its memory follows them. The decoder's tokens
+    are the global side, with all the queries and no keys. That they also look at each other, in
+    another softmax, is not told.
+
+    Args:
+        model: LED, LongT5, PEGASUS-X or `GmatForConditionalGeneration`, or a model that holds one.
+        inputs: dict. See `hidden_states`; `decoder_input_ids` or `labels` are the decoder's.
+        layers, heads, top, example: see `attention`; they are the decoder's.
+        queries: sequence of int. Positions of the decoder's tokens; by default all.
+    Returns:
+        list of `Attention` in the order of the layers.
+    Raises:
+        ValueError: if a layer, head, query or example is not there, the model has no such decoder,
+            inside a `tf.function`, or as the model.
+    """
+    calls.check_eager()
+    decoder = calls.decoder_layers_of(model)
+    sizes = decoder.num_hidden_layers, decoder.num_attention_heads
+    queries = {"long": (), "global": queries}
+    layers, look = _choose(sizes, layers, heads, queries, top, example)
+    blocks = {layer: decoder.attentions(layer)[1] for layer in layers}
+    with watching(blocks, functools.partial(_see_encoder, look)):
+        calls.call_model(model, inputs)
+    return look.told(layers)
+
+
+def _choose(sizes, layers, heads, queries, top, example):
+    """(layers, `_Look`) of the arguments of `attention`."""
+    if top is not None and top < 1:
+        raise ValueError(f"`top` must be at least 1. Received: {top}")
+    num_layers, num_heads = sizes
+    layers = _chosen("layers", layers, num_layers)
+    return layers, _Look(_chosen("heads", heads, num_heads, MEAN), queries, top, example)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,23 +155,21 @@ class _Look:
     example: int
     seen: dict = dataclasses.field(default_factory=dict)
 
-    def at_attention(self, layer, side, inputs, queries, key_sets, options):
-        """What an attention of a layer is called with: see `layers.attention_watching`."""
+    def at_attention(self, layer, side, keys, queries, key_sets, options):
+        """What an attention is called with; `keys` are the `_Keys` of its sets."""
         calls.check_eager()
-        batch, num_keys = inputs[0].shape[0], tuple(x.shape[1] for x in inputs)
-        _chosen("example", [self.example], batch)
+        _chosen("example", [self.example], queries.shape[0])
         rows = _chosen(f"queries['{side}']", self.queries[side], queries.shape[1])
         if rows:
             steps = blockwise.probs_of_steps(queries, key_sets, rows, **options)
             sizes = [key_set.num_keys for key_set in key_sets]
-            self._keep(layer, side, num_keys, sizes, steps)
+            self._keep(layer, side, keys, sizes, steps)
 
     def at_rows(self, layer, side, found):
         """What a layer's attention is told to be, by an `observed.Probabilities`."""
         _chosen("example", [self.example], found.batch)
         num_keys = dict(zip(SIDES, found.num_keys, strict=True))
         queries = _chosen(f"queries['{side}']", self.queries[side], num_keys[side])
-        sizes = [num_keys[x] for x in _KEYS[side]]
 
         def steps():
             for start in range(0, len(queries), _ROWS):
@@ -145,19 +179,24 @@ class _Look:
                     np.array(chosen),
                     [
                         (np.tile(np.arange(num_keys[x]), (len(chosen), 1)), by_side[x])
-                        for x in _KEYS[side]
+                        for x in SIDES
                     ],
                 )
 
         if queries:
-            self._keep(layer, side, found.num_keys, sizes, steps())
+            self._keep(layer, side, _Keys(found.num_keys), found.num_keys, steps())
 
-    def _keep(self, layer, side, num_keys, sizes, steps):
-        parts = [self._entries(side, num_keys, sizes, *step) for step in steps]
+    def told(self, layers):
+        """list of the `Attention`s that were seen, in the order of the layers."""
+        wanted = [(layer, side) for layer in layers for side in SIDES]
+        return [self.seen[key] for key in wanted if key in self.seen]
+
+    def _keep(self, layer, side, keys, sizes, steps):
+        parts = [self._entries(keys, sizes, *step) for step in steps]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        self.seen[layer, side] = Attention(layer, side, *columns, num_keys)
+        self.seen[layer, side] = Attention(layer, side, *columns, keys.numbers)
 
-    def _entries(self, side, num_keys, sizes, positions, by_set):
+    def _entries(self, all_keys, sizes, positions, by_set):
         """Columns of `Attention` from one step of `blockwise.probs_of_steps`.
 
         The sets' keys one after the other are those of the two sides, however many sets there are.
@@ -176,10 +215,7 @@ class _Look:
             np.broadcast_to(x, keys.shape)
             for x in (positions[:, np.newaxis, np.newaxis], np.array(self.heads)[:, np.newaxis])
         )
-        first, second = (SIDES.index(x) for x in _KEYS[side])
-        is_first = keys < num_keys[first]
-        key_sides = np.where(is_first, first, second)
-        keys = np.where(is_first, keys, keys - num_keys[first])
+        key_sides, keys = all_keys.places(keys)
         kept = (probs > 0) & (keys >= 0)
         ids = (np.asarray(x[kept], np.int32) for x in (queries, heads, key_sides, keys))
         return *ids, probs[kept]
@@ -188,6 +224,49 @@ class _Look:
         """[rows, all heads, keys] to [rows, chosen heads, keys]."""
         mean = probs.mean(1, keepdims=True)
         return np.concatenate([probs, mean], 1)[:, self.heads]  # `MEAN` is the last one.
+
+
+@dataclasses.dataclass(frozen=True)
+class _Keys:
+    """The keys of one softmax: how many there are on each of `SIDES`, and which come first."""
+
+    numbers: tuple
+    first: int = 0
+
+    def places(self, keys):
+        """(index into `SIDES`, position there), of the numbers of keys among all; -1 stays."""
+        num_first = self.numbers[self.first]
+        is_first = keys < num_first
+        sides = np.where(is_first, self.first, 1 - self.first)
+        return sides, np.where(is_first, keys, keys - num_first)
+
+
+def _see_etc(look, layer, side, inputs, queries, key_sets, options):
+    """ETC's attention, which has the keys of the queries' own side first."""
+    keys = _Keys(tuple(x.shape[1] for x in inputs), SIDES.index(side))
+    look.at_attention(layer, side, keys, queries, key_sets, options)
+
+
+def _see_tokens_first(look, layer, side, _, queries, key_sets, options):
+    """An attention to tokens, and to what the global side is if there is such."""
+    num_tokens, *others = (key_set.num_keys for key_set in key_sets)
+    keys = _Keys((num_tokens, sum(others)))
+    look.at_attention(layer, side, keys, queries, key_sets, options)
+
+
+def _see_encoder(look, layer, _, inputs, queries, key_sets, options):
+    """A decoder's attention to the encoder."""
+    keys = _Keys((key_sets[0].num_keys, inputs.shape[1]))
+    look.at_attention(layer, "global", keys, queries, key_sets, options)
+
+
+# By the class of the encoder: function of its stack to the blocks around the attention, and the
+# function that sees it.
+_WATCHED = {
+    EtcModel: (lambda stack: stack.fused_att_layers, _see_etc),
+    LongT5Encoder: (lambda stack: stack.attention_layers, _see_tokens_first),
+    PegasusXEncoder: (lambda stack: stack.attention_layers, _see_tokens_first),
+}
 
 
 def _by_side(queries):

@@ -23,7 +23,8 @@ class Attributions:
 
     Attributes:
         tokens: tuple of float32 [batch, len], one for each stream of tokens: (long, global) of an
-            `EtcModel`; (long,) of others, or with GMAT's `memory_ids` (long, memory).
+            `EtcModel`; (input, decoder's) of a model with a decoder; (long,) of others, or with
+            GMAT's `memory_ids` (long, memory).
         score: float32 [batch].
         baseline_score: float32 [batch]. The score without the tokens.
     """
@@ -41,12 +42,13 @@ class Attributions:
 def integrated_gradients(model, inputs, score, *, num_steps=50, baseline_id=None, tolerance=0.05):
     """Integrated gradients of a score along the token embeddings.
 
-    The gradient with respect to the embeddings of all tokens, long and global, is integrated along
-    the straight line from the baseline's to the tokens' own (section 3 of the paper), by the
-    quadrature of Gauss and Legendre. Segments, positions, masks and labels stay as they are.
+    The gradient with respect to the embeddings of all tokens, also global ones and a decoder's, is
+    integrated along the straight line from the baseline's to the tokens' own (section 3 of the
+    paper), by the quadrature of Gauss and Legendre. Segments, positions, masks and labels stay as
+    they are.
 
     Args:
-        model: `EtcModel`, Longformer or GMAT, or a model that holds one.
+        model: `EtcModel`, Longformer, GMAT, LED, LongT5 or PEGASUS-X, or a model that holds one.
         inputs: dict. See `hidden_states`.
         score: function of the model's outputs to a float tensor [batch], such as a logit of each
             example; examples must not depend on each other.

@@ -3,10 +3,30 @@
 import tensorflow as tf
 
 from etcmodel.checkpoints import names
+from etcmodel.layers import sublayers
 from etcmodel.layers.stack import TransformerStack
 from etcmodel.models import encoders
+from etcmodel.models.gmat.modeling import GmatModel
+from etcmodel.models.led.encoder import LedEncoder
+from etcmodel.models.longt5.encoder import LongT5Encoder
+from etcmodel.models.pegasus_x.encoder import PegasusXEncoder
+from etcmodel.models.seq2seq.decoder import DecoderLayers
+from etcmodel.models.seq2seq.inputs import OptionalInput
 
-__all__ = ["call_model", "check_eager", "encoder_of", "stack_of", "token_lookup_of"]
+__all__ = [
+    "SEQ2SEQ_ENCODERS",
+    "call_encoder",
+    "call_model",
+    "check_eager",
+    "decoder_layers_of",
+    "encoder_of",
+    "sizes_of",
+    "stack_of",
+    "token_lookup_of",
+]
+
+SEQ2SEQ_ENCODERS = (LedEncoder, LongT5Encoder, PegasusXEncoder)
+_INSIDE = (*SEQ2SEQ_ENCODERS, GmatModel)  # Parts of models that are encoders by their interface.
 
 
 def call_model(model, inputs):
@@ -28,9 +48,34 @@ def call_model(model, inputs):
     return model(inputs, **options)
 
 
+def call_encoder(model, inputs):
+    """As `call_model`; of an encoder-decoder that gets nothing to decode, the encoder alone."""
+    is_by_name = isinstance(model, OptionalInput) and hasattr(inputs, "keys")
+    if is_by_name and not any(x == "labels" or x.startswith("decoder_") for x in inputs):
+        # The variables have the names that they get in the whole model.
+        sublayers.build_sublayer(model, tf.TensorShape([None, None]))
+        model = encoder_of(model)
+    return call_model(model, inputs)
+
+
 def encoder_of(model):
     """The `Encoder` that a model is or holds; raises ValueError if there is none."""
-    return names.encoder_of(model)
+    found = names.encoder_of(model)
+    return next((x for x in found._flatten_layers() if isinstance(x, _INSIDE)), found)
+
+
+def decoder_layers_of(model):
+    """The `DecoderLayers` that a model holds; raises ValueError if there are none."""
+    for layer in model._flatten_layers():
+        if isinstance(layer, DecoderLayers):
+            return layer
+    raise ValueError(f"{model.name!r} has no decoder that attends to an encoder.")
+
+
+def sizes_of(encoder):
+    """(number of layers, number of attention heads) of an encoder."""
+    sizes = encoder.layers if isinstance(encoder, SEQ2SEQ_ENCODERS) else encoder.config
+    return sizes.num_hidden_layers, sizes.num_attention_heads
 
 
 def stack_of(model):

@@ -9,19 +9,20 @@ __all__ = ["hidden_states"]
 def hidden_states(model, inputs):
     """What goes into each layer, and what comes out of the last.
 
-    Computed by one ordinary call of the model, without dropout. If the model calls its encoder
-    several times, they are those of the last time.
+    Computed by one ordinary call of the model, without dropout; of an encoder-decoder that gets
+    nothing to decode, by one of its encoder. If the model calls its encoder several times, they are
+    those of the last time.
 
     Args:
         model: `EtcModel` or another `Encoder` whose layers are a `TransformerStack`, or a model
-            that holds one.
+            that holds one; of a model with a decoder it is the encoder that is looked into.
         inputs: dict. An encoder's arguments by name (`token_ids`, `global_token_ids`, `structure`,
             …); what any other model takes as its first argument.
     Returns:
         list, one entry more than there are layers, of a tuple with a tensor for each stream of
         tokens: (long, global) float [batch, long_len, hidden_size], [batch, global_len,
-        hidden_size] for ETC. The first entry are the embeddings, the last one is the encoder's
-        output. Of the compute type of the layers.
+        hidden_size] for ETC and PEGASUS-X. The first entry are the embeddings, the last one is
+        the encoder's output. Of the compute type of the layers.
     Raises:
         ValueError: if the model holds no such encoder, inside a `tf.function`, or as the model.
     """
@@ -42,8 +43,12 @@ def hidden_states(model, inputs):
     steps = [stack.steps(index) for index in range(stack.num_hidden_layers)]
     blocks = [step.block for layer in steps for step in layer]
     with intercept(stack, by=keep_embeddings):
-        calls.call_model(model, inputs)
-    return _by_layer(steps, embeddings, iter(outputs))
+        calls.call_encoder(model, inputs)
+    states = _by_layer(steps, embeddings, iter(outputs))
+    if isinstance(encoder := calls.encoder_of(model), calls.SEQ2SEQ_ENCODERS):
+        first, *others = states[-1]
+        states[-1] = (encoder.finish(first, False), *others)
+    return states
 
 
 def _by_layer(steps, embeddings, outputs):

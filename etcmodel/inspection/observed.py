@@ -7,6 +7,7 @@ import numpy as np
 
 from etcmodel.inspection import calls
 from etcmodel.models.gmat.modeling import GmatModel
+from etcmodel.models.led.encoder import LedEncoder
 from etcmodel.models.longformer import inputs as longformer_inputs
 from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops.interception import intercept
@@ -34,31 +35,43 @@ def probabilities(model, inputs):
     """What the encoder's layers look at, from one call without dropout.
 
     Args:
-        model: a Longformer or GMAT, or a model that holds one.
+        model: a Longformer, LED or GMAT, or a model that holds one.
         inputs: dict. See `hidden_states`.
     Returns:
-        `Probabilities`. GMAT's memory is its global side; Longformer's global tokens are long ones.
+        `Probabilities`. GMAT's memory is its global side; the others' global tokens are long.
     """
     encoder, seen = calls.encoder_of(model), []
 
     def observe(_, call, *args, **kwargs):
-        *outputs, extras = call(*args, **{**kwargs, "output_attentions": True})
-        seen[:] = [dict(zip(_NAMES, args, strict=False), **kwargs), outputs, extras]
-        return tuple(outputs)
+        outputs = call(*args, **{**kwargs, "output_attentions": True})
+        seen[:] = [dict(zip(_NAMES, args, strict=False), **kwargs), outputs]
+        return outputs if isinstance(outputs, dict) else outputs[:-1]
 
     with intercept(encoder, by=observe):
-        calls.call_model(model, inputs)
-    given, outputs, extras = seen
+        calls.call_encoder(model, inputs)
+    given, outputs = seen
     kind = next(kind for kind in OBSERVED if isinstance(encoder, kind))
-    return OBSERVED[kind](encoder, given, outputs, extras)
+    return OBSERVED[kind](encoder, given, outputs)
 
 
 _NAMES = ("input_ids", "attention_mask", "global_attention_mask")
 
 
-def _of_longformer(encoder, given, outputs, extras):
-    shape = tuple(outputs[0].shape[:2])
-    masks = [given.get(name) for name in _NAMES[1:]]
+def _of_longformer(encoder, given, outputs):
+    *outputs, extras = outputs
+    return _of_windows(encoder, given, given.get("global_attention_mask"), outputs[0], extras)
+
+
+def _of_led(encoder, given, outputs):
+    global_mask = given.get("global_attention_mask")
+    if global_mask is None:
+        global_mask = encoder.config.global_positions or None
+    return _of_windows(encoder, given, global_mask, outputs["last_hidden_state"], outputs)
+
+
+def _of_windows(encoder, given, global_mask, hidden, extras):
+    shape = tuple(hidden.shape[:2])
+    masks = given.get("attention_mask"), global_mask
     _, found = longformer_inputs.attention_of(*masks, shape, encoder.config, [])
     rows = {}
     for layer, block in enumerate(encoder.layers.attention_layers):
@@ -94,8 +107,9 @@ def _window_rows(local, of_globals, global_tokens, windows, queries):
     return {"long": rows, "global": rows[..., :0]}
 
 
-def _of_gmat(encoder, given, outputs, extras):
+def _of_gmat(encoder, given, outputs):
     del given
+    *outputs, extras = outputs
     batch, length, _ = outputs[0].shape
     memory_len = encoder.config.num_memory_tokens
     config, rows = encoder.config, {}
@@ -120,4 +134,4 @@ def _memory_rows(probs, num_keys, queries):
 
 
 # By the class of the encoder.
-OBSERVED = {LongformerModel: _of_longformer, GmatModel: _of_gmat}
+OBSERVED = {LongformerModel: _of_longformer, LedEncoder: _of_led, GmatModel: _of_gmat}

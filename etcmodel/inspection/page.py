@@ -10,7 +10,7 @@ import numpy as np
 
 from etcmodel import atomic_files
 from etcmodel.inspection import page_parts
-from etcmodel.inspection.attention import MEAN
+from etcmodel.inspection.attention import MEAN, SIDES
 from etcmodel.text import byte_letters
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
 
@@ -21,7 +21,14 @@ _KEYS_IN_TABLE = 3
 
 
 def write_page(
-    path, attention, long_tokens, global_tokens, *, title="Attention", attributions=None
+    path,
+    attention,
+    long_tokens,
+    global_tokens,
+    *,
+    title="Attention",
+    attributions=None,
+    sides=SIDES,
 ):
     """Writes the page; it appears under its name when it is complete.
 
@@ -35,21 +42,32 @@ def write_page(
         title: str.
         attributions: pair of float [long_len] and [global_len], such as the rows of an example in
             `Attributions.tokens`; or None.
+        sides: pair of str. What the page calls long and global, such as ("input", "output") for
+            `cross_attention`.
     Raises:
         ValueError: if there is no attention, or tokens are not as many as the attention's.
         OSError: if nothing can be written there.
     """
-    page = render_page(
-        attention, long_tokens, global_tokens, title=title, attributions=attributions
-    )
+    options = {"title": title, "attributions": attributions, "sides": sides}
+    page = render_page(attention, long_tokens, global_tokens, **options)
     atomic_files.write_text(path, [page])
 
 
-def render_page(attention, long_tokens, global_tokens, *, title="Attention", attributions=None):
+def render_page(
+    attention,
+    long_tokens,
+    global_tokens,
+    *,
+    title="Attention",
+    attributions=None,
+    sides=SIDES,
+):
     """The page as str; see `write_page`."""
     long_tokens, global_tokens = ([_clean(x) for x in y] for y in (long_tokens, global_tokens))
     _check(attention, (long_tokens, global_tokens), attributions)
+    sides = [_clean(side) for side in sides]
     data = {
+        "sides": sides,
         "long": _words(long_tokens)[1],
         "global": global_tokens,
         "attention": [rows for part in attention for rows in _rows(part)],
@@ -63,6 +81,10 @@ def render_page(attention, long_tokens, global_tokens, *, title="Attention", att
         script=page_parts.SCRIPT,
         style_hash=_hash(page_parts.STYLE),
         script_hash=_hash(page_parts.SCRIPT),
+        long_side=html.escape(sides[0]),
+        global_side=html.escape(sides[1]),
+        long_title=html.escape(sides[0].capitalize()),
+        global_title=html.escape(sides[1].capitalize()),
         controls="\n".join(_controls(data)),
         long_tokens=_html_tokens("long", *_words(long_tokens), 0),
         global_tokens=_html_tokens(
@@ -189,8 +211,9 @@ def _html_table(data):
 
 def _html_name(data, words, number):
     num_long = len(data["long"])
-    side, position = ("long", number) if number < num_long else ("global", number - num_long)
-    return f"{html.escape(words[number])} ({side} {position})"
+    is_long = number < num_long
+    side, position = data["sides"][not is_long], number if is_long else number - num_long
+    return f"{html.escape(words[number])} ({html.escape(side)} {position})"
 
 
 def _script_json(data):

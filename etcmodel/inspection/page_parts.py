@@ -18,14 +18,14 @@ PAGE = string.Template("""<!DOCTYPE html>
 <h1>$title</h1>
 <p id="hint">Choose a token, by pointing, tapping or the keyboard (Tab, then the arrow keys; Enter
 keeps it, Escape lets it go), to see what it looks at. The darker, the more probable:
-<span class="token seen long example">long</span>
-<span class="token seen global example">global</span> tokens.</p>
+<span class="token seen long example">$long_side</span>
+<span class="token seen global example">$global_side</span> tokens.</p>
 <div id="controls">
 $controls
 </div>
-<h2 id="global-title">Global tokens</h2>
+<h2 id="global-title">$global_title tokens</h2>
 <div id="global" role="group" aria-labelledby="global-title">$global_tokens</div>
-<h2 id="long-title">Long tokens</h2>
+<h2 id="long-title">$long_title tokens</h2>
 <div id="long" role="group" aria-labelledby="long-title">$long_tokens</div>
 <div id="result">
 <p id="told" aria-live="polite"></p>
@@ -97,6 +97,10 @@ let kept = false;  // Whether it stays when the pointer moves on.
 
 function sideOf(number) { return number < numLong ? "long" : "global"; }
 function positionOf(number) { return number < numLong ? number : number - numLong; }
+function sideNameOf(number) { return data.sides[number < numLong ? 0 : 1]; }
+function nameOf(number) {
+  return `${words[number]} (${sideNameOf(number)} ${positionOf(number)})`;
+}
 function choice(id) { return find(id) ? Number(find(id).value) : null; }
 
 // [[number of a token, value], ...] of what a token looks at, the most probable first.
@@ -133,7 +137,8 @@ function fill(pairs, caption) {
   table.caption.textContent = caption;
   const rows = pairs.slice(0, 12).map(([number, value]) => {
     const row = document.createElement("tr");
-    for (const text of [words[number], sideOf(number), positionOf(number), value.toPrecision(3)]) {
+    const place = [sideNameOf(number), positionOf(number)];
+    for (const text of [words[number], ...place, value.toPrecision(3)]) {
       row.appendChild(document.createElement("td")).textContent = text;
     }
     return row;
@@ -164,9 +169,9 @@ function draw() {
   color(pairs, false);
   tokens[current].classList.add("query");
   if (kept) tokens[current].setAttribute("aria-pressed", "true");
-  const name = `${words[current]} (${sideOf(current)} ${positionOf(current)})`;
+  const name = nameOf(current);
   const first = pairs.slice(0, 3).map(([number, value]) =>
-    `${words[number]} (${sideOf(number)} ${positionOf(number)}) ${value.toFixed(2)}`);
+    `${nameOf(number)} ${value.toFixed(2)}`);
   find("told").textContent = pairs.length ? `${name} looks at ${first.join(", ")}` :
     `${name}: its attention is not in this file`;
   fill(pairs, `What ${name} looks at`);

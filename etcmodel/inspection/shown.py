@@ -33,7 +33,7 @@ def show_page(attention, long_tokens, global_tokens, *, height=480, **options):
     Args:
         attention, long_tokens, global_tokens: see `page.write_page`.
         height: int. Of its frame, in pixels.
-        **options: `title`, `attributions`: see `page.write_page`.
+        **options: `title`, `attributions`, `sides`: see `page.write_page`.
     Returns:
         `ShownPage`.
     Raises:

@@ -1,4 +1,4 @@
-"""Lets code see the attention of chosen layers of a stack while a model is called."""
+"""Lets code see the attention of chosen layers while a model is called."""
 
 import contextlib
 
@@ -11,27 +11,27 @@ SIDES = ("long", "global")
 
 
 @contextlib.contextmanager
-def watching(stack, layers, look):
-    """A context in which `look` sees what the attention of global-local layers is called with.
+def watching(blocks, look):
+    """A context in which `look` sees what the attention of some layers is called with.
 
     Args:
-        stack: `GlobalLocalTransformerLayers`.
-        layers: sequence of int, from 0.
-        look: function of the layer (int), the side of the queries (one of `SIDES`), the layer's
-            inputs [long, global], the queries, the key sets and a dict of the other arguments of
+        blocks: dict of a number to the layer with this attention, or around it. It attends for its
+            long queries first, then for its global ones, if it has such.
+        look: function of the number, the side of the queries (one of `SIDES`), the layer's first
+            argument, the queries, the key sets and a dict of the other arguments of
             `ops.blockwise.attend`, without the rate of the dropout.
     """
-    layer_of = {id(stack.fused_att_layers[layer]): layer for layer in layers}
+    number_of = {id(block): number for number, block in blocks.items()}
 
-    def at_layer(block, call, inputs, **kwargs):
-        sides = iter(SIDES)  # A layer attends for its long queries first.
+    def at_block(block, call, inputs, *args, **kwargs):
+        sides = iter(SIDES)
 
         def at_attend(_, attend, queries, key_sets, *, dropout_rate=0.0, **options):
-            look(layer_of[id(block)], next(sides), inputs, queries, key_sets, options)
+            look(number_of[id(block)], next(sides), inputs, queries, key_sets, options)
             return attend(queries, key_sets, dropout_rate=dropout_rate, **options)
 
         with intercept(blockwise.attend, by=at_attend):
-            return call(inputs, **kwargs)
+            return call(inputs, *args, **kwargs)
 
-    with intercept(*(stack.fused_att_layers[layer] for layer in layers), by=at_layer):
+    with intercept(*blocks.values(), by=at_block):
         yield

@@ -1,12 +1,14 @@
 """Texts in place of features: what `fit`, `evaluate` and `predict` make of them."""
 
+import contextlib
 import numbers
 
 import numpy as np
 import tensorflow as tf
 
 from etcmodel.models import processed_batches
-from etcmodel.ops.errors import fail
+from etcmodel.ops.errors import fail, one_line
+from etcmodel.text.readers import fields
 
 __all__ = ["ReadsTexts"]
 
@@ -34,40 +36,63 @@ class ReadsTexts:
         """As in Keras, also on texts.
 
         Raises:
-            ValueError: if there are texts and no processor, or one that cuts a text into rows.
+            ValueError: if there are texts and no processor, or one that cuts a text into rows; with
+                the number of the example if a text is no UTF-8.
         """
-        given = kwargs.get("validation_data")
-        if isinstance(given, tf.data.Dataset):
-            kwargs["validation_data"] = self._without_texts(given, None)[0]
-        elif isinstance(given, (list, tuple)) and given:
-            features = self._without_texts(given[0], None)[0]
-            rest = given[1:] if features is given[0] else map(_array, given[1:])
-            kwargs["validation_data"] = (features, *rest)
-        return super().fit(*self._arguments(x, y, batch_size, kwargs), *args, **kwargs)
+        with _told_in_a_line() as problems:
+            kwargs |= self._validation(kwargs.get("validation_data"), problems)
+            given = self._arguments(x, y, batch_size, kwargs, problems)
+            return super().fit(*given, *args, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, *args, **kwargs):
         """As in Keras, also on texts; errors as of `fit`."""
-        return super().evaluate(*self._arguments(x, y, batch_size, kwargs), *args, **kwargs)
+        with _told_in_a_line() as problems:
+            given = self._arguments(x, y, batch_size, kwargs, problems)
+            return super().evaluate(*given, *args, **kwargs)
 
     def predict(self, x, batch_size=None, *args, **kwargs):
         """As in Keras, also on texts; errors as of `fit`."""
-        return super().predict(*self._without_texts(x, batch_size), *args, **kwargs)
+        with _told_in_a_line() as problems:
+            given = self._without_texts(x, batch_size, problems)
+            return super().predict(*given, *args, **kwargs)
 
-    def _arguments(self, x, y, batch_size, others):
+    def _validation(self, given, problems):
+        """The `validation_data` of features: dict of this argument; {} for what has no texts."""
+        if isinstance(given, tf.data.Dataset):
+            return {"validation_data": self._without_texts(given, None, problems)[0]}
+        if not (isinstance(given, (list, tuple)) and given):
+            return {}
+        features = self._without_texts(given[0], None, problems)[0]
+        rest = given[1:] if features is given[0] else map(_array, given[1:])
+        return {"validation_data": (features, *rest)}
+
+    def _arguments(self, x, y, batch_size, others, problems):
         """(features, labels, batch size), and in `others` weights, as Keras takes them."""
-        features, batch_size = self._without_texts(x, batch_size)
+        features, batch_size = self._without_texts(x, batch_size, problems)
         if features is x:
             return x, y, batch_size
         if "sample_weight" in others:
             others["sample_weight"] = _array(others["sample_weight"])
         return features, _array(y), batch_size
 
-    def _without_texts(self, x, batch_size):
+    def _without_texts(self, x, batch_size, problems):
         """(features, or what else was given; the batch size that Keras is to know)."""
         if isinstance(x, tf.data.Dataset):
-            return _dataset(self, x, batch_size)
+            return _dataset(self, x, batch_size, problems)
         examples = _examples(x)
         return (x if examples is None else _features(self, examples)), batch_size
+
+
+@contextlib.contextmanager
+def _told_in_a_line():
+    """A context that yields a list for problems in `tf.data`, whose own errors have many lines."""
+    problems = []
+    try:
+        yield problems
+    except tf.errors.OpError:
+        if not problems:
+            raise
+        raise one_line(problems[0]) from None
 
 
 def _examples(x):
@@ -82,7 +107,7 @@ def _examples(x):
     values = np.asarray(x)
     if values.ndim != 1:
         fail(f"Texts must have shape [batch]. Received shape: {list(values.shape)}")
-    return [_text(value) for value in values.tolist()]
+    return _decoded(values.tolist())
 
 
 def _is_array_of_texts(x):
@@ -92,8 +117,12 @@ def _is_array_of_texts(x):
     return tf.is_tensor(x) and x.dtype == tf.string
 
 
-def _text(value):
-    return value.decode("utf-8") if isinstance(value, bytes) else value
+def _decoded(texts, start=0, name="text"):
+    """Texts, or their bytes, as a list of str; in errors they are counted from `start`."""
+    return [
+        fields.decoded(x, f"`{name}` of example {number}, counted from 0")
+        for number, x in enumerate(texts, start)
+    ]
 
 
 def _array(values):
@@ -128,8 +157,11 @@ def _processor(model):
     return processor
 
 
-def _dataset(model, dataset, batch_size):
-    """A dataset with texts as one of features; all others as they are."""
+def _dataset(model, dataset, batch_size, problems):
+    """A dataset with texts as one of features; all others as they are.
+
+    What is wrong with texts while it is read, is also added to the list `problems`.
+    """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
     specs = tf.nest.flatten(parts[0])
@@ -149,31 +181,35 @@ def _dataset(model, dataset, batch_size):
     texts = first[0] if isinstance(spec, tuple) else first
     kinds = {name: np.asarray(array) for name, array in _of_batch(model, texts).items()}
 
-    def process(texts, *others):
-        arrays = _in_python(model, texts, kinds)
-        return (arrays, *others) if others else arrays
-
-    return dataset.map(process).prefetch(1), None
-
-
-def _in_python(model, texts, kinds):
-    """The features of string tensors in a graph: dict of tensors; `kinds` are arrays like them."""
-    leaves = tf.nest.flatten(texts)
-
-    def run(*values):
-        features = _of_batch(model, tf.nest.pack_sequence_as(texts, values))
+    def features_of(start, *values):
+        try:
+            features = _of_batch(model, tf.nest.pack_sequence_as(texts, values), start)
+        except ValueError as error:
+            problems.append(str(error))
+            raise
         return [np.asarray(features[name], kinds[name].dtype) for name in kinds]
 
-    found = tf.numpy_function(run, leaves, [array.dtype for array in kinds.values()])
-    for tensor, array in zip(found, kinds.values(), strict=True):
-        tensor.set_shape([leaves[0].shape[0], *[None] * (array.ndim - 1)])
-    return dict(zip(kinds, found, strict=True))
+    def process(start, element):
+        texts, *others = element if isinstance(spec, tuple) else (element,)
+        values = tf.nest.flatten(texts)
+        found = tf.numpy_function(
+            features_of, [start, *values], [array.dtype for array in kinds.values()]
+        )
+        for tensor, array in zip(found, kinds.values(), strict=True):
+            tensor.set_shape([values[0].shape[0], *[None] * (array.ndim - 1)])
+        arrays = dict(zip(kinds, found, strict=True))
+        size = tf.shape(values[0], tf.int64)[0]
+        return start + size, (arrays, *others) if others else arrays
+
+    return dataset.scan(np.int64(0), process).prefetch(1), None
 
 
-def _of_batch(model, texts):
-    """The features of a batch of texts, or of a dict of such by field."""
+def _of_batch(model, texts, start=0):
+    """The features of a batch of texts, or of a dict of such by field; `start` counts the first."""
     if not isinstance(texts, dict):
-        return _features(model, [_text(value) for value in np.asarray(texts).tolist()])
-    columns = {name: np.asarray(values).tolist() for name, values in texts.items()}
+        return _features(model, _decoded(np.asarray(texts).tolist(), start))
+    columns = {
+        name: _decoded(np.asarray(values).tolist(), start, name) for name, values in texts.items()
+    }
     rows = zip(*columns.values(), strict=True)
-    return _features(model, [dict(zip(columns, map(_text, row), strict=True)) for row in rows])
+    return _features(model, [dict(zip(columns, row, strict=True)) for row in rows])

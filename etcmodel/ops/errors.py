@@ -1,14 +1,19 @@
 """Errors of one readable line. This module needs no TensorFlow."""
 
-__all__ = ["fail"]
+__all__ = ["fail", "one_line"]
 
 
 def fail(message):
-    """Raises a ValueError with only this message.
+    """Raises a ValueError with only this message."""
+    raise one_line(message)
+
+
+def one_line(message):
+    """A ValueError with only this message.
 
     The attributes keep Keras from adding all arguments of the call to the message, and AutoGraph
     from adding the stack of the call.
     """
     error = ValueError(message)
     error._keras_call_info_injected = error.ag_pass_through = True
-    raise error
+    return error

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel.text import targets as targets_lib
+from etcmodel.text.readers import fields as fields_lib
 
 __all__ = ["make_dataset"]
 
@@ -84,15 +85,14 @@ class _Elements:
         self._dataset = dataset
 
     def __iter__(self):
-        return map(_example, self._dataset.as_numpy_iterator())
+        return map(_example, itertools.count(), self._dataset.as_numpy_iterator())
 
 
-def _example(element):
+def _example(number, element):
     content, *label = element if isinstance(element, tuple) else (element,)
-    content = tf.nest.map_structure(_text, content)
     fields = content if isinstance(content, dict) else {"text": content}
+    for name, value in fields.items():
+        where = f"`{name}` of example {number}, counted from 0"
+        decoded = functools.partial(fields_lib.decoded, where=where)
+        fields = {**fields, name: tf.nest.map_structure(decoded, value)}
     return {**fields, "extra": {_LABEL: label[0]}} if label else fields
-
-
-def _text(value):
-    return value.decode("utf-8") if isinstance(value, bytes) else value

@@ -1,11 +1,10 @@
 """A WordPiece vocabulary of the words of one's own texts, where there is no checkpoint with one."""
 
 import collections
-import re
 import string
 
 from etcmodel import atomic_files
-from etcmodel.text.characters import strip_accents
+from etcmodel.text.tokenization import BasicTokenizer
 
 __all__ = ["build_vocabulary", "write_vocabulary"]
 
@@ -23,6 +22,7 @@ _SPECIAL_PIECES = (
 def build_vocabulary(texts, *, max_size=30_000):
     """Makes an uncased WordPiece vocabulary of characters and whole words, without accents.
 
+    Words are those that the uncased `BasicTokenizer` splits a text into: `foo_bar` holds two.
     Words of ASCII letters and digits are never unknown: what is not a piece falls into characters.
 
     Args:
@@ -35,12 +35,13 @@ def build_vocabulary(texts, *, max_size=30_000):
     """
     if isinstance(texts, str):
         raise ValueError("`texts` must be several texts, such as a list. Received: one str")
-    counts = collections.Counter()
+    counts, tokenizer = collections.Counter(), BasicTokenizer(do_lower_case=True)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"`texts[{number}]` must be a str. Received: {type(text).__name__}")
-        counts.update(re.findall(r"\w+|[^\w\s]", strip_accents(text.lower())))
-    inner = {*string.ascii_lowercase, *string.digits, *"".join(filter(str.isalnum, counts))}
+        counts.update(tokenizer.tokenize(text))
+    spelled = (word for word in counts if len(word) > 1 or word.isalnum())
+    inner = {*string.ascii_lowercase, *string.digits, *"".join(spelled)}
     characters = sorted({*inner, *string.punctuation, *"".join(counts)})
     pieces = [*_SPECIAL_PIECES, *characters, *(f"##{character}" for character in sorted(inner))]
     words = sorted((-count, word) for word, count in counts.items() if len(word) > 1)

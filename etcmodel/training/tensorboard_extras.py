@@ -128,9 +128,10 @@ def _attention_rows(model, inputs):
     Returns:
         (layer, dict by side of the keys of float32 [queries, keys]). The first ones of each.
     """
-    encoder = inspection.calls.encoder_of(model)
-    layer = encoder.config.num_hidden_layers - 1
-    ids = inputs.get("long_token_ids", inputs.get("token_ids"))
+    num_layers, _ = inspection.calls.sizes_of(inspection.calls.encoder_of(model))
+    layer = num_layers - 1
+    names = ("long_token_ids", "token_ids", "input_ids")
+    ids = next((inputs[name] for name in names if name in inputs), None)
     length = _MOST_TOKENS if ids is None else min(_MOST_TOKENS, ids.shape[1])
     (found,) = inspection.attention(
         model,

@@ -38,6 +38,13 @@ def test_what_a_full_page_of_attention_takes_is_as_the_page_says():
     assert round(entries / 1e6, 1) == 2.6
 
 
+def test_what_a_decoder_looks_at_is_on_a_page(names):
+    assert {part.query_side for part in names["of_input"]} == {"long"}
+    assert {part.num_keys for part in names["of_summary"]} == {(11, 3)}
+    text = (names["folder"] / "summary.html").read_text("utf-8")
+    assert "River (summary 0)" in text and ">Input tokens<" in text
+
+
 def test_the_contributions_add_up(names):
     contributions = names["contributions"]
     difference = contributions.score - contributions.baseline_score

@@ -195,3 +195,45 @@ def test_what_cannot_be_is_told_in_a_line(processor, tmp_path, settings, given, 
     with pytest.raises(ValueError, match=message) as raised:
         model.predict(**given, verbose=0)
     assert "\n" not in str(raised.value)
+
+
+BAD = [*TEXTS[:3], b"a \xffb", TEXTS[4]]
+BAD_FIELDS = {"question": ["who?"] * 5, "text": BAD}
+NO_UTF8 = {
+    "array": (np.array(BAD, object), "text"),
+    "first batch": (dataset(BAD), "text"),
+    "later batch": (dataset(BAD).batch(2), "text"),
+    "fields": (dataset({**BAD_FIELDS, "question": BAD, "text": TEXTS}).batch(2), "question"),
+}
+
+
+@pytest.mark.parametrize(("x", "field"), NO_UTF8.values(), ids=NO_UTF8.keys())
+def test_bytes_that_are_no_text_are_told_with_example_and_place(model, x, field):
+    with pytest.raises(ValueError) as raised:
+        model.predict(x, verbose=0)
+    wanted = f"`{field}` of example 3, counted from 0: invalid UTF-8 at byte 3"
+    assert str(raised.value) == wanted
+
+
+@pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_training_and_evaluation_tell_it_too(processor, is_eager):
+    model = make_model(processor, is_eager)
+    good, bad = dataset(TEXTS, LABELS).batch(2), dataset(BAD, LABELS).batch(2)
+    for call in (
+        lambda: model.fit(bad, verbose=0),
+        lambda: model.fit(good, validation_data=bad, verbose=0),
+        lambda: model.evaluate(bad, verbose=0),
+    ):
+        with pytest.raises(ValueError, match="^`text` of example 3, .* UTF-8 at byte 3$"):
+            call()
+    assert len(model.predict(good, verbose=0)) == 5
+
+
+def test_what_else_the_processor_refuses_of_a_later_batch_is_told_in_a_line(processor, tmp_path):
+    model = make_model(processor)
+    model.processor = text_cases.processor(
+        tmp_path, relation_names=(), max_long_len=8, truncation="error"
+    )
+    with pytest.raises(ValueError) as raised:
+        model.predict(dataset(TEXTS).batch(1), verbose=0)
+    assert "\n" not in str(raised.value) and "truncation" in str(raised.value)

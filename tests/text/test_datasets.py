@@ -89,3 +89,10 @@ def test_a_dataset_of_strings_and_labels_is_one_of_batches(processor, as_fields)
                 np.testing.assert_array_equal(features[name], array, err_msg=name)
     (features, *_) = processor.dataset(pairs.map(lambda x, label: x), 2)
     np.testing.assert_array_equal(features["token_ids"], expected[0]["token_ids"])
+
+
+def test_bytes_that_are_no_text_are_told_with_example_and_place(processor):
+    given = tf.data.Dataset.from_tensor_slices({"text": [b"A", b"B\xe9"], "question": ["a", "b"]})
+    message = "^`text` of example 1, counted from 0: invalid UTF-8 at byte 2$"
+    with pytest.raises(ValueError, match=message):
+        processor.dataset(given, 2)

@@ -14,6 +14,13 @@ def test_frequent_words_come_first_and_equal_counts_by_the_alphabet():
     assert build_vocabulary(TEXTS)[-5:] == ["the", "emile", "rises", "river", "way"]
 
 
+def test_words_are_those_of_the_tokenizer():
+    texts = ["snake_case x_1", "5€ 5€", "a\u200bb \u4e2d\u6587", "\x00"]
+    pieces = build_vocabulary(texts)
+    assert pieces[-4:] == ["5€", "ab", "case", "snake"]
+    assert {"_", "x", "1", "5", "##€", "\u4e2d", "\u6587"} <= {*pieces}
+
+
 def test_the_file_is_a_processors_vocabulary_without_unknown_words(tmp_path):
     path = tmp_path / "new" / "vocab.txt"
     size = write_vocabulary(path, TEXTS)

@@ -83,7 +83,7 @@ class AttentionReader:
 
     def __init__(self, model, options):
         self._call = lambda features: model(features, training=False)
-        self._stack = model.encoder.global_local_transformer_layers
+        self._blocks = model.encoder.global_local_transformer_layers.fused_att_layers
         self._num_keys = options.attention_keys
         last = self.num_layers - 1
         self._layer = last if options.attention_layer is None else options.attention_layer
@@ -99,7 +99,7 @@ class AttentionReader:
 
     @property
     def num_layers(self):
-        return self._stack.num_hidden_layers
+        return len(self._blocks)
 
     def top(self, rows, num_examples):
         """The keys that each long token looks at most, in the mean over the heads.
@@ -121,7 +121,7 @@ class AttentionReader:
                     attention_summaries.top_probs(queries, key_sets, self._num_keys, **options)
                 )
 
-        with watching(self._stack, [self._layer], look):
+        with watching({self._layer: self._blocks[self._layer]}, look):
             self._call(rows.features)
         keys, probs = found
         long_len = tf.shape(keys)[1]
@@ -179,7 +179,7 @@ class AttentionReader:
                 )
             )
 
-        with watching(self._stack, range(self.num_layers), look):
+        with watching(dict(enumerate(self._blocks)), look):
             self._call(rows.features)
         probs = tf.transpose(tf.add_n(found), [0, 2, 1])  # [num_rows, keys, num_heads]
         long_len = tf.shape(rows.pieces)[1]

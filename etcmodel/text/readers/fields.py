@@ -1,6 +1,6 @@
 """Checks of what a user or a file gives: errors name the field in one line."""
 
-__all__ = ["fail", "given", "known_fields", "mapping", "sequence", "string"]
+__all__ = ["decoded", "fail", "given", "known_fields", "mapping", "sequence", "string"]
 
 
 def fail(where, wish, value):
@@ -23,6 +23,16 @@ def string(value, where):
     if not isinstance(value, str):
         fail(where, "a string", value)
     return value
+
+
+def decoded(value, where):
+    """`value`, bytes as str; raises ValueError with `where` and the place if they are no UTF-8."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: invalid UTF-8 at byte {error.start + 1}") from None
 
 
 def sequence(value, where, wish="a list"):
