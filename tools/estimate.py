@@ -2,6 +2,7 @@
 
     python -m etcmodel.tools.estimate --preset=etc_base --long_seq_length=4096
     python -m etcmodel.tools.estimate --model_config_file=etc_config.json --memory=24
+    python -m etcmodel.tools.estimate --devices=8,32,128,512
 
 Operations are counted; memory is what a process of TensorFlow had at most on a CPU, in float32,
 which the estimate meets to a fifth (benchmarks/RESULTS.md). A GPU has no Python process in its
@@ -11,7 +12,9 @@ memory: about 1.2 GB less.
 import dataclasses
 import math
 
-from etcmodel.options import Options, check_files, option, run_program
+from etcmodel.options import check_files, option, run_program
+
+from .benchmarks import scaling
 
 __all__ = ["EstimateOptions", "num_parameters", "run", "table"]
 
@@ -20,12 +23,11 @@ _PHASES = {
     "train": "training step, AdamW",
     "checkpointed": "the same, each layer computed again",
 }
-_PASSES = {"forward": 1, "train": 3, "checkpointed": 4}  # Backward counts twice.
 _GB = 1e9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EstimateOptions(Options):
+class EstimateOptions(scaling.ScalingOptions):
     """Which model, and of what size its input is."""
 
     preset: str = option(
@@ -54,7 +56,7 @@ class EstimateOptions(Options):
 
 
 def run(options):
-    """Prints the table.
+    """Prints the table, or that of a training step on several devices.
 
     Raises:
         ValueError: naming the file, for a config that is none of ETC.
@@ -70,7 +72,13 @@ def run(options):
         config = encoders.read_config(options.model_config_file)
     if config.model_type != "etc":
         raise ValueError(f"{name}: only ETC is estimated. Received: {config.model_type!r}")
-    print(table(name, costs.Costs(num_parameters(config), config), options))
+    of_model = costs.Costs(num_parameters(config), config)
+    if options.devices:
+        lengths = options.long_seq_length, options.global_seq_length
+        print(_header(name, of_model, options) + " on each device\n")
+        print(scaling.table(of_model, options, lengths, options.batch_size))
+    else:
+        print(table(name, of_model, options))
 
 
 def num_parameters(config):
@@ -91,19 +99,25 @@ def table(name, costs, options):
     lengths = options.long_seq_length, options.global_seq_length
     tokens = options.batch_size * sum(lengths)
     lines = [
-        f"{name}: {costs.num_parameters / 1e6:,.1f}M parameters; {lengths[0]:,} long and "
-        f"{lengths[1]:,} global tokens, batch of {options.batch_size}",
+        _header(name, costs, options),
         "",
         f"{'':36}  TFLOP     GB  longest long input in {options.memory:g} GB",
     ]
     for phase, title in _PHASES.items():
-        flops = _PASSES[phase] * costs.flops(*lengths, options.batch_size)
+        flops = costs.step_flops(phase, *lengths, options.batch_size)
         room = costs.most_tokens(phase, options.memory * _GB) // options.batch_size
         longest = room - options.global_seq_length
         fits = f"{longest:,}" if longest > 0 else "does not fit"
         size = costs.num_bytes(phase, tokens) / _GB
         lines.append(f"{title:36}  {flops / 1e12:5.2f}  {size:5.1f}  {fits}")
     return "\n".join(lines)
+
+
+def _header(name, costs, options):
+    return (
+        f"{name}: {costs.num_parameters / 1e6:,.1f}M parameters; {options.long_seq_length:,} long "
+        f"and {options.global_seq_length:,} global tokens, batch of {options.batch_size}"
+    )
 
 
 if __name__ == "__main__":

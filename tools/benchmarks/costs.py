@@ -13,6 +13,7 @@ _KEPT_BY_LAYER = 17  # Floats that a layer keeps for the backward pass.
 _KEPT_BESIDE = 7  # Floats that are kept outside of the layers.
 _CHECKPOINT = 2.1  # Floats that a layer keeps if it is computed again.
 _RECOMPUTED = 20.4  # Floats of the one layer that is being computed again, and around it.
+_PASSES = {"forward": 1, "train": 3, "checkpointed": 4}  # Backward counts twice.
 
 
 def forward_flops(length, global_length, *, radius, layers, hidden, intermediate):
@@ -61,6 +62,32 @@ class Costs:
             hidden=config.hidden_size,
             intermediate=config.intermediate_size,
         )
+
+    def step_flops(self, phase, length, global_length, batch=1):
+        """Operations of a phase, as `num_bytes` names them, with both passes: int."""
+        return _PASSES[phase] * self.flops(length, global_length, batch)
+
+    @property
+    def gradient_bytes(self):
+        """What several devices sum in a step: int, a float for each parameter."""
+        return _FLOAT * self.num_parameters
+
+    def moved_bytes(self, phase, tokens):
+        """What a training step reads from memory and writes to it at least: float, in bytes.
+
+        What layers keep is written once and read once. Weights are read in both passes and by the
+        optimizer, as are gradients once they are written; its own floats are read and written.
+
+        Args:
+            phase: "train" or "checkpointed".
+            tokens: int. Long and global tokens of a batch.
+        """
+        layers, hidden = self.config.num_hidden_layers, self.config.hidden_size
+        by_layer = {"train": _KEPT_BY_LAYER, "checkpointed": _CHECKPOINT}[phase]
+        by_token = 2 * (by_layer * layers + _KEPT_BESIDE) * hidden
+        passes = _PASSES[phase] - 1
+        by_parameter = passes + 2 + 2 + 2 * self.slots  # Passes, gradient, update, moments.
+        return _FLOAT * (by_token * tokens + by_parameter * self.num_parameters)
 
     def num_bytes(self, phase, tokens):
         """Peak memory of a process: float.
