@@ -15,6 +15,7 @@ BLOCKS = code_blocks.all_blocks()
 MARKED = [block for block in BLOCKS if block.mark]
 REASONS = {
     "it installs the package",
+    "it needs a cluster",
     "it needs Docker and a download",
     "it needs a TPU",
     "it needs a download",

@@ -1,21 +1,28 @@
-"""Measures how fast raw examples become records, on generated data, in one process.
+"""Measures how fast raw examples become records, in one process.
 
     python -m etcmodel.tools.benchmark_preprocessing --dataset=hotpotqa
+
+measures generated data,
+
+    python -m etcmodel.tools.benchmark_preprocessing --vocab_file=vocab.txt \\
+        --hotpotqa=hotpotqa.json --nq=nq.jsonl --openkp=openkp.jsonl --wikihop=wikihop.json
+
+raw files, of which a small one is made larger by varied copies of its examples, in turns with the
+package `tokenizers`, which only tokenizes the same texts.
 
 Reading, converting and serializing are measured, without Beam and without writing: what a core of
 a worker does. Prints a table, and the same as JSON in the last line.
 """
 
 import dataclasses
-import importlib
 import json
 import os
 import tempfile
 import time
 
-from etcmodel import options, preprocessing
+from etcmodel import options
 from etcmodel.options import option
-from etcmodel.preprocessing import program
+from etcmodel.tools.benchmarks import raw_jobs, tokenizing
 
 from . import make_demo_data
 
@@ -70,25 +77,22 @@ def measure(dataset, *, num_examples, seed=0):
     Returns:
         `Measurement`.
     """
-    task = make_demo_data.task_of(dataset)
-    task_program = importlib.import_module(f"etcmodel.tasks.{task}.preprocess")
     with tempfile.TemporaryDirectory() as folder:
         paths = make_demo_data.make_demo_data(
             dataset=dataset, output_dir=folder, num_train=num_examples, num_dev=1, seed=seed
         )
         folders = _FOLDERS.get(dataset, {}).items()
-        set_options = task_program.PreprocessOptions(
+        job = raw_jobs.make_job(
+            make_demo_data.task_of(dataset),
+            paths["train"],
+            paths["vocab"],
+            folder,
             **{field: os.path.join(folder, name) for field, name in folders},
-            input_pattern=paths["train"],
-            output_prefix=os.path.join(folder, "records"),
-            vocab_file=paths["vocab"],
         )
-        (set_options,) = set_options.sets()
-        job = program.make_job(set_options, *task_program.load_parts())
         convert = job.make_converter()
-        _convert_file(job, convert, paths["train"], limit=_NUM_WARM_UP)
+        raw_jobs.convert_file(job, convert, paths["train"], limit=_NUM_WARM_UP)
         start = time.perf_counter()
-        num_read, num_records = _convert_file(job, convert, paths["train"])
+        num_read, num_records = raw_jobs.convert_file(job, convert, paths["train"])
         return Measurement(
             dataset=dataset,
             num_examples=num_read,
@@ -96,19 +100,6 @@ def measure(dataset, *, num_examples, seed=0):
             megabytes=os.path.getsize(paths["train"]) / 1e6,
             seconds=time.perf_counter() - start,
         )
-
-
-def _convert_file(job, convert, path, limit=None):
-    """(number of raw examples, number of records) of at most `limit` examples of the file."""
-    num_read = num_records = 0
-    for raw in job.read(path):
-        if num_read == limit:
-            break
-        num_read += 1
-        for features in convert(raw).features:
-            preprocessing.to_tf_example(features).SerializeToString(deterministic=True)
-            num_records += 1
-    return num_read, num_records
 
 
 def table(measurements):
@@ -142,8 +133,26 @@ class BenchmarkOptions(options.Options):
         "Whose preprocessing to measure.",
         choices=(_ALL, *sorted(make_demo_data.GENERATORS)),
     )
-    num_examples: int = option(500, "Examples of each data set.", lower_bound=1)
+    num_examples: int = option(500, "Generated examples of each data set.", lower_bound=1)
     seed: int = option(0, "Another seed gives other examples.")
+    hotpotqa: str = option("", "Raw file of HotpotQA's to measure instead.", is_file=True)
+    nq: str = option("", "Likewise of Natural Questions', simplified layout.", is_file=True)
+    openkp: str = option("", "Likewise of OpenKP's.", is_file=True)
+    wikihop: str = option("", "Likewise of WikiHop's.", is_file=True)
+    vocab_file: str = option("", "For raw files: WordPiece vocabulary, lower-cased.", is_file=True)
+    megabytes: float = option(
+        2.0, "Of a smaller raw file so many 10^6 bytes of varied copies are made.", lower_bound=0
+    )
+    rounds: int = option(5, "For raw files: rounds after the first.", lower_bound=1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.raw_files() and not self.vocab_file:
+            raise ValueError("--vocab_file must be given with raw files.")
+
+    def raw_files(self):
+        """dict of a data set to the raw file that is given for it."""
+        return {name: path for name in tokenizing.TEXTS if (path := getattr(self, name))}
 
 
 def report(datasets, *, num_examples, seed=0):
@@ -153,8 +162,31 @@ def report(datasets, *, num_examples, seed=0):
     print(json.dumps([one.to_dict() for one in measurements]))
 
 
+def report_shares(chosen):
+    """Measures the raw files that `BenchmarkOptions` give and prints the table and the JSON."""
+    options.check_files(chosen)
+    with tempfile.TemporaryDirectory() as folder:
+        shares = [
+            tokenizing.measure(
+                dataset,
+                path,
+                chosen.vocab_file,
+                folder,
+                megabytes=chosen.megabytes,
+                rounds=chosen.rounds,
+                seed=chosen.seed,
+            )
+            for dataset, path in chosen.raw_files().items()
+        ]
+    print(tokenizing.table(shares))
+    print(json.dumps([dataclasses.asdict(share) for share in shares]))
+
+
 def main(chosen):
     """Measures what `BenchmarkOptions` ask for."""
+    if chosen.raw_files():
+        report_shares(chosen)
+        return
     is_all = chosen.dataset == _ALL
     datasets = sorted(make_demo_data.GENERATORS) if is_all else [chosen.dataset]
     report(datasets, num_examples=chosen.num_examples, seed=chosen.seed)

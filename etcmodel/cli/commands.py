@@ -132,6 +132,8 @@ COMMANDS = {
             "long_positions": "tools.benchmarks.long_positions",
             "numerical_reasoning": "tools.benchmarks.numerical_reasoning",
             "preprocessing": "tools.benchmark_preprocessing",
+            "preprocessing_dask": "tools.benchmarks.preprocessing_dask",
+            "preprocessing_memory": "tools.benchmarks.preprocessing_memory",
             "processor": "tools.benchmarks.processor",
             "real_questions": "tools.benchmarks.real_questions",
             "real_tokens": "tools.benchmarks.real_tokens",

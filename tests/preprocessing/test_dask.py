@@ -1,11 +1,8 @@
 """Dask's runner on a cluster of two processes, and what is left when one of them is killed."""
 
-import contextlib
 import json
-import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -14,6 +11,8 @@ import distributed
 import pytest
 
 from etcmodel import preprocessing
+from etcmodel.tools.benchmarks import preprocessing_dask
+from etcmodel.tools.benchmarks.dask_cluster import RUNNER, Killer, beam_args, local_cluster
 from tests.preprocessing import words
 
 pytestmark = pytest.mark.slow
@@ -21,38 +20,11 @@ pytestmark = pytest.mark.slow
 ROOT = pathlib.Path(__file__).parents[2]
 SMALL = ROOT / "tests" / "reference" / "small"
 VOCAB = SMALL / "vocab" / "bert_uncased_vocab.txt"
-RUNNER = "--runner=apache_beam.runners.dask.dask_runner.DaskRunner"
 LENGTHS = ("--long_seq_length=256", "--global_seq_length=32")
 PROGRAMS = {
     "hotpotqa": ("--input_pattern={raw}/*", "--output_prefix={out}/train", "--num_shards=5"),
     "wikihop": ("--dev_input_pattern={raw}/*", "--output_dir={out}", "--num_dev_shards=5"),
 }
-
-
-class Killer(distributed.SchedulerPlugin):
-    """Kills the worker that first has a part of the shards written, with all that it holds."""
-
-    def __init__(self, cluster):
-        self._cluster, self.killed = cluster, []
-
-    def transition(self, key, start, finish, *args, worker=None, **kwargs):
-        if finish == "memory" and "shuffle-shuffle-join" in str(key) and not self.killed:
-            pids = {one.worker_address: one.pid for one in self._cluster.workers.values()}
-            self.killed.append(pids[worker])
-            os.kill(pids[worker], signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def local_cluster():
-    """Two worker processes of one thread; a worker that dies is replaced, as Dask does it."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        yield cluster
-
-
-def beam_args(cluster):
-    return [RUNNER, f"--dask_client_address={cluster.scheduler_address}", "--dask_npartitions", "2"]
 
 
 def run_program(task, raw, out, *args):
@@ -100,6 +72,29 @@ def test_the_shards_are_those_of_the_local_run_even_if_a_worker_is_killed(task, 
         run_program(task, raw, tmp_path / "one", *beam_args(cluster))
         assert len(killer.killed) == 1
         assert files(tmp_path / "one") == expected
+
+
+def test_the_benchmark_finds_the_bytes_equal_after_a_kill(tmp_path, capsys):
+    options = preprocessing_dask.DaskOptions(
+        source=str(SMALL / "hotpotqa" / "raw" / "labelled.json"),
+        vocab_file=str(VOCAB),
+        megabytes=0.1,
+        num_shards=5,
+        folder=str(tmp_path),
+    )
+    preprocessing_dask.main(options)
+    found = json.loads(capsys.readouterr().out)
+    assert found["equal"] is True and found["killed"] == 1 and found["megabytes"] >= 0.1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_digests_tell_files_apart_but_not_by_their_time(tmp_path):
+    for name, seconds, record in (("one", 1, b"a"), ("two", 2, b"a"), ("three", 1, b"b")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.stats.json").write_text(json.dumps({"n": 3, "seconds": seconds}))
+        (tmp_path / name / "x-0").write_bytes(record)
+    one, two, three = (preprocessing_dask.digests(tmp_path / x) for x in ("one", "two", "three"))
+    assert one == two != three and set(one) == {"x.stats.json", "x-0"}
 
 
 def make_job(tmp_path, lines, args, make_converter=words.make_converter, num_shards=2):
