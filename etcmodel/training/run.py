@@ -232,8 +232,10 @@ class Run:
 
     def _save_and_stop(self, metrics):
         if self.step > self._saved_step:
-            if metrics and self._is_chief:
-                self._train_log.append(self.step, metrics)
+            if (
+                metrics and self._is_chief
+            ):  # They may be of no step, if the signal came after a line.
+                self._train_log.append_new(self.step, metrics)
             self._save()
         saved = f"step {self.step} is saved" if self.step else "no step was done"
         raise program_end.Interrupted(
