@@ -173,7 +173,7 @@ class MetricsLog:
             file.write(line if text.endswith("\n") or not text else "\n" + line)
 
     def append_new(self, step, metrics):
-        """Adds the metrics of a step, unless another process has added that step."""
+        """Adds the metrics of a step, unless this or another process has added that step."""
         if all(line["step"] != step for line in self.read()):
             self.append(step, metrics)
 

@@ -235,7 +235,8 @@ class Run:
     def _save_and_stop(self, metrics):
         if self.step > self._saved_step:
             if metrics and self._is_chief:
-                self._train_log.append(self.step, metrics)
+                # They are of no step where the signal came after the line of this one.
+                self._train_log.append_new(self.step, metrics)
             self._save()
         saved = f"step {self.step} is saved" if self.step else "no step was done"
         raise program_end.Interrupted(

@@ -136,6 +136,27 @@ def test_a_stopped_run_evaluates_at_the_steps_of_one_that_was_not(records, tmp_p
     assert [json.loads(line)["step"] for line in lines] == [120, 240, NUM_STEPS]
 
 
+class SignalingCallback(training.Callback):
+    """Its process gets a signal right after the metrics of a step are written."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def on_summary(self, step, metrics):
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.task.wait_until_it_is_noticed()
+
+
+def test_a_signal_after_the_metrics_of_a_step_adds_none_of_no_step(records, tmp_path, stops):
+    task = SignaledTask(records)
+    task.stops = stops
+    run = dataclasses.replace(config(tmp_path), steps_per_summary=2)
+    with pytest.raises(program_end.Interrupted, match="step 2 is saved"):
+        training.train(task, run, callbacks=[SignalingCallback(task)])
+    (line,) = map(json.loads, (tmp_path / "train_metrics.jsonl").read_text().splitlines())
+    assert line["step"] == 2 and "loss" in line
+
+
 def test_an_evaluation_is_stopped_at_once_and_made_up_for(records, tmp_path):
     task = SignaledTask(records, evaluates=True)
     task.at_evaluation = True

@@ -63,7 +63,7 @@ class Application:
         """
         route = "other"
         try:
-            route, allowed, answer = self._route(urllib.parse.urlsplit(path).path)
+            route, allowed, answer = self._route(_path_of(path))
             if method not in allowed:
                 raise RequestError(
                     405,
@@ -121,6 +121,13 @@ class Application:
             )
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode(outputs, request.is_row))
+
+
+def _path_of(address):
+    try:
+        return urllib.parse.urlsplit(address).path
+    except ValueError:
+        raise RequestError(400, "The address is no URL.") from None
 
 
 def error_response(error):

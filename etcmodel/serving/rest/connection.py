@@ -74,7 +74,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self._send(response)
 
     def _read_body(self):
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+        if "Transfer-Encoding" in self.headers:  # Whatever it is, it goes before a Content-Length.
             raise RequestError(411, "Send the body whole, with its Content-Length.")
         if self.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise RequestError(415, "Send the body without Content-Encoding.")
@@ -85,9 +85,10 @@ class Connection(http.server.BaseHTTPRequestHandler):
         return body
 
     def _body_size(self):
-        text = self.headers.get("Content-Length", "0")
-        if not (text.isascii() and text.isdigit()):
-            raise RequestError(400, "Content-Length must be a number of bytes.")
+        text, *others = self.headers.get_all("Content-Length", ["0"])
+        # Of two, a proxy in front may take the other one, and another part for the next request.
+        if others or not (text.isascii() and text.isdigit()):
+            raise RequestError(400, "Content-Length must be a number of bytes, given once.")
         if len(text) > 18 or int(text) > self.server.max_body_bytes:
             raise RequestError(
                 413,

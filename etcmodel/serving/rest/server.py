@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import http
 import logging
 import socket
 import socketserver
@@ -159,6 +160,8 @@ class RestServer(socketserver.ThreadingTCPServer):
 
     def log_answer(self, route, status, seconds):
         """Logs a request that was answered."""
-        if status >= 500 or self.log_requests:
-            level = logging.ERROR if status >= 500 else logging.INFO
+        # Of the statuses from 500 on, 505 alone tells of what the client did.
+        has_failed = status >= 500 and status != http.HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
+        if has_failed or self.log_requests:
+            level = logging.ERROR if has_failed else logging.INFO
             _LOG.log(level, "%s %d %.1f ms", route, status, seconds * 1000)

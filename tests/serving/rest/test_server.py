@@ -58,7 +58,9 @@ def status_of(answer):
         (HEAD + b"Content-Length: " + b"9" * 40 + b"\r\n\r\n", 413, "100 bytes"),
         (HEAD + b"Content-Length: 101\r\nExpect: 100-continue\r\n\r\n", 413, "100 bytes"),
         (HEAD + b"Content-Length: -1\r\n\r\n", 400, "must be a number of bytes"),
+        (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "given once"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411, "with its Content-Length"),
+        (HEAD + b"Transfer-Encoding: x\r\nContent-Length: 1\r\n\r\na", 411, "with its Content"),
         (HEAD + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", 415, "Content-Encoding"),
         (b"nonsense\r\n\r\n", 400, "Bad Request"),
         (b"GET / HTTP/9.9\r\n\r\n", 505, "HTTP Version"),
@@ -222,6 +224,19 @@ def test_logs_hold_nothing_that_was_sent(models, caplog):
         "other 404 ms",
         "other 400 ms",
     ]
+
+
+def test_an_address_that_is_no_url_is_the_clients_fault(models, caplog):
+    with server_of(rest.Application(models["answer"], None)) as server:
+        status, body = status_of(clients.raw(server, b"GET http://[/v1 HTTP/1.1\r\n\r\n", end=True))
+    assert (status, body) == (400, '{"error": "The address is no URL."}')
+    assert not caplog.records
+
+
+def test_what_clients_do_wrong_is_no_failure_of_the_server(caplog):
+    with server_of(echo) as server:
+        clients.raw(server, b"GET / HTTP/9.9\r\n\r\n", end=True)
+    assert not caplog.records
 
 
 def test_an_export_is_served_as_long_as_a_block_runs(exports):
