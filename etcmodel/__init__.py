@@ -52,6 +52,7 @@ _HOMES = {
     "EtcModel": "etcmodel.models.modeling",
     "EtcProcessor": "etcmodel.text.processor",
     "GmatProcessor": "etcmodel.text.gmat_processor",
+    "GmatSeq2SeqProcessor": "etcmodel.text.gmat_seq2seq_processor",
     **dict.fromkeys(_GMAT, "etcmodel.models.gmat"),
     **dict.fromkeys(_PEGASUS_X, "etcmodel.models.pegasus_x"),
     **dict.fromkeys(_LONGT5, "etcmodel.models.longt5"),

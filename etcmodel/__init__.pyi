@@ -51,6 +51,7 @@ from etcmodel.models.pegasus_x import (
     PegasusXModel,
 )
 from etcmodel.text.gmat_processor import GmatProcessor
+from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
@@ -78,6 +79,7 @@ __all__ = [
     "GmatModel",
     "GmatProcessor",
     "GmatSeq2SeqConfig",
+    "GmatSeq2SeqProcessor",
     "LedConfig",
     "LedForConditionalGeneration",
     "LedForQuestionAnswering",

@@ -104,6 +104,15 @@ def test_modules_are_small():
     assert statistics.median(sizes.values()) <= 130
 
 
+def test_programs_beyond_the_papers_data_sets_are_small():
+    """Of each its lines, without the page of `etcmodel report`, which came on top of it."""
+    folders = ["classification", "majority_tagging", "numerical_reasoning", "summarization"]
+    folders = [ROOT / "tasks" / name for name in (*folders, "triviaqa")]
+    for folder in (*folders, ROOT / "pretrain" / "char_lm"):
+        modules = [path for path in folder.glob("*.py") if path.name != "report.py"]
+        assert 300 < sum(lines_of(modules).values()) <= 800, folder
+
+
 def test_test_modules_are_small():
     to_be_split = {"tests/soak/subjects.py"}
     sizes = lines_of(TESTS)

@@ -9,8 +9,9 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.text import processor_files
+from etcmodel.text import number_pieces, processor_files
 from etcmodel.text.gmat_processor import GmatProcessor
+from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
@@ -28,12 +29,11 @@ __all__ = [
 _CLASSES = {
     **dict.fromkeys(("led", "longformer"), LongformerProcessor),
     "gmat": GmatProcessor,
+    "gmat_seq2seq": GmatSeq2SeqProcessor,
     **dict.fromkeys(("longt5", "pegasus_x"), Seq2SeqProcessor),
 }
 # Their own tokens beside the sentence pieces, unless `tokenizer_config.json` says another number.
 _OWN_TOKENS = {"longt5": ("extra_ids", "extra_ids", 100), "pegasus_x": ("id_offset", "offset", 103)}
-# Tokens of GenBERT's numbers are not those of a processor.
-_WITHOUT_PROCESSOR = {"gmat_seq2seq": "text.tokenization.FullTokenizer"}
 _ADVICE = " Set `model.processor` to a processor."
 _NAMES = (
     processor_files.WORD_PIECES,
@@ -81,7 +81,8 @@ def read_processor(directory, config, relation_names=None):
     Returns:
         `EtcProcessor`, also wherever the settings are of one; for Longformer and LED a
         `LongformerProcessor`, which, made of a vocabulary alone, leaves it to the model what is
-        global; for GMAT a `GmatProcessor`; for LongT5 and PEGASUS-X a `Seq2SeqProcessor`;
+        global; for GMAT a `GmatProcessor`, for GenBERT over one a `GmatSeq2SeqProcessor`; for
+        LongT5 and PEGASUS-X a `Seq2SeqProcessor`;
         `VocabularyFiles` if the folder has neither settings of a processor nor a vocabulary of
         which one can be made; None if it has no vocabulary.
     Raises:
@@ -94,12 +95,6 @@ def read_processor(directory, config, relation_names=None):
     files = {name: content for name, content in files.items() if content is not None}
     if not files:
         return None
-    if config.model_type in _WITHOUT_PROCESSOR:
-        return VocabularyFiles(
-            files,
-            f"there is none for models of type {config.model_type!r}. Their vocabulary reads "
-            f"`etcmodel.{_WITHOUT_PROCESSOR[config.model_type]}`.",
-        )
     try:
         if config.model_type in _CLASSES:
             return _of_vocabulary(directory, config)
@@ -151,8 +146,24 @@ def _of_vocabulary(directory, config):
     if made_by is GmatProcessor:
         types = {} if config.type_vocab_size > 1 else {"has_types": False}
         return made_by.from_pretrained(directory, max_length=config.max_length, **types)
+    if made_by is GmatSeq2SeqProcessor:
+        processor = made_by.from_pretrained(directory, max_length=config.max_length)
+        _check_answer_tokens(config, processor)
+        return processor
     limit = getattr(config, "max_encoder_position_embeddings", None) or config.max_length
     return made_by.from_pretrained(directory, max_length=limit, global_tokens="model")
+
+
+def _check_answer_tokens(config, processor):
+    marks = (number_pieces.START, number_pieces.END)
+    ids = number_pieces.start_and_end(processor.tokenizer)
+    names = ("decoder_start_token_id", "eos_token_id")
+    for mark, token_id, name in zip(marks, ids, names, strict=True):
+        if getattr(config, name) not in (None, token_id):
+            raise ValueError(
+                f"{mark!r} has the id {token_id} in its vocabulary, and the model's `{name}` is "
+                f"{getattr(config, name)}."
+            )
 
 
 def _content(path):

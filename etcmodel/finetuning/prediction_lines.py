@@ -21,6 +21,7 @@ __all__ = [
     "LinePredictor",
     "LineTask",
     "MeasuredLineTask",
+    "ProcessorPredictor",
     "file_states",
     "read_lines",
     "write_lines",
@@ -264,3 +265,17 @@ class LinePredictor(Predictor):
             return map(self.task.line, itertools.islice(outputs, again, None))
 
         return self.task.write_made(predictions_file, source, predictions_after)
+
+
+class ProcessorPredictor(LinePredictor):
+    """A `LinePredictor` whose config's `features()` make a processor: see there.
+
+    Attributes:
+        features: the config of features.
+        processor: what it made for the export's vocabulary.
+    """
+
+    def __init__(self, directory, **options):
+        super().__init__(directory, **options)
+        self.features = self.config.features()
+        self.processor = self.features.make_processor(self.tokenizer)

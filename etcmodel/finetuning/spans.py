@@ -4,7 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Span", "best_spans"]
+from etcmodel.finetuning.text_values import text_of
+
+__all__ = ["WINDOW_PLACES", "Span", "best_spans", "spans_of_window", "window_text"]
+
+WINDOW_PLACES = ("token_starts", "token_ends")
 
 
 class Span(NamedTuple):
@@ -56,3 +60,32 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
             strict=True,
         )
     ]
+
+
+def window_text(text, places):
+    """The features by which `spans_of_window` finds spans in a window of a text.
+
+    Args:
+        text: str, the whole text.
+        places: int [2, num_tokens]. The characters of each token; -1 for tokens of another text.
+    Returns:
+        dict of lists: `text`, the window's part of it, one str; `text_start`, one int, its first
+        character; `token_starts` and `token_ends`, of each token's characters in that part.
+    """
+    first = int(places[0][places[0] >= 0].min())
+    starts, ends = np.where(places >= 0, places - first, -1).tolist()
+    found = {"text": [text[first : int(places[1].max())]], "text_start": [first]}
+    return {**found, **dict(zip(WINDOW_PLACES, (starts, ends), strict=True))}
+
+
+def spans_of_window(output, max_length):
+    """`best_spans` of a window, whose characters are those of the whole text: list of `Span`.
+
+    Args:
+        output: dict of `start` and `end`, float [num_tokens], logits; and of `window_text`.
+        max_length: int. Tokens of the longest span.
+    """
+    start, end, *places = (np.ravel(output[name]) for name in ("start", "end", *WINDOW_PLACES))
+    found = best_spans(start, end, places, text_of(output["text"]), max_length=max_length)
+    first = int(np.ravel(output["text_start"])[0])
+    return [span._replace(start=first + span.start, end=first + span.end) for span in found]

@@ -11,7 +11,8 @@ class GenerationSettings:
 
     Attributes:
         max_length: int. Most tokens of a sequence, the start token included.
-        min_length: int. No end token before so many tokens, the start token included.
+        min_length: int, at most `max_length`. No end token before so many tokens, the start token
+            included.
         num_beams: int. 1 for greedy search or sampling.
         num_return_sequences: int, at most `num_beams`. Of each input.
         length_penalty: float. Scores of beams are divided by (tokens without the start token) to
@@ -64,6 +65,12 @@ class GenerationSettings:
                 raise ValueError(
                     f"`{name}` must be at least {number}. Received: {getattr(self, name)}"
                 )
+        if self.min_length > self.max_length:
+            raise ValueError(
+                "`min_length` must be at most `max_length`, or no sequence could end. Received: "
+                f"{self.min_length}, {self.max_length}. Both count the start token, which "
+                "`min_new_tokens` and `max_new_tokens` do not."
+            )
         if self.early_stopping not in (True, False, "never"):
             raise ValueError(
                 "`early_stopping` must be True, False or 'never'. Received: "

@@ -8,10 +8,11 @@ import tensorflow as tf
 
 from etcmodel.models import heads, processed_batches
 from etcmodel.models.config import EtcConfig
+from etcmodel.models.heads import losses
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
 
-__all__ = ["EtcSpanReader", "LongformerSpanReader", "make_span_reader"]
+__all__ = ["EtcSpanReader", "LongformerSpanReader", "loss", "make_span_reader"]
 
 _OF_ETC = ("token_ids", "segment_ids", "example_ids", "links")
 _GLOBAL_OF_ETC = ("global_token_ids", "global_segment_ids", "global_example_ids")
@@ -59,3 +60,21 @@ def make_span_reader(config):
             f"Received: {config.model_type!r}"
         )
     return _MAKERS[config.model_type](config)
+
+
+def loss(outputs, features):
+    """The mean loss of a batch: of both ends, by a softmax over the tokens of each text.
+
+    Args:
+        outputs: dict of `start` and `end`, float32 [batch, long_len].
+        features: dict of `labels/starts` and `labels/ends`, int 0/1 [batch, long_len], 1 at every
+            place that is right; and those of `processed_batches.is_text`.
+    Returns:
+        dict of float32 scalars: "loss", "start_loss" and "end_loss".
+    """
+    allowed, parts = processed_batches.is_text(features), {}
+    for end in ("start", "end"):
+        is_right = features[f"labels/{end}s"] > 0
+        costs = losses.any_position_crossentropy(outputs[end], is_right, allowed)
+        parts[f"{end}_loss"] = tf.reduce_mean(costs)
+    return {"loss": tf.add_n(list(parts.values())) / len(parts), **parts}

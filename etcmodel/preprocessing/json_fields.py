@@ -3,7 +3,7 @@
 import math
 import numbers
 
-__all__ = ["Fields", "is_int", "is_list_of", "require_object", "shown"]
+__all__ = ["Fields", "identified", "is_int", "is_list_of", "require_object", "shown"]
 
 _MAX_SHOWN = 80
 
@@ -121,6 +121,26 @@ def _is_label(value):
 
 def _label(value):
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def identified(raw, field, default_id=""):
+    """The `Fields` of a raw example with the id that it has, a string or a whole number.
+
+    Args:
+        raw: dict.
+        field: str. That of the id.
+        default_id: str. The id of an example without one.
+    Raises:
+        ValueError: naming the field, if there is no object, or its id is something else.
+    """
+    require_object(raw)
+    example_id = raw.get(field, default_id)
+    example_id = str(example_id) if is_int(example_id) else example_id
+    if not isinstance(example_id, str):
+        raise Fields(default_id, raw).error(field, "must be a string", example_id)
+    fields = Fields(example_id or default_id, raw)
+    fields.check_utf8(field, fields.example_id)
+    return fields
 
 
 def require_object(raw, noun="an example"):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from etcmodel import bounded_json
 from etcmodel.preprocessing import raw_files
 
-__all__ = ["read_rows"]
+__all__ = ["example_reader", "fields_of", "read_rows"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _TEXT_ENDINGS = (".txt", ".txt.gz")
@@ -38,6 +38,31 @@ def read_rows(path):
     for number, fields, problem in rows:
         found = {"problem": problem} if problem else {"id": f"{name}:{number}", "fields": fields}
         yield {"place": f"line {number}", **found}
+
+
+def fields_of(row, **names):
+    """The fields of an example, a dict.
+
+    Args:
+        row: dict of `read_rows`.
+        **names: what fields the `text` and the `label` of a folder's file become: str.
+    Raises:
+        ValueError: if the row has a problem instead.
+    """
+    if "problem" in row:
+        raise ValueError(row["problem"])
+    return row["fields"] if "fields" in row else {name: row[x] for x, name in names.items()}
+
+
+def example_reader(parse):
+    """The function that reads the examples of a file or folder: see `raw_files.example_reader`.
+
+    Args:
+        parse: function of a dict of `read_rows` to an example.
+    """
+    return raw_files.example_reader(
+        lambda path: ((row["place"], row) for row in read_rows(path)), parse
+    )
 
 
 def _read_json_lines(path):

@@ -119,4 +119,8 @@ def _checks(model, settings, tensors):
     if limit is not None:
         message = f"`max_length` must be at most {limit}."
         checks.append(tf.debugging.assert_less_equal(tensors["max_length"], limit, message))
-    return checks
+    with tf.control_dependencies(checks):  # A length that cannot be is told before one of two.
+        shortest, longest = tensors["min_length"], tensors["max_length"]
+        message = "`min_length` must be at most `max_length`."
+        order = tf.debugging.assert_less_equal(shortest, longest, message)
+    return [*checks, order]

@@ -89,17 +89,13 @@ class GmatProcessor(row_processor.RowProcessor):
 
     @classmethod
     def vocabulary_file(cls, folder):
-        path = os.path.join(folder, processor_files.WORD_PIECES)
-        if processor_files.is_there(folder, processor_files.WORD_PIECES):
-            return path
-        return super().vocabulary_file(folder)
+        return row_processor.word_piece_file(folder) or super().vocabulary_file(folder)
 
     @classmethod
     def foreign_settings(cls, folder):
-        if not processor_files.is_there(folder, processor_files.WORD_PIECES):
-            return {"question_separators": 2, "has_types": False}
-        entries = processor_files.foreign_entries(folder)
-        return {"do_lower_case": entries.get("do_lower_case", True)}
+        if row_processor.word_piece_file(folder):
+            return row_processor.foreign_case(folder)
+        return {"question_separators": 2, "has_types": False}
 
     def explain(self, batch, example=0, window=0, config=None):
         """What a model is told of an example: chunks, the memory and why, who sees whom.

@@ -1,12 +1,13 @@
 """Where a text has an answer, if texts that are equal once normalized are the same answer."""
 
 import collections
+import functools
 import re
 
 __all__ = ["find_normalized"]
 
 
-def find_normalized(text, answers, normalized_words, separators):
+def find_normalized(text, answers, normalize, separators):
     """Where words of a text are, once normalized, one of the answers.
 
     Words are what stands between white space and separators: an answer never begins or ends within
@@ -15,7 +16,7 @@ def find_normalized(text, answers, normalized_words, separators):
     Args:
         text: str.
         answers: iterable of str.
-        normalized_words: function of a str to a tuple of its normalized words.
+        normalize: function of a str to it normalized: words with a space between each two.
         separators: str. Characters that normalization makes white space.
     Returns:
         list of (start, end): the characters `text[start:end]` of each, in order, without separators
@@ -23,12 +24,12 @@ def find_normalized(text, answers, normalized_words, separators):
     """
     wanted = collections.defaultdict(set)
     for answer in answers:
-        if words := normalized_words(answer):
+        if words := _words(answer, normalize):
             wanted[words[0]].add(words)
     found = [
         (word, match.start(), match.end())
         for match in re.finditer(rf"[^\s{re.escape(separators)}]+", text)
-        for word in normalized_words(match.group())
+        for word in _words(match.group(), normalize)
     ]
     spans = set()
     for index, (first, start, _) in enumerate(found):
@@ -37,3 +38,8 @@ def find_normalized(text, answers, normalized_words, separators):
             if words == tuple(word for word, *_ in part):
                 spans.add((start, part[-1][2]))
     return sorted(spans)
+
+
+@functools.lru_cache(1 << 16)
+def _words(text, normalize):
+    return tuple(normalize(text).split())

@@ -12,7 +12,7 @@ from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME
 
-__all__ = ["RowBatch", "RowConfig", "RowProcessor"]
+__all__ = ["RowBatch", "RowConfig", "RowProcessor", "foreign_case", "word_piece_file"]
 
 _FIELDS = ("text", "question", "documents")
 
@@ -169,6 +169,18 @@ class RowProcessor:
     def decode(self, ids, keep_special_tokens=False):
         """The text that token ids spell: see `EtcProcessor.decode`."""
         return self._arranging.decode(ids, keep_special_tokens)
+
+
+def word_piece_file(folder):
+    """The path of a folder's vocabulary of word pieces; None if it has none."""
+    if not processor_files.is_there(folder, processor_files.WORD_PIECES):
+        return None
+    return os.path.join(folder, processor_files.WORD_PIECES)
+
+
+def foreign_case(folder):
+    """Whether word pieces of another library's folder are lower-cased, as a setting: dict."""
+    return {"do_lower_case": processor_files.foreign_entries(folder).get("do_lower_case", True)}
 
 
 @contextlib.contextmanager

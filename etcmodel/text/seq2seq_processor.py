@@ -11,9 +11,9 @@ from etcmodel.text import processor_files, seq2seq_explanation, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
-__all__ = ["Seq2SeqBatch", "Seq2SeqProcessor"]
+__all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 
-_IGNORED_LABEL = -100
+IGNORED_LABEL = -100
 _OF_OTHERS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -145,14 +145,14 @@ class Seq2SeqProcessor:
         Raises:
             ValueError: naming the argument, if it is no text, or there are not as many targets.
         """
-        texts = _as_list("texts", texts)
+        texts = as_texts("texts", texts)
         ids, mask, num_cut = self._padded(texts, self.config.max_length, self.tokenizer.pad_id)
         features, num_target_cut = {"input_ids": ids, "attention_mask": mask}, ()
         if targets is not None:
-            targets = _as_list("targets", targets)
+            targets = as_texts("targets", targets)
             if len(targets) != len(texts):
                 raise ValueError(f"There are {len(texts)} `texts` and {len(targets)} `targets`.")
-            found = self._padded(targets, self.config.max_target_length, _IGNORED_LABEL)
+            found = self._padded(targets, self.config.max_target_length, IGNORED_LABEL)
             features["labels"], _, num_target_cut = found
         for name, cut in (("texts", num_cut), ("targets", num_target_cut)):
             if any(cut):
@@ -203,7 +203,8 @@ class Seq2SeqProcessor:
         return self.tokenizer.decode(ids)
 
 
-def _as_list(name, texts):
+def as_texts(name, texts):
+    """A text or a list of texts as a list of str; ValueError naming the argument if it is none."""
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, (list, tuple)) or not texts:
         raise ValueError(f"`{name}` must be a text or a list of texts. Received: {texts!r}")

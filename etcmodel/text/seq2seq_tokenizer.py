@@ -72,6 +72,24 @@ class Seq2SeqTokenizer:
         """int: tokens around every text."""
         return sum(map(len, self._around))
 
+    def check_model(self, config):
+        """Checks that the ids are those of a model, whose config is given.
+
+        Raises:
+            ValueError: if the model has fewer ids, or another padding or end token.
+        """
+        if self.vocab_size > config.vocab_size:
+            raise ValueError(
+                f"The vocabulary {self.source_file} has ids up to {self.vocab_size - 1}, the "
+                f"model's `vocab_size` is {config.vocab_size}."
+            )
+        for entry, ours in (("pad_token_id", self.pad_id), ("eos_token_id", self.eos_id)):
+            if (theirs := getattr(config, entry)) != ours:
+                raise ValueError(
+                    f"The model's `{entry}` is {theirs}, that of the vocabulary "
+                    f"{self.source_file} {ours}."
+                )
+
     def encode(self, text, max_length):
         """The ids of a text, cut at its end where it is too long.
 

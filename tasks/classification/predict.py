@@ -8,7 +8,7 @@ from .task import ClassificationTask
 __all__ = ["ClassificationPredictor"]
 
 
-class ClassificationPredictor(finetuning.LinePredictor):
+class ClassificationPredictor(finetuning.ProcessorPredictor):
     """Classifies texts with an exported model; `predict` gives a list of `evaluate.prediction`.
 
     Args: see `finetuning.Predictor`.
@@ -16,16 +16,11 @@ class ClassificationPredictor(finetuning.LinePredictor):
 
     task_class = ClassificationTask
 
-    def __init__(self, directory, **options):
-        super().__init__(directory, **options)
-        self._features = self.config.features()
-        self._processor = self._features.make_processor(self.tokenizer)
-
     def parse_example(self, raw):
         return examples.parse_example(raw, self.config, with_label=False)
 
     def make_features(self, example):
-        features, _ = examples.make_features(example, self._features, self._processor)
+        features, _ = examples.make_features(example, self.features, self.processor)
         return [features]
 
     def predict_one(self, text):

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from etcmodel.preprocessing import raw_files, text_rows
-from etcmodel.preprocessing.json_fields import Fields, is_int, require_object
+from etcmodel.preprocessing import text_rows
+from etcmodel.preprocessing.json_fields import identified
 
 from .config import MULTI_LABEL, REGRESSION
 
@@ -25,11 +25,7 @@ class TextExample:
 
 def parse_row(row, options, with_label=True):
     """The `TextExample` of what `text_rows.read_rows` yields, as `parse_example`."""
-    if "problem" in row:
-        raise ValueError(row["problem"])
-    fields = row.get("fields")
-    if "fields" not in row:
-        fields = {options.text_field: row["text"], options.label_field: row["label"]}
+    fields = text_rows.fields_of(row, text=options.text_field, label=options.label_field)
     return parse_example(fields, options, row["id"], with_label)
 
 
@@ -46,12 +42,7 @@ def parse_example(raw, options, default_id="", with_label=True):
     Raises:
         ValueError: naming the example's id and the field that is missing or malformed.
     """
-    require_object(raw)
-    example_id = raw.get(options.id_field, default_id)
-    example_id = str(example_id) if is_int(example_id) else example_id
-    if not isinstance(example_id, str):
-        raise Fields(default_id, raw).error(options.id_field, "must be a string", example_id)
-    fields = Fields(example_id or default_id, raw)
+    fields = identified(raw, options.id_field, default_id)
     names = filter(None, (options.text_field, options.second_text_field))
     texts = [_text(fields, name) for name in names]
     label = _label(fields, options) if with_label else None
@@ -76,7 +67,4 @@ def _label(fields, options):
 
 def example_reader(options, with_label=True):
     """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return raw_files.example_reader(
-        lambda path: ((row["place"], row) for row in text_rows.read_rows(path)),
-        lambda row: parse_row(row, options, with_label),
-    )
+    return text_rows.example_reader(lambda row: parse_row(row, options, with_label))

@@ -4,8 +4,7 @@ import numpy as np
 
 from etcmodel.finetuning import text_of
 from etcmodel.preprocessing.raw_files import by_id
-
-from . import pieces
+from etcmodel.text import number_pieces
 
 __all__ = ["answer_of", "metrics", "prediction"]
 
@@ -19,7 +18,9 @@ def answer_of(sequence, tokenizer):
     """
     # A model may know more ids than its vocabulary has lines.
     found = [tokenizer.inv_vocab.get(token_id, "[UNK]") for token_id in sequence[1:]]
-    return pieces.text_of_pieces(found[: found.index(pieces.END)] if pieces.END in found else found)
+    if number_pieces.END in found:
+        found = found[: found.index(number_pieces.END)]
+    return number_pieces.text_of_pieces(found)
 
 
 def prediction(output, tokenizer):

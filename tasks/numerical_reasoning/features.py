@@ -4,8 +4,9 @@ import dataclasses
 
 from etcmodel import preprocessing
 from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
+from etcmodel.text import number_pieces
 
-from . import examples, pieces
+from . import examples
 
 __all__ = [
     "ConverterFactory",
@@ -72,13 +73,13 @@ def make_features(example, config, tokenizer):
     Args:
         example: `Example`.
         config: `InputConfig`.
-        tokenizer: `FullTokenizer` of word pieces, as of `pieces.check_tokenizer`.
+        tokenizer: `FullTokenizer` of word pieces, as of `number_pieces.check_tokenizer`.
     Raises:
         ValueError: naming the example, if its question leaves no place for the passage, or its
             answer is too long, has the piece that ends answers, or is missing in training.
     """
-    question = pieces.pieces_of(example.question, tokenizer)
-    passage = pieces.pieces_of(example.passage, tokenizer)
+    question = number_pieces.pieces_of(example.question, tokenizer)
+    passage = number_pieces.pieces_of(example.passage, tokenizer)
     place = config.long_seq_length - len(question) - 3
     if place < 1:
         raise ValueError(
@@ -103,16 +104,16 @@ def make_features(example, config, tokenizer):
 
 
 def _labels(example, num_labels, tokenizer):
-    answer = pieces.pieces_of(example.answer, tokenizer)
+    answer = number_pieces.pieces_of(example.answer, tokenizer)
     name = f"example {example.example_id!r}: field `answer`"
-    if pieces.END in answer:
-        raise ValueError(f"{name} must not have {pieces.END!r}, which ends answers")
+    if number_pieces.END in answer:
+        raise ValueError(f"{name} must not have {number_pieces.END!r}, which ends answers")
     if len(answer) >= num_labels:
         raise ValueError(
             f"{name} has {len(answer)} tokens; --max_answer_length={num_labels + 1} is for "
             f"{num_labels - 1}"
         )
-    ids = tokenizer.convert_tokens_to_ids([*answer, pieces.END])
+    ids = tokenizer.convert_tokens_to_ids([*answer, number_pieces.END])
     return [*ids, *[_IGNORED_LABEL] * (num_labels - len(ids))]
 
 
@@ -122,7 +123,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     task = "numerical_reasoning"
 
     def input_config(self, tokenizer):
-        pieces.check_tokenizer(tokenizer)
+        number_pieces.check_tokenizer(tokenizer)
         return InputConfig(**self.fields)
 
     def convert(self, raw, config, tokenizer):

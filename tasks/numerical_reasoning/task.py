@@ -2,8 +2,9 @@
 
 from etcmodel import checkpoints, finetuning
 from etcmodel.models.gmat import GmatSeq2SeqConfig
+from etcmodel.text import number_pieces
 
-from . import evaluate, examples, model, pieces
+from . import evaluate, examples, model
 from .run_config import NumericalConfig
 
 __all__ = ["NumericalConfig", "NumericalTask"]
@@ -22,7 +23,7 @@ class NumericalTask(finetuning.KeyedLineTask):
     best_metric = "exact_match"
 
     def make_model(self):
-        start, end = pieces.start_and_end(self.tokenizer)
+        start, end = number_pieces.start_and_end(self.tokenizer)
         config = GmatSeq2SeqConfig.of_encoder(
             self.config.model_config(), decoder_start_token_id=start, eos_token_id=end
         )

@@ -3,8 +3,8 @@
 import dataclasses
 import re
 
-from etcmodel.preprocessing import raw_files, text_rows
-from etcmodel.preprocessing.json_fields import Fields, is_int, is_list_of, require_object
+from etcmodel.preprocessing import text_rows
+from etcmodel.preprocessing.json_fields import identified, is_list_of, require_object
 
 __all__ = ["SummaryExample", "example_reader", "parse_example", "parse_row"]
 
@@ -28,9 +28,7 @@ class SummaryExample:
 
 def parse_row(row, options, with_summary=True):
     """The `SummaryExample` of what `text_rows.read_rows` yields, as `parse_example`."""
-    if "problem" in row:
-        raise ValueError(row["problem"])
-    fields = row["fields"] if "fields" in row else {options.text_fields[0]: row["text"]}
+    fields = text_rows.fields_of(row, text=options.text_fields[0])
     return parse_example(fields, options, row["id"], with_summary)
 
 
@@ -49,13 +47,7 @@ def parse_example(raw, options, default_id="", with_summary=True):
         ValueError: naming the example's id and the field that is missing or malformed.
     """
     require_object(raw)
-    name = _first(options.id_fields, raw)
-    example_id = raw.get(name, default_id)
-    example_id = str(example_id) if is_int(example_id) else example_id
-    if not isinstance(example_id, str):
-        raise Fields(default_id, raw).error(name, "must be a string", example_id)
-    fields = Fields(example_id or default_id, raw)
-    fields.check_utf8(name, fields.example_id)
+    fields = identified(raw, _first(options.id_fields, raw), default_id)
     text = " ".join(_sentences(fields, _first(options.text_fields, raw)))
     if not with_summary:
         return SummaryExample(fields.example_id, text)
@@ -86,7 +78,4 @@ def _sentences(fields, name):
 
 def example_reader(options, with_summary=True):
     """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return raw_files.example_reader(
-        lambda path: ((row["place"], row) for row in text_rows.read_rows(path)),
-        lambda row: parse_row(row, options, with_summary),
-    )
+    return text_rows.example_reader(lambda row: parse_row(row, options, with_summary))

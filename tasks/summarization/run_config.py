@@ -47,6 +47,14 @@ class GenerationOptions(options.Options):
         role="decoding",
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        least, most = self.min_new_tokens, self.max_new_tokens
+        if None not in (least, most) and least > most:
+            raise ValueError(
+                f"`min_new_tokens` must be at most `max_new_tokens`. Received: {least}, {most}"
+            )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizationConfig(
@@ -118,17 +126,5 @@ class SummarizationConfig(
 
         self.require_vocabulary()
         found = Seq2SeqTokenizer(self.vocab_file, self.spm_model_file, self.piece_id_offset)
-        if found.vocab_size > self.encoder_config.vocab_size:
-            raise ValueError(
-                f"The vocabulary {found.source_file} has ids up to {found.vocab_size - 1}, the "
-                f"model's `vocab_size` is {self.encoder_config.vocab_size}."
-            )
-        for name in ("pad_id", "eos_id"):
-            entry = name.replace("_", "_token_")
-            ours, theirs = getattr(found, name), getattr(self.encoder_config, entry)
-            if ours != theirs:
-                raise ValueError(
-                    f"The model's `{entry}` is {theirs}, that of the vocabulary "
-                    f"{found.source_file} {ours}."
-                )
+        found.check_model(self.encoder_config)
         return found

@@ -52,6 +52,7 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         self.generation_config = generation_config.read(folder, self.config.encoder_config)
 
     def run_files(self):
+        self._settings()  # What cannot be is told before training.
         if self.generation_config is None:
             return super().run_files()
         text = self.generation_config.to_json_string()

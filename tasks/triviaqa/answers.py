@@ -1,6 +1,5 @@
 """When two answers are the same, by TriviaQA's official script, and where a text has an answer."""
 
-import functools
 import re
 import string
 
@@ -22,11 +21,6 @@ def normalize_answer(text):
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
-@functools.lru_cache(1 << 16)
-def _normalized_words(text):
-    return tuple(normalize_answer(text).split())
-
-
 def find_answers(text, answers):
     """The places where whole words of a text are right: see `text.normalized_search`."""
-    return normalized_search.find_normalized(text, answers, _normalized_words, _SEPARATORS)
+    return normalized_search.find_normalized(text, answers, normalize_answer, _SEPARATORS)

@@ -10,8 +10,6 @@ import collections
 import dataclasses
 import math
 
-import numpy as np
-
 from etcmodel.finetuning import spans, text_of
 
 from .answers import normalize_answer
@@ -49,15 +47,11 @@ def answers_of_window(output, config):
         dict for JSON: `question` and `document`, str, and `spans`, which are `spans.Span`s with
         characters of the whole text of the document, as lists.
     """
-    names = ("start", "end", "token_starts", "token_ends")
-    start, end, *places = (np.ravel(output[name]) for name in names)
-    text, length = text_of(output["text"]), config.max_answer_length
-    found = spans.best_spans(start, end, places, text, max_length=length)
-    first = int(np.ravel(output["text_start"])[0])
+    found = spans.spans_of_window(output, config.max_answer_length)
     return {
         "question": text_of(output["question_id"]),
         "document": text_of(output["document"]),
-        "spans": [list(x._replace(start=first + x.start, end=first + x.end)) for x in found],
+        "spans": [list(span) for span in found],
     }
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from etcmodel import finetuning
+from etcmodel.finetuning import spans
 from etcmodel.text import targets
 
 from . import answers, evidence
@@ -43,9 +44,7 @@ def make_features(example, config, processor):
         `ConvertedExample`. Its features are `question_id`, one str, and those of the processor (see
         `models.features`; L long tokens). In training `labels/starts` and `labels/ends`, 0/1 [L], 1
         at the first and the last token of each answer, only for windows with an answer. Else
-        `document` (its name) and `text` (the window's part of it), one str each; `text_start`, one
-        int, its first character in the document; `token_starts` and `token_ends`, int [L], each
-        token's characters in `text`, -1 for tokens not of the document.
+        `document`, one str, its name; and those of `spans.window_text`.
     Raises:
         ValueError: naming the example, if the question does not fit, or in training has no answer.
     """
@@ -84,7 +83,10 @@ def _add_windows(converted, example, page, text, config, processor):
             raise ValueError(f"{name}: {problem}. Raise --long_seq_length or --global_seq_length.")
         places = np.full([2, config.long_seq_length], -1, np.int64)
         places[:, : len(is_text)] = np.where(is_text, encoding.offsets.T, -1)
-        own = _labels(found, places) if config.is_training else _text(page, text, places)
+        if config.is_training:
+            own = _labels(found, places)
+        else:
+            own = {"document": [page.name], **spans.window_text(text, places)}
         if own is None:
             converted.counts["windows_without_answer"] += 1
         else:
@@ -96,12 +98,3 @@ def _labels(found, places):
     """Features of the answers that are in the window as a whole, or None without any."""
     starts, ends = targets.span_ends(found, places).tolist()
     return {"labels/starts": starts, "labels/ends": ends} if any(starts) else None
-
-
-def _text(page, text, places):
-    """Features that tell the text of an answer."""
-    first = int(places[0][places[0] >= 0].min())
-    starts, ends = np.where(places >= 0, places - first, -1).tolist()
-    part = text[first : int(places[1].max())]
-    found = {"document": [page.name], "text": [part], "text_start": [first]}
-    return {**found, "token_starts": starts, "token_ends": ends}

@@ -4,6 +4,7 @@ import dataclasses
 
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
+from etcmodel.finetuning import spans
 
 __all__ = ["RecordConfig"]
 
@@ -19,7 +20,7 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
         return {
             **super().ranges(),
             **dict.fromkeys(_LABELS, FLAG),
-            **dict.fromkeys(("token_starts", "token_ends"), place),
+            **dict.fromkeys(spans.WINDOW_PLACES, place),
         }
 
     def label_features(self):
@@ -28,6 +29,8 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
     def decoding_features(self):
         texts = ("question_id", "document", "text")
         place = finetuning.int_feature(self.long_seq_length)
-        found = {name: finetuning.string_feature() for name in texts}
-        found["text_start"] = finetuning.int_feature()
-        return {**found, "token_starts": place, "token_ends": place}
+        return {
+            **{name: finetuning.string_feature() for name in texts},
+            "text_start": finetuning.int_feature(),
+            **dict.fromkeys(spans.WINDOW_PLACES, place),
+        }

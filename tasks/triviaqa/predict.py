@@ -11,7 +11,7 @@ from .task import TriviaQaTask
 __all__ = ["TriviaQaPredictor"]
 
 
-class TriviaQaPredictor(finetuning.LinePredictor):
+class TriviaQaPredictor(finetuning.ProcessorPredictor):
     """Answers questions with an exported model; `predict` gives `decode.combine`.
 
     Args:
@@ -27,8 +27,6 @@ class TriviaQaPredictor(finetuning.LinePredictor):
         super().__init__(directory, **options)
         if "evidence_dir" in options:  # The export's may have been that of another machine.
             evidence.check_folder(self.config.evidence_dir)
-        self._features = self.config.features()
-        self._processor = self._features.make_processor(self.tokenizer)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)
@@ -44,7 +42,7 @@ class TriviaQaPredictor(finetuning.LinePredictor):
         return self._converted(example).windows
 
     def _converted(self, example):
-        converted = examples.make_features(example, self._features, self._processor)
+        converted = examples.make_features(example, self.features, self.processor)
         if not converted.windows:
             raise ValueError(f"example {example.example_id!r}: {'; '.join(converted.problems)}")
         return converted

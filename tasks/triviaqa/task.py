@@ -5,7 +5,7 @@ import json
 from etcmodel import finetuning
 from etcmodel.models import span_readers
 
-from . import decode, evaluate, examples, model
+from . import decode, evaluate, examples
 from .run_config import TriviaQaConfig
 
 __all__ = ["TriviaQaConfig", "TriviaQaTask"]
@@ -24,7 +24,7 @@ class TriviaQaTask(finetuning.KeyedLineTask):
         return span_readers.make_span_reader(self.config.encoder_config)
 
     def loss(self, outputs, features):
-        return model.loss(outputs, features)
+        return span_readers.loss(outputs, features)
 
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)

@@ -119,6 +119,7 @@ def test_samples_are_those_of_their_seed_and_as_frequent_as_they_are_probable():
     [
         ({"max_length": 1}, "`max_length` must be at least 2"),
         ({"num_beams": 0}, "`num_beams` must be at least 1"),
+        ({"max_length": 5, "min_length": 6}, "`min_length` must be at most `max_length`.* 6, 5"),
         ({"early_stopping": "soon"}, "`early_stopping` must be"),
         ({"temperature": 0.0}, "`temperature` must be above 0"),
         ({"top_p": 0.0}, "`top_p` above 0"),

@@ -58,7 +58,9 @@ def test_lengths_without_the_start_token(folder):
     model = give(folder, max_new_tokens=6, min_new_tokens=3, max_length=4)
     assert (settings_of(model).max_length, settings_of(model).min_length) == (7, 4)
     assert settings_of(model, max_length=5).max_length == 5
-    assert settings_of(model, max_new_tokens=2).max_length == 3
+    assert settings_of(model, max_new_tokens=3).max_length == 4
+    with pytest.raises(ValueError, match="`min_length` must be at most `max_length`.* 4, 3"):
+        model.generate(models.ids(1, 9), max_new_tokens=2)
     assert settings_of(model, max_new_tokens=None).max_length == 4
     assert settings_of(model, max_new_tokens=None, max_length=None).max_length == 21
     # It counts alone, also if it is less.

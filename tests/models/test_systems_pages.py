@@ -1,7 +1,6 @@
 """The Python of docs/systems.md, docs/systems_memory.md and docs/systems_t5.md, as it stands there.
 
-The folders that the pages name hold small models here, with files as those of the real ones. Two
-blocks that make models of full size are not run: the character model's and GenBERT's.
+The folders that the pages name hold small models here, with files as those of the real ones.
 """
 
 import contextlib
@@ -127,6 +126,29 @@ def test_gmat_and_its_heads(tmp_path):
     run.names["lifted"] = model
     run.run(2)
     assert run.names["model"](ids).shape == (2, 11, 5)
+
+
+@pytest.mark.slow  # The preset has 41 million weights.
+def test_character_models(tmp_path):
+    ids = np.random.default_rng(0).integers(0, 256, (1, 33))
+    run = Page("systems.md", tmp_path, ids=ids)
+    run.run(2)
+    assert run.names["logits"].shape == (1, 33, 256)
+    longer = run.names["longer"]
+    assert longer.config.attention_window == 1024
+    # No character is further away than the lowest window, of 32.
+    np.testing.assert_allclose(longer(ids), run.names["logits"], atol=1e-4)
+    assert run.names["phase_config"](run.names["PRESETS"]["small"], 2) is not None
+
+
+@pytest.mark.slow  # Of a BERT's size.
+def test_a_decoder_of_the_same_weights(tmp_path):
+    run = Page("systems_memory.md", tmp_path)
+    ids = arrays()["ids"][:1]
+    run.names |= {"input_ids": ids, "attention_mask": np.ones_like(ids), "labels": ids[:, :4]}
+    run.run(3)
+    assert run.names["loss"] > 0
+    assert run.names["sequences"][0, 0] == 1030 and run.names["sequences"].shape[1] <= 20
 
 
 @pytest.mark.slow

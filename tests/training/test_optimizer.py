@@ -131,6 +131,22 @@ def test_bert_adam_moves_rows_of_a_table_as_a_dense_gradient_does():
     np.testing.assert_allclose(*tables, rtol=1e-6)
 
 
+def test_the_first_steps_of_bert_adam_are_longer_than_those_of_adamw():
+    """Of a gradient that stays the same, at most 6.6 times, at step 12: see docs/training.md."""
+    gradient, moves = tf.constant([1.0]), {}
+    for name in ("bert_adam", "adamw"):
+        config = dataclasses.replace(CONFIG, optimizer=name, weight_decay_rate=0.0)
+        optimizer, weight = optimizer_lib.build_optimizer(config, 0.01), tf.Variable([0.0])
+        places = [0.0]
+        for _ in range(30):
+            optimizer.apply_gradients([(gradient, weight)], experimental_aggregate_gradients=False)
+            places.append(weight.numpy()[0])
+        moves[name] = np.diff(places)
+    ratios = moves["bert_adam"] / moves["adamw"]
+    np.testing.assert_allclose(ratios[[0, 11, 29]], [3.16, 6.57, 5.57], atol=0.01)
+    assert ratios.argmax() == 11
+
+
 def test_bert_adam_is_made_again_of_its_config():
     optimizer = bert_adam.BertAdam(0.1, weight_decay_rate=0.5, exclude_from_weight_decay=["bias"])
     config = optimizer.get_config()

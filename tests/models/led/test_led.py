@@ -119,7 +119,7 @@ def test_a_model_that_was_never_called_generates():
 
 def test_generation_ends_where_positions_do():
     ids = models.ids(1, 9)
-    settings = {"min_length": 99, "no_repeat_ngram_size": 2}
+    settings = {"min_length": 21, "no_repeat_ngram_size": 2}
     assert MODEL.generate(ids, max_length=21, **settings)["sequences"].shape == [1, 21]
     with pytest.raises(ValueError, match="`max_length` must be at most 21, .* Received: 22"):
         MODEL.generate(ids, max_length=22)

@@ -165,7 +165,7 @@ def test_generation_ends_by_the_end_token_of_the_config(settings):
     ids = models.ids(2, 9)
     forced = MODEL.generate(ids, max_length=5, min_length=5, **settings)["sequences"].numpy()
     assert forced.shape == (2, 5) and (forced[:, -1] == 1).all()
-    free = MODEL.generate(ids, max_length=5, min_length=6, forced_eos_token_id=None, **settings)
+    free = MODEL.generate(ids, max_length=5, min_length=5, forced_eos_token_id=None, **settings)
     assert (free["sequences"].numpy() != 1).all()
 
 

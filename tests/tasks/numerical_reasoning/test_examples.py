@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.preprocessing import program
-from etcmodel.tasks.numerical_reasoning import evaluate, examples, features, pieces, preprocess
-from etcmodel.text import tokenization
+from etcmodel.tasks.numerical_reasoning import evaluate, examples, features, preprocess
+from etcmodel.text import number_pieces, tokenization
 from etcmodel.tools.demos import numbers_world
 from etcmodel.tools.demos import numerical_reasoning as demo
 
@@ -39,10 +39,10 @@ def tokens_of(ids, tokenizer):
 
 
 def test_numbers_fall_into_digits(tokenizer):
-    found = pieces.pieces_of("In 2004, 17 Kings had 3rd 1,250 .", tokenizer)
+    found = number_pieces.pieces_of("In 2004, 17 Kings had 3rd 1,250 .", tokenizer)
     wanted = "in 2 ##0 ##0 ##4 , 1 ##7 king ##s had 3 ##r ##d 1 , 2 ##5 ##0 ."
     assert " ".join(found) == wanted
-    assert pieces.text_of_pieces(["4", "##0", "##7", "king"]) == "407 king"
+    assert number_pieces.text_of_pieces(["4", "##0", "##7", "king"]) == "407 king"
 
 
 def test_features_are_question_passage_and_answer(tokenizer):
@@ -94,7 +94,7 @@ def test_a_vocabulary_without_digits_is_refused(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("\n".join(x for x in demo.vocabulary() if x != "##7"))
     with pytest.raises(ValueError, match="vocab.txt' lacks the tokens ##7"):
-        pieces.check_tokenizer(tokenization.FullTokenizer(str(path)))
+        number_pieces.check_tokenizer(tokenization.FullTokenizer(str(path)))
 
 
 def test_a_bad_line_is_counted_with_its_place(tmp_path):
@@ -122,7 +122,7 @@ def test_a_bad_line_is_counted_with_its_place(tmp_path):
 
 
 def test_answers_end_with_their_token(tokenizer):
-    start, end = pieces.start_and_end(tokenizer)
+    start, end = number_pieces.start_and_end(tokenizer)
     ids = tokenizer.convert_tokens_to_ids(["4", "##0", "##7"])
     sequences = {"a": [start, *ids, end, *ids], "b": [start, *ids, 0], "c": [start, 9999, end]}
     outputs = [

@@ -7,8 +7,9 @@ import pytest
 
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import modeling
-from etcmodel.tasks.numerical_reasoning import model, pieces
+from etcmodel.tasks.numerical_reasoning import model
 from etcmodel.tasks.numerical_reasoning import task as task_lib
+from etcmodel.text import number_pieces
 from etcmodel.tools.demos import numerical_reasoning as demo
 from tests.models.gmat import genbert, small
 
@@ -76,7 +77,7 @@ def test_answers_begin_and_end_with_the_vocabularys_tokens(task):
     config = made.generator.config
     vocab = demo.vocabulary()
     assert (config.decoder_start_token_id, config.eos_token_id) == tuple(
-        map(vocab.index, (pieces.START, pieces.END))
+        map(vocab.index, (number_pieces.START, number_pieces.END))
     )
     assert config.has_own_memory_projections and config.chunk_size == 2
     assert not task(num_memory_tokens=0).build_model().generator.config.num_memory_tokens

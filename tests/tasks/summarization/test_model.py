@@ -6,7 +6,7 @@ import pytest
 from etcmodel.models import modeling
 from etcmodel.models.seq2seq import labels as labels_lib
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
-from etcmodel.tasks.summarization import generating, model, run_config
+from etcmodel.tasks.summarization import generating, model, run_config, task
 from tests.models.led import models as led
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
@@ -99,6 +99,10 @@ def test_what_does_not_fit_the_model_is_refused(tmp_path):
         config(eval_gold="gold.json")
     with pytest.raises(ValueError, match="`split_punctuation` must be left out"):
         config(split_punctuation=True)
+    with pytest.raises(ValueError, match="`min_new_tokens` must be at most .* Received: 5, 4"):
+        config(min_new_tokens=5, max_new_tokens=4)
+    with pytest.raises(ValueError, match="`min_length` must be at most `max_length`.* 9, 7"):
+        task.SummarizationTask(config(min_new_tokens=8)).run_files()  # Of --target_length.
     with pytest.raises(ValueError, match="has ids up to .*, the model's `vocab_size` is 30"):
         config(vocab_file=vocab).tokenizer()
     with pytest.raises(ValueError, match="The model's `eos_token_id` is 5, that of the vocabulary"):

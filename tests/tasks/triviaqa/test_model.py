@@ -11,7 +11,7 @@ from etcmodel.models import heads, processed_batches, span_readers
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
 from etcmodel.models.modeling import EtcConfig
-from etcmodel.tasks.triviaqa import examples, model, raw_data
+from etcmodel.tasks.triviaqa import examples, raw_data
 from tests.tasks.triviaqa.questions import VOCAB, input_config, raw_question, tokenizer
 
 SIZES = {
@@ -103,7 +103,7 @@ def test_the_loss_is_that_of_any_answer_on_the_document_alone(tmp_path):
     features = {name: tf.concat([x, nothing.get(name, x[:1])], 0) for name, x in features.items()}
     random = np.random.default_rng(0)
     outputs = {name: random.normal(0, 2, [3, 16]).astype(np.float32) for name in ("start", "end")}
-    found = model.loss(outputs, features)
+    found = span_readers.loss(outputs, features)
     is_text = np.zeros([3, 16], bool)
     is_text[0, 5:13] = is_text[1, 5:11] = is_text[2, 5:13] = True
     slow = {
@@ -127,6 +127,6 @@ def test_a_batch_without_answers_has_a_gradient_of_zero(tmp_path):
     features |= {name: tf.zeros_like(features[name]) for name in features if "/" in name}
     logits = tf.Variable(tf.random.stateless_normal([1, 16], [1, 2]))
     with tf.GradientTape() as tape:
-        total = model.loss({"start": logits, "end": logits}, features)["loss"]
+        total = span_readers.loss({"start": logits, "end": logits}, features)["loss"]
     assert float(total) == 0.0
     np.testing.assert_array_equal(tape.gradient(total, logits), np.zeros([1, 16]))

@@ -1,0 +1,139 @@
+"""From questions and passages to a batch for GenBERT over a GMAT, and from answers to texts."""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from etcmodel.text import gmat_explanation, number_pieces, row_explanation, row_processor
+from etcmodel.text.seq2seq_processor import IGNORED_LABEL, as_texts
+
+__all__ = ["GmatSeq2SeqProcessor"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GmatSeq2SeqProcessorConfig(row_processor.RowConfig):
+    """Settings, kept in `processor_config.json`.
+
+    Attributes:
+        do_lower_case: bool. Lower-case text and strip accents.
+        others: see `row_processor.RowConfig`; there is no `stride`, as an answer is of one row.
+    Raises:
+        ValueError: naming the setting and its value.
+    """
+
+    do_lower_case: bool = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.stride is not None:
+            raise ValueError(
+                "`stride` must be None: a text that is answered has one row. Received: "
+                f"{self.stride!r}"
+            )
+
+    def arranged(self):
+        return {**super().arranged(), "do_lower_case": self.do_lower_case}
+
+
+class GmatSeq2SeqProcessor(row_processor.RowProcessor):
+    """Texts in, tensors out, and back: for `GmatForConditionalGeneration`.
+
+        processor = GmatSeq2SeqProcessor("vocab.txt", max_length=140)
+        batch = processor(question="How many …?", documents=["The king had 407 …"], targets="242")
+        answer = processor.decode(model.generate(batch)["sequences"][0])
+
+    A question with a passage is `[CLS] Q [SEP] P [SEP]`, all of token type 0; a number falls into
+    its digits, 407 into `4 ##0 ##7`. The labels of an answer are its pieces and `\\`, which ends
+    it; the model begins with `@`. Source: Gupta and Berant 2020 (arXiv:2006.03274), section 3.2;
+    Geva et al. 2020 (arXiv:2004.04487), section 3.1.
+
+    Args:
+        vocab: str, the path of a vocabulary of word pieces with all digits, `@` and `\\`; or a
+            tokenizer of one, or an object that has one as its `tokenizer`.
+        **settings: fields of `GmatSeq2SeqProcessorConfig`.
+    Raises:
+        ValueError: if a setting cannot be, or the vocabulary lacks a token.
+    """
+
+    config_class = GmatSeq2SeqProcessorConfig
+
+    def __init__(self, vocab, **settings):
+        if not isinstance(vocab, (str, os.PathLike)):
+            tokenizer = getattr(vocab, "tokenizer", vocab)
+            number_pieces.check_tokenizer(tokenizer)
+            vocab = tokenizer.source_file
+            settings = {"do_lower_case": tokenizer.basic_tokenizer.do_lower_case, **settings}
+        is_lower = self.config_class(**settings).do_lower_case
+        super().__init__(number_pieces.NumberTokenizer(os.fspath(vocab), is_lower), **settings)
+
+    @classmethod
+    def vocabulary_file(cls, folder):
+        return row_processor.word_piece_file(folder) or super().vocabulary_file(folder)
+
+    @classmethod
+    def foreign_settings(cls, folder):
+        return row_processor.foreign_case(folder)
+
+    def __call__(self, examples=None, targets=None, **fields):
+        """The batch of one or several examples.
+
+        Args:
+            examples, **fields: see `RowProcessor`.
+            targets: list of str, one an example, or one str: the answers; None for no `labels`.
+        Returns:
+            `RowBatch` of int32 `input_ids` and `attention_mask` [batch, length], and with targets
+            `labels` [batch, target], -100 where an answer has ended.
+        Raises:
+            ValueError: naming the example or the target.
+        """
+        batch = super().__call__(examples, **fields)
+        if targets is not None:
+            targets = as_texts("targets", targets)
+            if len(targets) != len(batch["input_ids"]):
+                raise ValueError(
+                    f"There are {len(batch['input_ids'])} examples and {len(targets)} `targets`."
+                )
+            batch["labels"] = self._labels(targets)
+        return batch
+
+    def _labels(self, targets):
+        found = []
+        for place, target in enumerate(targets):
+            pieces = self.tokenizer.tokenize(target)
+            if number_pieces.END in pieces:
+                raise ValueError(
+                    f"`targets[{place}]` must not have {number_pieces.END!r}, which ends answers."
+                )
+            found.append(self.tokenizer.convert_tokens_to_ids([*pieces, number_pieces.END]))
+        labels = np.full([len(found), max(map(len, found))], IGNORED_LABEL, np.int32)
+        for row, ids in zip(labels, found, strict=True):
+            row[: len(ids)] = ids
+        return labels
+
+    def decode(self, ids, keep_special_tokens=False):
+        """The text of ids, of `generate`'s sequences what is between `@` and `\\`.
+
+        Args: see `EtcProcessor.decode`.
+        """
+        start, end = number_pieces.start_and_end(self.tokenizer)
+        ids = [int(x) for x in ids]
+        if not keep_special_tokens:
+            ids = ids[1:] if ids[:1] == [start] else ids
+            ids = ids[: ids.index(end)] if end in ids else ids
+        return super().decode(ids, keep_special_tokens)
+
+    def explain(self, batch, example=0, config=None):
+        """What the encoder is told of an example: chunks, the memory and why, who sees whom.
+
+        Args:
+            batch: of this processor.
+            example: int. Which of the examples that the processor was given.
+            config: `GmatSeq2SeqConfig`, or a model with one; None for chunks of 512.
+        Returns:
+            `GmatExplanation`: `print` it, ask it `why(3, 600)`.
+        Raises:
+            ValueError: if there is no such example.
+        """
+        encoding = row_explanation.encoding_of(batch, example, 0)
+        return gmat_explanation.GmatExplanation(batch, encoding, config)

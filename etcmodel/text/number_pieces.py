@@ -1,0 +1,75 @@
+"""Word pieces in which every number falls into its digits (Geva et al. 2020, section 3.1)."""
+
+from etcmodel.text import alignment, tokenization
+
+__all__ = [
+    "END",
+    "START",
+    "NumberTokenizer",
+    "check_tokenizer",
+    "pieces_of",
+    "start_and_end",
+    "text_of_pieces",
+]
+
+START, END = "@", "\\"  # Around an answer; BERT's uncased vocabulary has both.
+_NEEDED = ("[CLS]", "[SEP]", START, END, *"0123456789", *(f"##{x}" for x in "0123456789"))
+
+
+class NumberTokenizer(tokenization.FullTokenizer):
+    """A `FullTokenizer` of word pieces, but that of a number "407" the pieces are 4, ##0, ##7.
+
+    Args:
+        vocab_file, do_lower_case: see `FullTokenizer`.
+    Raises:
+        ValueError: naming the file and what is missing of digits and marks around an answer.
+    """
+
+    def __init__(self, vocab_file, do_lower_case=True):
+        super().__init__(vocab_file, do_lower_case)
+        self.wordpiece_tokenizer = _NumberPieces(self.vocab)
+        check_tokenizer(self)
+
+
+class _NumberPieces(tokenization.WordpieceTokenizer):
+    def _split_word(self, word):
+        return _digits(word) or super()._split_word(word)
+
+
+def check_tokenizer(tokenizer):
+    """Checks that a `FullTokenizer` has all pieces that are needed.
+
+    Raises:
+        ValueError: naming the file and what is missing, or if it is of SentencePiece.
+    """
+    if tokenizer.sp_model:
+        raise ValueError(
+            "Numbers in digits need a vocabulary of word pieces (vocab.txt). Received the "
+            f"SentencePiece model {str(tokenizer.source_file)!r}"
+        )
+    tokenizer.require_tokens(_NEEDED)
+
+
+def pieces_of(text, tokenizer):
+    """The pieces of a text by a `FullTokenizer`, numbers in digits: list of str."""
+    words = tokenizer.basic_tokenizer.tokenize(text)
+    of_word = tokenizer.wordpiece_tokenizer.tokenize
+    return [piece for word in words for piece in _digits(word) or of_word(word)]
+
+
+def _digits(word):
+    """The pieces of a number; [] of any other word."""
+    if not (word.isascii() and word.isdigit()):
+        return []
+    return [word[0], *(f"##{digit}" for digit in word[1:])]
+
+
+def text_of_pieces(pieces):
+    """The text of a list of pieces: str."""
+    return alignment.wordpiece_tokens_to_normalized_text(pieces)
+
+
+def start_and_end(tokenizer):
+    """The ids before and after an answer: list of two int."""
+    check_tokenizer(tokenizer)
+    return tokenizer.convert_tokens_to_ids([START, END])
