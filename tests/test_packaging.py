@@ -48,6 +48,16 @@ def test_the_classifiers_name_the_promised_versions():
     assert named == [version for version in PYTHONS if version in promised()]
 
 
+def test_the_developers_extra_has_the_ranges_of_their_pins():
+    asked = map(requirements.Requirement, importlib.metadata.requires("etcmodel"))
+    found = {x.name: x.specifier for x in asked if x.marker and x.marker.evaluate({"extra": "dev"})}
+    assert found.pop("etcmodel") == ""
+    text = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
+    pinned = dict(line.split("==") for line in text.splitlines() if "==" in line)
+    assert found.keys() == pinned.keys()
+    assert all(found[name].contains(version) for name, version in pinned.items())
+
+
 def test_hosted_ci_does_what_our_own_does_on_all_promised_versions():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())
     (job,) = workflow["jobs"].values()

@@ -264,7 +264,8 @@ class LinePredictor(Predictor):
             outputs = self.run(itertools.islice(records, count - again, None), batch_size)
             return map(self.task.line, itertools.islice(outputs, again, None))
 
-        return self.task.write_made(predictions_file, source, predictions_after)
+        with self._counted():
+            return self.task.write_made(predictions_file, source, predictions_after)
 
 
 class ProcessorPredictor(LinePredictor):

@@ -1,12 +1,13 @@
 """Exports a trained task with all that prediction needs, and predicts from raw examples."""
 
 import abc
+import contextlib
 import json
 import numbers
 import pathlib
 import tempfile
 
-from etcmodel import bounded_json, serving
+from etcmodel import bounded_json, extras, format_versions, serving
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
 from etcmodel.text import processor_files
@@ -15,6 +16,7 @@ __all__ = ["Predictor", "export"]
 
 _SPM_MODEL = processor_files.SENTENCE_PIECES
 _VOCABS = (processor_files.WORD_PIECES, *processor_files.BYTE_LEVEL)
+_VERSION = {format_versions.ENTRY: format_versions.EXPORT}
 
 
 def export(model, task, directory):
@@ -35,7 +37,7 @@ def export(model, task, directory):
     vocabulary = processor_files.vocabulary_files(config.vocab_file, config.spm_model_file)
     texts = {
         encoder_type.config_file: config.encoder_config.to_json_string(),
-        _config_name(task): json.dumps(config.exported_options()),
+        _config_name(task): json.dumps({**_VERSION, **config.exported_options()}),
     }
     with tempfile.TemporaryDirectory() as folder:
         files = {name: pathlib.Path(folder, name) for name in texts}
@@ -60,7 +62,7 @@ class Predictor(abc.ABC):
         directory: str. An export, or a directory of numbered exports, whose highest is used.
         **options: replace options of the export, by the names of their fields.
     Raises:
-        ValueError: if there is no export with the files of this task.
+        ValueError: if there is no export with the files of this task, or a later version wrote it.
     """
 
     task_class = None
@@ -68,10 +70,13 @@ class Predictor(abc.ABC):
 
     def __init__(self, directory, **options):
         self._runner = self.runner_class(directory)
+        self._count = None  # Where a file is predicted: what is told of each record.
         options_file = self._runner.asset(_config_name(self.task_class))
         if not (options_file and (config_file := self._config_file())):
             raise ValueError(f"{directory!r} is no export of a {self.task_class.title} model.")
         options_kept = bounded_json.read_object(options_file, "Export again.")
+        format_versions.check(options_kept, format_versions.EXPORT, options_file)
+        options_kept.pop(format_versions.ENTRY, None)
         kept = options_lib.load_kept(self.task_class.config_class, options_kept, options_file)
         self.config = self.task_class.config_class(
             encoder_config=encoders.read_config(config_file),
@@ -142,7 +147,7 @@ class Predictor(abc.ABC):
             yield example
 
     def predict_file(self, input_file, predictions_file, batch_size=8):
-        """Writes the predictions for a raw file.
+        """Writes the predictions for a raw file; a terminal shows how many records are done.
 
         Args:
             input_file: str.
@@ -153,7 +158,8 @@ class Predictor(abc.ABC):
         Raises:
             ValueError: as `read_examples`.
         """
-        predictions = self.predict(self.read_examples(input_file), batch_size)
+        with self._counted():
+            predictions = self.predict(self.read_examples(input_file), batch_size)
         self.task.write_predictions(predictions_file, predictions)
         return self.task.num_predictions(predictions)
 
@@ -170,7 +176,27 @@ class Predictor(abc.ABC):
 
     def run(self, records, batch_size):
         """`outputs` of the feature dicts of `records`."""
-        return self._runner(records, batch_size)
+        for output in self._runner(records, batch_size, **self.runner_options()):
+            if self._count:
+                self._count(1)
+            yield output
+
+    def runner_options(self):
+        """Further arguments of the `runner_class` for each call: dict."""
+        return {}
+
+    @contextlib.contextmanager
+    def _counted(self):
+        try:
+            from etcmodel.training import progress_bar
+        except extras.MissingExtraError:  # Which is no reason not to predict.
+            yield
+            return
+        with progress_bar.counted("predicting", unit="records") as self._count:
+            try:
+                yield
+            finally:
+                self._count = None
 
 
 def _shown(value):

@@ -7,7 +7,7 @@ import math
 import tensorflow as tf
 from google.protobuf import message
 
-from etcmodel import feature_checks, record_files, training
+from etcmodel import feature_checks, format_versions, record_files, training
 from etcmodel.finetuning.record_settings import (
     check_punctuation,
     check_vocabulary,
@@ -48,6 +48,8 @@ class RecordConfig(abc.ABC):
         padding: dict of the name of a model's feature to its padding value; 0 for others.
         deciding_flags: flags of preprocess that decide which features exist.
         length_flags: flags of preprocess that decide the lengths.
+        format_version: the last version of the task's records that can be read, which is the one
+            that its `ConverterFactory` makes.
     """
 
     long_seq_length: int
@@ -61,6 +63,7 @@ class RecordConfig(abc.ABC):
     padding = {}
     deciding_flags = ("is_training",)
     length_flags = ("long_seq_length", "global_seq_length")
+    format_version = 1
 
     @classmethod
     def of_run(cls, config, **fields):
@@ -189,11 +192,13 @@ def check_records(file_pattern, config, *, need_labels):
         need_labels: bool. Whether the records are for training.
     Raises:
         ValueError: naming file, feature and both lengths (or the vocabulary), if they do not fit;
-            if no file matches or the files are empty.
+            if a later version made them; if no file matches or the files are empty.
     """
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
     files = training.matching_files(file_pattern)
+    for settings_file, noted in record_files.read_settings(files).items():
+        format_versions.check(noted, config.format_version, settings_file)
     record_files.check_sizes(files)
     for file in files:
         for serialized in tf.data.TFRecordDataset(file).take(1):

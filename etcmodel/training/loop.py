@@ -12,6 +12,7 @@ from etcmodel.training import evaluator as evaluator_lib
 from etcmodel.training import history, resuming, run_directory
 from etcmodel.training import run as run_lib
 from etcmodel.training import strategy as strategy_lib
+from etcmodel.training.config import CHANGEABLE
 from etcmodel.training.run import EVAL_LOG, build_model
 
 __all__ = ["EVAL_LOG", "build_model", "evaluate", "load_model", "predict", "train"]
@@ -58,14 +59,8 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
     with alone(config.output_dir):
         run = run_lib.Run(task, config, strategy, callbacks)
         # Only now, so that options that the model or the data refuse do not claim the directory.
-        notes = {
-            **task.run_notes(),
-            "num_train_steps": run.num_steps,
-            "best_metric": task.best_metric,
-            "higher_is_better": task.higher_is_better,
-        }
         if is_chief:  # Who changes what is there, so that no other worker may compare with it now.
-            claim(notes=notes)
+            claim(notes=_notes(task, run, begun))
             # Before the options that are kept beside it, which a run that goes on may be given.
             _keep_changes(run, begun, config)
             for name, text in task.run_files().items():
@@ -91,6 +86,18 @@ def _claim_of(task, config):
             "attention_tiling": _FIRST_TILING,
         },
     )
+
+
+def _notes(task, run, begun):
+    """What is kept beside what decides the result: dict."""
+    decisive = begun.result_fields()
+    return {
+        **task.run_notes(),
+        "num_train_steps": run.num_steps,
+        "best_metric": task.best_metric,
+        "higher_is_better": task.higher_is_better,
+        **{name: getattr(begun, name) for name in CHANGEABLE if name not in decisive},
+    }
 
 
 def _keep_changes(run, begun, config):

@@ -6,7 +6,7 @@ import os
 
 import tensorflow as tf
 
-from etcmodel import atomic_files, bounded_json, checkpoints
+from etcmodel import atomic_files, bounded_json, checkpoints, format_versions
 from etcmodel.path_checks import check_no_pattern
 from etcmodel.training import best as best_lib
 from etcmodel.training import history
@@ -84,7 +84,8 @@ def claim_directory(output_dir, run_config, *, defaults=None, notes=None, write=
         old.pop(_NOTES, None)
         _check_same(output_dir, _flat(old), _flat(run_config), _flat(defaults or {}))
     elif write:
-        new = {**run_config, _NOTES: notes or {}}
+        version = {format_versions.ENTRY: format_versions.RUN}
+        new = {**version, **run_config, _NOTES: notes or {}}
         text = json.dumps(new, indent=2, sort_keys=True) + "\n"
         atomic_files.write_text(os.path.join(output_dir, RUN_CONFIG_FILE), [text])
 
@@ -95,12 +96,14 @@ def read_run_config(output_dir):
     Options that were changed since, and the note "num_train_steps", have their present values.
 
     Raises:
-        ValueError: if the file, or that of the changes, is damaged.
+        ValueError: if the file, or that of the changes, is damaged, or a later version wrote it.
     """
     path = os.path.join(output_dir, RUN_CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None
     run_config = bounded_json.read_object(path, "Restore the file.")
+    format_versions.check(run_config, format_versions.RUN, path)
+    run_config.pop(format_versions.ENTRY, None)
     for name in ("training", "task", _NOTES):
         if not isinstance(run_config.get(name, {}), dict):
             raise ValueError(f"{path}: `{name}` must be a JSON object. Restore the file.")
@@ -112,8 +115,8 @@ def _apply(changes, run_config):
     of_results = TrainingConfig().result_fields()
     for change in changes:
         run_config.setdefault(_NOTES, {})["num_train_steps"] = change.num_train_steps
-        if change.option in of_results:
-            run_config.setdefault("training", {})[change.option] = change.new
+        section = "training" if change.option in of_results else _NOTES
+        run_config.setdefault(section, {})[change.option] = change.new
 
 
 def checkpoint_paths(directory):

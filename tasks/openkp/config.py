@@ -8,6 +8,7 @@ __all__ = [
     "DENSE_RANGES",
     "FLOAT_FEATURES",
     "FONT_FEATURES",
+    "FORMAT_VERSION",
     "INDICATOR_FEATURES",
     "LABEL_OCCURRENCES",
     "MAX_KEY_PHRASES",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 MAX_KEY_PHRASES = 3  # A page of the dataset has at most so many.
+FORMAT_VERSION = 2  # Of records. 1: words were split at any white space, font sizes not rounded.
 NUM_FONT_IDS = 24
 LABEL_OCCURRENCES = ("first", "max")
 

@@ -6,7 +6,7 @@ import json
 from etcmodel import preprocessing
 
 from . import examples, layout
-from .config import OpenKpInputConfig
+from .config import FORMAT_VERSION, OpenKpInputConfig
 
 __all__ = ["ConverterFactory"]
 
@@ -15,7 +15,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     """Makes the converter; `fields` are arguments of `OpenKpInputConfig`."""
 
     task = "openkp"
-    format_version = 2  # 1: words were split at any white space, font sizes not rounded.
+    format_version = FORMAT_VERSION
     line_files = ("text_examples", "parse_failures")  # Named as in the release.
 
     def input_config(self, tokenizer):

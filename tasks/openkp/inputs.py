@@ -11,6 +11,7 @@ from etcmodel.finetuning import int_feature
 from .config import (
     FLOAT_FEATURES,
     FONT_FEATURES,
+    FORMAT_VERSION,
     INDICATOR_FEATURES,
     MAX_KEY_PHRASES,
     NUM_FONT_IDS,
@@ -47,6 +48,7 @@ class RecordConfig(finetuning.RecordConfig):
     label_occurrences: str = "first"
     num_labels: int = MAX_KEY_PHRASES
 
+    format_version = FORMAT_VERSION
     deciding_flags = ("fixed_block_len",)
     length_flags = (
         "long_seq_length",

@@ -29,8 +29,8 @@ class SummarizationPredictor(finetuning.LinePredictor):
     def make_features(self, example):
         return [examples.make_input(example, self._features, self.tokenizer)]
 
-    def run(self, records, batch_size):
-        return self._runner(records, batch_size, **self._numbers)
+    def runner_options(self):
+        return self._numbers
 
     def summarize(self, text):
         """The summary of a text: str; `predict` also tells how much of it was not read."""

@@ -3,14 +3,18 @@
 import dataclasses
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from absl import flags
 
-from etcmodel import finetuning
+from etcmodel import finetuning, training
 from etcmodel.finetuning import program as program_lib
+from etcmodel.training import progress_bar
 from tests.finetuning import toy
+from tests.training import terminal
 
 
 def parsed(**arguments):
@@ -145,6 +149,53 @@ def test_what_is_no_example_is_refused_and_shown(trained, example):
     if isinstance(example, str | bytes):
         with pytest.raises(ValueError, match="`examples` must be a list of examples. Received"):
             predictor.predict(example)
+
+
+def test_predictions_of_a_file_are_counted_on_a_terminal(trained, toy_data, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
+    predictor, path = toy.ToyPredictor(str(trained / "export")), tmp_path / "answers.json"
+    written, _ = terminal.showing(
+        lambda: predictor.predict_file(str(toy_data.dev_json), str(path), batch_size=2), monkeypatch
+    )
+    assert re.search(rb"predicting 13 records +\S+ records/s", b"".join(written))
+    assert terminal.screen(written) == [""] and len(json.loads(path.read_text())) == 7
+    written, _ = terminal.showing(lambda: predictor.predict([]), monkeypatch)
+    assert not written  # Nobody waits for a call of a program of one's own.
+
+
+def test_an_export_of_a_later_version_is_refused(trained, tmp_path):
+    folder = shutil.copytree(trained / "export", tmp_path / "export")
+    (path,) = folder.glob("*/assets/toy_config.json")
+    kept = json.loads(path.read_text())
+    assert kept["format_version"] == 1
+    path.write_text(json.dumps({**kept, "format_version": 2}))
+    with pytest.raises(ValueError, match=f"^{path}: `format_version` is 2, and this version of"):
+        toy.ToyPredictor(str(folder))
+
+
+@pytest.mark.slow
+def test_an_export_of_a_run_with_an_average_has_the_average(toy_data, tmp_path):
+    flags_of_model = model_flags(toy_data, tmp_path)
+    data = {"train_tf_examples_filepattern": toy_data.train, "batch_size": 10}
+    averaged = {"num_train_epochs": 2, "ema_decay": 0.9, "learning_rate": 0.1}
+    parsed(run_mode="train", **averaged, **data, **flags_of_model).main([])
+    parsed(run_mode="export", **flags_of_model).main([])
+    documents = json.loads(toy_data.dev_json.read_text())
+    found = toy.ToyPredictor(str(tmp_path / "export")).predict(documents)
+    reader = tf.train.load_checkpoint(training.best_checkpoint(str(tmp_path)))
+
+    def expected(embedding, kernel):
+        ids = toy_data.tokenizer.convert_tokens_to_ids
+        names = (f"{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in (embedding, kernel))
+        table, sizes = map(reader.get_tensor, names)
+        return {
+            str(one["id"]): float(table[ids(one["words"])].sum() + (one["sizes"] @ sizes).sum())
+            for one in documents
+        }
+
+    assert found == pytest.approx(expected("model/embedding", "model/kernel"), abs=1e-5)
+    trained = expected("trained_weights/0", "trained_weights/1")
+    assert max(abs(found[key] - trained[key]) for key in found) > 1e-3
 
 
 def test_another_tasks_export_is_refused(trained):

@@ -1,4 +1,4 @@
-"""The Python of docs/systems.md, docs/systems_memory.md and docs/systems_t5.md, as it stands there.
+"""The Python of the pages of the systems, docs/systems_*.md, as it stands there.
 
 The folders that the pages name hold small models here, with files as those of the real ones.
 """
@@ -15,7 +15,12 @@ import tensorflow as tf
 
 import etcmodel
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
-from etcmodel.tools import memory_subjects, sequence_subjects, transient_subjects
+from etcmodel.tools import (
+    attention_subjects,
+    memory_subjects,
+    sequence_subjects,
+    transient_subjects,
+)
 from tests import page
 from tests.checkpoints import berts, longformers
 from tests.models.led import models as leds
@@ -23,7 +28,14 @@ from tests.models.longt5 import models as longt5s
 from tests.models.pegasus_x import models as pegasus_xs
 from tests.reference import cases
 
-PAGES = ("systems.md", "systems_memory.md", "systems_t5.md")
+PAGES = {  # By the number of their blocks.
+    "systems_etc.md": 1,
+    "systems_longformer.md": 3,
+    "systems_led.md": 1,
+    "systems_memory.md": 4,
+    "systems_t5.md": 5,
+}
+WITH_PICTURES = sorted({"systems.md", *PAGES} - {"systems_longformer.md", "systems_led.md"})
 TOKENIZER = cases.topic_folder("longformer") / "tokenizer"
 PIECES = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces"
 VOCAB_SIZE = 2000
@@ -64,13 +76,32 @@ def add_tokenizer(folder):
 
 
 def test_the_number_of_blocks_is_known():
-    assert [len(page.blocks(name)) for name in PAGES] == [4, 4, 5]
+    assert {name: len(page.blocks(name)) for name in PAGES} == PAGES
+    assert not page.blocks("systems.md")
+    assert {path.name for path in page.DOCS.glob("systems_*.md")} == set(PAGES)
+
+
+def test_etc(tmp_path):
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text("\n".join(WORDS))
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"vocab_size": len(WORDS), "intermediate_size": 8}
+    made = etcmodel.EtcModel(etcmodel.EtcConfig(**sizes))
+    made.embed([[4, 5]])  # Which builds it.
+    processor = etcmodel.EtcProcessor(str(vocab), max_long_len=16, max_global_len=4)
+    etcmodel.save_pretrained(made, tmp_path / "etc_base_2x_pretrain", processor)
+    run = Page("systems_etc.md", tmp_path)
+    run.run(0)
+    num_long, num_global = (run.names[f"{side}_output"].shape[1] for side in ("long", "global"))
+    assert num_long > 8 and num_global >= 2  # A global token for each of the two sentences.
+    assert run.names["vectors"].shape == [2, 8]
+    assert len(set(run.names["vectors"].numpy().ravel())) == 16
 
 
 def test_longformer(tmp_path):
     made = longformers.masked_lm(vocab_size=VOCAB_SIZE, max_position_embeddings=66)
     add_tokenizer(longformers.write(tmp_path / "longformer-base-4096", made))
-    run = Page("systems.md", tmp_path)
+    run = Page("systems_longformer.md", tmp_path)
     assert not run.run(0)
     model, batch = run.names["model"], run.names["batch"]
     assert sorted(batch) == ["attention_mask", "input_ids"] and len(batch["input_ids"]) == 2
@@ -89,8 +120,8 @@ def test_led(tmp_path):
     made = leds.model(vocab_size=VOCAB_SIZE, max_decoder_position_embeddings=128)
     made.save_pretrained(tmp_path / "led-base-16384")
     add_tokenizer(tmp_path / "led-base-16384")
-    run = Page("systems.md", tmp_path, labels=arrays()["labels"][:1])
-    run.run(3)
+    run = Page("systems_led.md", tmp_path, labels=arrays()["labels"][:1])
+    run.run(0)
     assert run.names["outputs"]["loss"] > 0
     sequences = run.names["found"]["sequences"]
     assert sequences.shape[0] == 1 and 2 <= sequences.shape[1] <= 128
@@ -175,10 +206,11 @@ def test_longt5_and_its_saved_model(tmp_path):
     assert isinstance(run.names["tf"].constant(1), tf.Tensor)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", WITH_PICTURES)
 def test_the_pictures_that_the_commands_draw_are_known(name):
     text = (page.DOCS / name).read_text(encoding="utf-8")
-    known = {*memory_subjects.EXAMPLES, *sequence_subjects.EXAMPLES, *transient_subjects.EXAMPLES}
+    of_others = (memory_subjects, sequence_subjects, transient_subjects)
+    known = {name for module in (attention_subjects, *of_others) for name in module.EXAMPLES}
     commands = re.findall(r"^python -m etcmodel\.tools\.draw_attention (.*)$", text, re.MULTILINE)
     assert commands
     for flags in commands:

@@ -64,6 +64,11 @@ def main(flags):
     if does in ("KILL", "TERM") and is_first:
         os.kill(os.getppid(), getattr(signal, f"SIG{does}"))
         stop(folder)
+    if does == "HANG" and is_first:  # Is stopped twice, the second time while it saves.
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.sigwait({signal.SIGTERM})
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.pause()
     if does == "wait" and x_of(flags) == 9:  # Until it is pruned.
         stop(folder)
     evaluate(folder, flags, 20)

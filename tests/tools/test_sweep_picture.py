@@ -2,6 +2,7 @@
 
 import pytest
 
+from etcmodel.pictures import style
 from etcmodel.tools.sweeps import picture, report, runs
 from etcmodel.tools.sweeps.plan import Plan
 from etcmodel.tools.sweeps.space import Choices, Range
@@ -36,7 +37,8 @@ def panel():
         sampler="tpe",
         num_trials=4,
     )
-    return picture.drawn(plan, report.ranked(ROWS, goal), goal).axes[0]
+    with style.drawing():
+        return picture.drawn(plan, report.ranked(ROWS, goal), goal).axes[0]
 
 
 def lines(panel):
@@ -59,9 +61,12 @@ def test_lines_go_through_the_values_and_a_better_metric_is_higher_up(panel):
 
 
 def test_the_best_is_of_those_that_went_to_the_end(panel):
-    styles = [(color, style) for _, color, style in lines(panel)]
-    assert [style for _, style in styles] == ["--", "-", "-", "-"]
-    assert styles[1][0] == "#d95f02" and "#d95f02" not in (styles[0][0], *styles[2:])
+    _, colors, dashes = zip(*lines(panel), strict=True)
+    assert dashes == ("--", "-", "-", "-")
+    orange = style.LIGHT.series[1]
+    assert colors[1] == orange and orange not in (colors[0], *colors[2:])
+    assert colors[0] == style.LIGHT.muted  # Of the one that was pruned.
+    assert len(set(colors)) == len(colors)  # The others' are the darker, the better they are.
     texts = [text.get_text() for text in panel.texts]
     assert "trial 1: 2" in texts
 

@@ -197,6 +197,18 @@ def test_a_signal_lets_the_runs_save_and_the_same_command_goes_on(tmp_path):
     assert (pathlib.Path(row.folder) / sweep_program.SAVED).exists()
 
 
+def test_a_second_signal_ends_runs_before_they_have_saved(tmp_path):
+    stopped = start(tmp_path, "does=HANG")
+    _, errors = stopped.communicate(timeout=200)  # Else the run ends itself.
+    assert stopped.returncode == 130
+    *_, waits, last = errors.splitlines()
+    assert waits == "waiting until what runs is saved; Ctrl-C once more ends it at once"
+    assert last.startswith("interrupted: 0/1 trials are done. The same command goes on")
+    (row,), _ = sweep(sweep_program.plan(tmp_path, does=("HANG",)))
+    assert (row.best, row.state, len(starts(row))) == (1 / 3, "complete", 2)
+    assert not (pathlib.Path(row.folder) / sweep_program.SAVED).exists()
+
+
 def test_a_run_that_saves_is_not_asked_again(tmp_path):
     waiting, asked = (str(tmp_path / name) for name in ("waiting", "asked"))
     os.mkfifo(waiting)

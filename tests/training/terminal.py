@@ -6,10 +6,11 @@ import os
 import pty
 import re
 import struct
+import sys
 import termios
 import threading
 
-__all__ = ["opened", "screen"]
+__all__ = ["opened", "screen", "showing"]
 
 _COLUMNS = 100
 _PART = re.compile(r"\x1b\[([A-Z])|([\r\n])|([^\x1b\r\n]+)")
@@ -35,6 +36,19 @@ def opened():
         os.close(theirs)
         reader.join()
         os.close(ours)
+
+
+def showing(function, monkeypatch):
+    """What is written to a terminal that is standard error during a call; its error, if any."""
+    with opened() as (number, written):
+        error = None
+        with os.fdopen(os.dup(number), "w") as stream, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            try:
+                function()
+            except ArithmeticError as raised:
+                error = raised
+    return written, error
 
 
 def screen(written):

@@ -83,6 +83,11 @@ def test_the_history_tells_each_change(changed):
     assert [entry["num_train_steps"] for entry in entries] == [8, 8, 8, 12]
     kept = json.loads((changed / "run_config.json").read_text())
     assert kept["training"]["learning_rate"] == 0.01  # As the run began.
+    notes = kept["notes"]
+    assert (notes["save_checkpoints_steps"], notes["steps_per_summary"]) == (4, 1)
+    present = training.read_run_config(str(changed))
+    assert present["training"]["learning_rate"] == 0.003
+    assert present["notes"]["save_checkpoints_steps"] == 2
 
 
 def test_training_goes_on_with_the_new_values(changed):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from etcmodel import training
 from tests.training import toy
 
 pytestmark = pytest.mark.slow
@@ -171,6 +172,24 @@ def test_two_workers_equal_one_device(records, one_device, tmp_path):
         finish(process, output_dir)
     assert_same_result(output_dir, one_device)
     assert not [name for name in os.listdir(output_dir) if "tmp" in name]
+
+
+def test_two_workers_with_an_average_go_on_with_changed_options_as_one_device(records, tmp_path):
+    workers, one = tmp_path / "workers", tmp_path / "one"
+    flags = ("--save_checkpoints_steps=24", "--ema_decay=0.6", "--num_train_epochs=2")
+    for changes in ((), ("--change=learning_rate=0.003", "--change=num_train_epochs=3")):
+        for process in start_workers(records, workers, *flags, *changes):
+            finish(process, workers)
+    options = {"save_checkpoints_steps": 24, "ema_decay": 0.6, "num_train_epochs": 2.0}
+    options |= {"learning_rate": 0.01, "train_batch_size": 4}
+    config = training.TrainingConfig(output_dir=str(one), **options)
+    for changes in (None, {"learning_rate": 0.003, "num_train_epochs": 3.0}):
+        training.train(toy.ToyTask(records, evaluates=True), config, changes=changes)
+    assert_same_result(workers, one)
+    assert final_values(workers)["global_step/.ATTRIBUTES/VARIABLE_VALUE"] == 18
+    histories = [(folder / "history.json").read_text() for folder in (workers, one)]
+    assert histories[0] == histories[1]
+    assert not [name for name in os.listdir(workers) if "tmp" in name]
 
 
 @pytest.mark.parametrize("signaled", [[1], [0, 1]], ids=["other", "both"])

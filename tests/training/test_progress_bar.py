@@ -33,25 +33,12 @@ def config(output_dir, **options):
     return training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
 
 
-def on_terminal(function, monkeypatch):
-    """What is written to a terminal that is standard error during a call; its error, if any."""
-    with terminal.opened() as (number, written):
-        error = None
-        with os.fdopen(os.dup(number), "w") as stream, monkeypatch.context() as patch:
-            patch.setattr(sys, "stderr", stream)
-            try:
-                function()
-            except ArithmeticError as raised:
-                error = raised
-    return written, error
-
-
 @pytest.fixture(scope="module")
 def trained(records, tmp_path_factory):
     """A run with a terminal: its folder, and what was written to the terminal."""
     folder, task = tmp_path_factory.mktemp("run"), toy.ToyTask(records, evaluates=True)
     with pytest.MonkeyPatch.context() as patch:
-        written, _ = on_terminal(lambda: training.train(task, config(folder)), patch)
+        written, _ = terminal.showing(lambda: training.train(task, config(folder)), patch)
     return folder, written
 
 
@@ -97,7 +84,7 @@ def test_an_evaluation_counts_and_is_gone_at_the_end(records, trained, monkeypat
     run = config(trained[0], eval_batch_size=4)
     task = toy.ToyTask(records, evaluates=True)
     monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
-    written, _ = on_terminal(lambda: training.evaluate(task, run), monkeypatch)
+    written, _ = terminal.showing(lambda: training.evaluate(task, run), monkeypatch)
     assert re.search(rb"evaluating 24 examples +\S+ examples/s", b"".join(written))
     assert terminal.screen(written) == [""]
 
@@ -110,7 +97,7 @@ def test_a_count_with_a_total_has_a_bar(monkeypatch):
             for _ in range(4):
                 add(1)
 
-    written, _ = on_terminal(count, monkeypatch)
+    written, _ = terminal.showing(count, monkeypatch)
     assert "reading |██" in b"".join(written).decode() and b"2/4 pages" in b"".join(written)
     assert terminal.screen(written) == [""]
 
@@ -139,7 +126,7 @@ class WrongTask(toy.ToyTask):
 
 def test_after_an_error_the_cursor_is_in_an_empty_line(records, tmp_path, monkeypatch):
     task = WrongTask(records, evaluates=True)
-    written, error = on_terminal(lambda: training.train(task, config(tmp_path)), monkeypatch)
+    written, error = terminal.showing(lambda: training.train(task, config(tmp_path)), monkeypatch)
     assert str(error) == "no metric"
     *_, bar, cursor = terminal.screen(written)
     assert bar.startswith(" 50% |") and "step 4/8" in bar and cursor == ""

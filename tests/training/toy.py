@@ -131,7 +131,7 @@ class ToyTask(training.Task):
 
 
 OPTIONS = options.ProgramFlags(
-    {"training": training.TrainingConfig},
+    {"training": training.TrainingConfig, "program": options.ResumeOptions},
     defaults={"learning_rate": 0.01, "train_batch_size": 4},
 )
 
@@ -153,7 +153,8 @@ def main(unused_argv):
         evaluates=True,
     )
     with program_end.ends_in_one_line():
-        print(training.train(task, config, strategy))
+        changes = training.parse_changes(values.change)
+        print(training.train(task, config, strategy, changes=changes))
 
 
 if __name__ == "__main__":

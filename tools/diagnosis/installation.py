@@ -10,7 +10,7 @@ from .findings import BROKEN, MISSING, OK, Finding
 __all__ = ["findings"]
 
 _NAME = "etcmodel"
-_PRESENT_IN_PARTS = ("all",)  # Extras that only join others.
+_OF_OTHERS = ("all", "dev", "preprocess")  # Extras that join or repeat others.
 
 
 def findings():
@@ -27,7 +27,7 @@ def findings():
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             yield core_finding(requirement, _installed(requirement.name))
     for extra in distribution.metadata.get_all("Provides-Extra") or ():
-        if extra not in _PRESENT_IN_PARTS:
+        if extra not in _OF_OTHERS:
             of_extra = [x for x in asked if _is_of(x, extra)]
             yield extra_finding(extra, of_extra, {x.name: _installed(x.name) for x in of_extra})
 

@@ -3,12 +3,15 @@
 import math
 
 from etcmodel import atomic_files, extras
+from etcmodel.pictures import style
 from etcmodel.tools.sweeps import space as space_lib
 
 __all__ = ["draw", "drawn", "import_matplotlib"]
 
-_BEST, _INCOMPLETE, _QUIET = "#d95f02", "#9ca3af", "#6b7280"
+_THEME = style.LIGHT
+_BEST = _THEME.series[1]
 _MARGIN = 0.06  # Of an axis, above and below what it shows.
+_PALEST = 0.35  # Share of the color in that of the worst trial.
 
 
 def import_matplotlib():
@@ -26,12 +29,12 @@ def draw(path, plan, rows, goal):
         path: str.
         plan, rows, goal: as of `drawn`.
     """
-    with atomic_files.new_file(path) as unfinished:
+    with atomic_files.new_file(path) as unfinished, style.drawing(_THEME):
         drawn(plan, rows, goal).savefig(unfinished, format="png")
 
 
 def drawn(plan, rows, goal):
-    """The `matplotlib.figure.Figure`.
+    """The `matplotlib.figure.Figure`; to be called within `style.drawing()`.
 
     Args:
         plan: `Plan`.
@@ -61,10 +64,12 @@ def drawn(plan, rows, goal):
         _draw_axis(panel, place, axis)
     panel.set_xticks(range(len(axes)), [axis.title for axis in axes])
     panel.set(xlim=(-0.4, len(axes) - 0.5), ylim=(0, 1), yticks=[])
-    panel.tick_params(axis="x", length=0, labelsize=11)
+    panel.tick_params(axis="x", length=0, labelsize=11, labelcolor=_THEME.ink)
+    panel.grid(visible=False)
     for spine in panel.spines.values():
         spine.set_visible(False)
-    panel.set_title(_title(plan, rows, goal), fontsize=12, loc="left")
+    title = _title(plan, rows, goal)
+    panel.set_title(title, fontsize=12, fontweight="normal", loc="left")
     return drawing
 
 
@@ -83,14 +88,21 @@ def _style(row, is_best, height):
     if is_best:
         return {"color": _BEST, "linewidth": 2.5, "zorder": 4}
     if row.state != "complete":
-        return {"color": _INCOMPLETE, "linewidth": 1, "linestyle": "--", "zorder": 2}
-    from matplotlib import colormaps
+        return {"color": _THEME.muted, "linewidth": 1, "linestyle": "--", "zorder": 2}
+    return {"color": _shade(height), "linewidth": 1.4, "zorder": 3}
 
-    return {"color": colormaps["Blues"](0.35 + 0.6 * height), "linewidth": 1.4, "zorder": 3}
+
+def _shade(height):
+    """The darker, the higher: from a light tone of the first color to that color."""
+    from matplotlib import colors
+
+    ground, full = (colors.to_rgb(color) for color in (_THEME.background, _THEME.series[0]))
+    share = _PALEST + (1 - _PALEST) * height
+    return colors.to_hex([(1 - share) * a + share * b for a, b in zip(ground, full, strict=True)])
 
 
 def _draw_axis(panel, place, axis):
-    panel.axvline(place, color=_QUIET, linewidth=0.8, zorder=1)
+    panel.axvline(place, color=_THEME.muted, linewidth=0.8, zorder=1)
     for value, label in axis.ticks():
         panel.annotate(
             label,
@@ -99,10 +111,9 @@ def _draw_axis(panel, place, axis):
             textcoords="offset points",
             va="center",
             fontsize=9,
-            color="#1f2328",
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            color=_THEME.ink,
+            bbox={"facecolor": _THEME.background, "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
             zorder=5,
-            parse_math=False,  # Values may have a $.
         )
 
 

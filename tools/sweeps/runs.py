@@ -139,8 +139,12 @@ class TrialRun:
         try:
             self._process.wait(_SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
             self._process.wait()
+
+    def kill(self):
+        """Ends the process as it is; returns without waiting."""
+        self._process.kill()
 
     def close(self):
         """Frees the trial's folder; a second time does nothing."""

@@ -65,13 +65,24 @@ class _Sweeping:
             self._tell(self.progress())  # Others' trials have ended meanwhile.
 
     def stop(self):
-        """Lets all processes save and end; their trials go on in the next sweep."""
-        for watched in self._watched:
-            watched.run.ask_to_stop()
-        for watched in self._watched:
-            watched.run.stop()
-            watched.run.close()
+        """Lets all processes save and end; their trials go on in the next sweep.
+
+        A signal meanwhile ends them as they are.
+        """
+        with program_end.on_signals(self._end_at_once):
+            for watched in self._watched:
+                watched.run.ask_to_stop()
+            if self._watched:
+                self._tell("waiting until what runs is saved; Ctrl-C once more ends it at once")
+            for watched in self._watched:
+                watched.run.stop()
+                watched.run.close()
         self._watched = []
+
+    def _end_at_once(self, signum, frame):
+        del signum, frame
+        for watched in self._watched:
+            watched.run.kill()
 
     def progress(self):
         rows = self.study.rows()

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+from etcmodel import format_versions
 from etcmodel.serving import writing
 from etcmodel.serving.text import sentences, signatures
 
@@ -72,6 +73,7 @@ def export_text_model(model, directory, processor=None, **options):
         raise ValueError("`processor` must be given: the model has none of its own.")
     options = TextOptions(**options)
     metadata = {
+        format_versions.ENTRY: format_versions.EXPORT,
         "head_type": model.head_type,
         "sentence_splitter": sentences.SPLITTER,
         "options": dataclasses.asdict(options),
