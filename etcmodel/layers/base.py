@@ -5,6 +5,7 @@ accepts their tensors, so a mixture of both trains nothing or fails far from the
 """
 
 import functools
+import inspect
 import sys
 
 import tensorflow as tf
@@ -12,7 +13,7 @@ import tf_keras
 
 from etcmodel.ops import argument_checks, interception
 
-__all__ = ["Layer", "check_part", "keras_3", "refuse_keras_3"]
+__all__ = ["Layer", "check_part", "keras_3", "refuse_keras_3", "without_autograph"]
 
 _ADVICE = (
     "etcmodel's layers are Keras 2 layers: use `tf_keras` instead of `tf.keras` around and inside "
@@ -23,6 +24,9 @@ _ADVICE = (
 class Layer(tf_keras.layers.Layer):
     """A layer that refuses to be called on tensors of Keras 3, or inside its layers."""
 
+    # AutoGraph then leaves `__call__` as it is, as it does with Keras's own, and converts `call`.
+    autograph_info__ = None
+
     def __call__(self, *args, **kwargs):
         _check_caller(self, args, kwargs)
         call = functools.partial(tf_keras.layers.Layer.__call__, self)
@@ -31,6 +35,17 @@ class Layer(tf_keras.layers.Layer):
     def build_from_config(self, config):
         with tf.name_scope(self.name):  # Variables keep their full names in a loaded model.
             super().build_from_config(config)
+
+
+def without_autograph(call):
+    """Decorator for a layer's `call` that AutoGraph need not convert, nor what it calls.
+
+    Converting takes up to half of the time of tracing. A subclass with another `call` can do
+    without the decorator.
+    """
+    decorated = tf.autograph.experimental.do_not_convert(call)
+    decorated.__signature__ = inspect.signature(call)  # Keras looks at it to find the arguments.
+    return decorated
 
 
 def check_part(name, part):

@@ -41,6 +41,7 @@ __all__ = [
 MODEL_CONFIG_FILENAME = "etc_config.json"
 
 
+@tf.autograph.experimental.do_not_convert
 def make_structure(
     long_breakpoints,
     global_breakpoints,
@@ -72,6 +73,7 @@ def make_structure(
     )
 
 
+@tf.autograph.experimental.do_not_convert
 def make_structure_from_example_ids(
     long_example_ids,
     global_example_ids,

@@ -1,0 +1,42 @@
+"""AutoGraph: it converts the calls of users' layers, and leaves those that can do without."""
+
+import inspect
+
+import pytest
+import tensorflow as tf
+
+from etcmodel.layers import base
+from etcmodel.models import modeling
+
+
+class AbsoluteSum(base.Layer):
+    """Has an `if` on a tensor, which fails in a graph unless AutoGraph converts it."""
+
+    def call(self, inputs):
+        total = tf.reduce_sum(inputs)
+        if total < 0:
+            total = -total
+        return total
+
+
+class Unconverted(AbsoluteSum):
+    @base.without_autograph
+    def call(self, inputs):
+        return super().call(inputs)
+
+
+@pytest.mark.parametrize("wrap", [lambda layer: layer, lambda layer: lambda x: layer(x)])
+def test_the_call_of_a_users_layer_is_converted(wrap):
+    function = tf.function(wrap(AbsoluteSum()))
+    assert [float(function(tf.constant([x, -1.0]))) for x in (-2.0, 5.0)] == [3.0, 4.0]
+
+
+def test_a_call_without_autograph_is_not_converted_nor_what_it_calls():
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(Unconverted())(tf.constant([1.0]))
+
+
+def test_keras_finds_the_arguments_of_a_call_without_autograph():
+    names = inspect.getfullargspec(modeling.EtcModel.call).args
+    assert names[:3] == ["self", "token_ids", "global_token_ids"]
+    assert names[-3:] == ["training", "att_implementation", "structure"]
