@@ -17,11 +17,13 @@ import pytest
 import tensorflow as tf
 
 from etcmodel import training
-from tests.training import toy
+from etcmodel.tools.benchmarks import costs
+from tests.training import collectives, toy
 
 pytestmark = pytest.mark.slow
 
 ROOT = pathlib.Path(__file__).parents[2]
+NUM_NUMBERS = 5  # Three losses, the norm, and whether a worker is asked to stop.
 SECONDS = 500  # Other programs may take most of the machine.
 
 
@@ -150,8 +152,8 @@ def test_two_mirrored_devices_equal_one_with_bert_adam(records, tmp_path):
     assert_same_result(two, one)
 
 
-def start_workers(records, output_dir, *flags):
-    workers = [f"localhost:{port}" for port in free_ports(2)]
+def start_workers(records, output_dir, *flags, count=2):
+    workers = [f"localhost:{port}" for port in free_ports(count)]
     return [
         start(
             records,
@@ -162,16 +164,26 @@ def start_workers(records, output_dir, *flags):
                 {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
             ),
         )
-        for index in range(2)
+        for index in range(count)
     ]
 
 
-def test_two_workers_equal_one_device(records, one_device, tmp_path):
+@pytest.mark.parametrize("count", [2, 4])
+def test_workers_equal_one_device_and_sum_what_the_costs_tell(records, one_device, tmp_path, count):
     output_dir = tmp_path / "workers"
-    for process in start_workers(records, output_dir, "--save_checkpoints_steps=24"):
+    flags = ("--save_checkpoints_steps=24",)
+    for process in start_workers(records, output_dir, *flags, count=count):
         finish(process, output_dir)
     assert_same_result(output_dir, one_device)
     assert not [name for name in os.listdir(output_dir) if "tmp" in name]
+
+    trained = toy.ToyTask(records).build_model().trainable_variables
+    trained = sum(int(tf.size(x)) for x in trained if "unused" not in x.name)
+    gradients = costs.Costs(trained, config=None).gradient_bytes
+    told = collectives.read(pathlib.Path(f"{output_dir}.log").read_text())
+    assert len(told) == count
+    for graphs in told:  # One array of all gradients, and numbers beside it.
+        assert graphs and all(sizes == [gradients, *[4] * NUM_NUMBERS] for sizes in graphs), told
 
 
 def test_two_workers_with_an_average_go_on_with_changed_options_as_one_device(records, tmp_path):

@@ -9,6 +9,7 @@ from absl import app, flags
 
 from etcmodel import options, program_end, training
 from etcmodel.ops import dropout as dropout_ops
+from tests.training import collectives
 
 NUM_EXAMPLES = 24
 VOCAB_SIZE = 5
@@ -152,7 +153,7 @@ def main(unused_argv):
         held_until=values.held_until,
         evaluates=True,
     )
-    with program_end.ends_in_one_line():
+    with program_end.ends_in_one_line(), collectives.told():
         changes = training.parse_changes(values.change)
         print(training.train(task, config, strategy, changes=changes))
 
