@@ -28,7 +28,8 @@ class ReadsTexts:
       single texts, of which `batch_size` are a batch; by default, and for `validation_data`, 32.
 
     All else is as Keras has it: labels and weights, also as lists of numbers beside a list;
-    callbacks, `tf.distribute`. Each text must be one row, so the processor must have neither
+    callbacks, `tf.distribute`, where the mean of each device counts the same, also if it has fewer
+    texts of an uneven last batch. Each text must be one row, so the processor must have neither
     `stride` nor `pack`; else use `processor.dataset`.
     """
 
