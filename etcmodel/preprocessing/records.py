@@ -80,17 +80,21 @@ def convert_example(convert, raw):
 
 def to_tf_example(features):
     """A `tf.train.Example` of a dict of feature name to list of int, float, str or bytes."""
-    return tf.train.Example(
-        features=tf.train.Features(
-            feature={name: _feature(values) for name, values in features.items()}
-        )
-    )
+    example = tf.train.Example()
+    example.features.SetInParent()  # Without any feature, too.
+    made = example.features.feature
+    for name, values in features.items():
+        _fill(made[name], values)  # In place: messages that are put into others are copied.
+    return example
 
 
-def _feature(values):
+def _fill(feature, values):
+    """Sets the values of an empty `tf.train.Feature`."""
     if values and isinstance(values[0], str | bytes):
         encoded = [v.encode("utf-8") if isinstance(v, str) else v for v in values]
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=encoded))
-    if values and isinstance(values[0], float):
-        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        feature.bytes_list.value.extend(encoded)
+    elif values and isinstance(values[0], float):
+        feature.float_list.value.extend(values)
+    else:
+        feature.int64_list.SetInParent()  # No values are a list, too.
+        feature.int64_list.value.extend(values)

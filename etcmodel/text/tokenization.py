@@ -45,6 +45,8 @@ __all__ = [
 
 _LOWER_CASED_MODELS = ("uncased_", "multilingual_", "chinese_")
 _CASED_MODELS = ("cased_", "multi_cased_")
+_MAX_WORDS_WITH_IDS = 1 << 16
+_ASCII_TOKEN = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")  # What is no letter or digit is a mark.
 
 
 def printable_text(text):
@@ -89,7 +91,7 @@ class BasicTokenizer:
 
     def __init__(self, do_lower_case=True):
         self.do_lower_case = do_lower_case
-        self._words = characters.Memo(self._split_word)
+        self._words = characters.Memo(self.split_word)
 
     def tokenize(self, text):
         """The tokens of `text` (str or bytes), a list of str."""
@@ -104,7 +106,10 @@ class BasicTokenizer:
         """The words of the cleaned `text`: `tokenize` treats each independently of the others."""
         return convert_to_unicode(text).translate(characters.CLEAN).split()
 
-    def _split_word(self, word):
+    def split_word(self, word):
+        """The tokens of one of the words of `split_words`, a list of str; nothing is remembered."""
+        if word.isascii():  # The usual case, and fast: there are no accents.
+            return _ASCII_TOKEN.findall(word.lower() if self.do_lower_case else word)
         if self.do_lower_case:
             word = characters.strip_accents(word.lower())
         spaced = "".join(f" {char} " if characters.is_punctuation(char) else char for char in word)
@@ -132,18 +137,22 @@ class WordpieceTokenizer:
         words = whitespace_tokenize(convert_to_unicode(text))
         return [piece for word in words for piece in self._words[word]]
 
+    def pieces_of_word(self, word):
+        """Those of a str without white space, a tuple of str."""
+        return self._words[word]
+
     def _split_word(self, word):
         if len(word) > self.max_input_chars_per_word:
-            return [self.unk_token]
+            return (self.unk_token,)
         pieces = []
         start = 0
         while start < len(word):
             piece = self._longest_piece(word, start)
             if piece is None:
-                return [self.unk_token]
+                return (self.unk_token,)
             start += len(piece) - (2 if start else 0)
             pieces.append(piece)
-        return pieces
+        return tuple(pieces)  # No work for the garbage collector.
 
     def _longest_piece(self, word, start):
         prefix = "##" if start else ""
@@ -198,6 +207,7 @@ class FullTokenizer:
             self.vocab = load_vocab(vocab_file)
             self.basic_tokenizer = BasicTokenizer(do_lower_case=do_lower_case)
             self.wordpiece_tokenizer = WordpieceTokenizer(vocab=self.vocab)
+        self._words_with_ids = characters.Memo(self._encode, _MAX_WORDS_WITH_IDS)
         self._words = characters.Memo(self._split_word)
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
 
@@ -207,6 +217,14 @@ class FullTokenizer:
             return encode_pieces(self.sp_model, text)
         words = self.basic_tokenizer.split_words(text)
         return [piece for word in words for piece in self._words[word]]
+
+    def pieces_of_word(self, word):
+        """The tokens and the ids of a text, which is remembered: for words between white space.
+
+        Returns:
+            (tuple of str, tuple of int).
+        """
+        return self._words_with_ids[word]
 
     def convert_tokens_to_ids(self, tokens):
         """The ids of `tokens`; a piece unknown to a SentencePiece model has the id of `<unk>`."""
@@ -236,11 +254,17 @@ class FullTokenizer:
                 f"The vocabulary {str(self.source_file)!r} lacks the tokens {', '.join(missing)}."
             )
 
+    def _encode(self, text):
+        is_clean = text.isascii() and text.isprintable() and " " not in text
+        whole = self.sp_model and not self.split_punctuation
+        tokens = self._split_word(text) if is_clean and not whole else self.tokenize(text)
+        return tuple(tokens), tuple(self.convert_tokens_to_ids(tokens))
+
     def _split_word(self, word):
-        tokens = self.basic_tokenizer.tokenize(word)
+        tokens = self.basic_tokenizer.split_word(word)
         return [piece for token in tokens for piece in self._pieces(token)]
 
     def _pieces(self, token):
         if self.sp_model:
             return encode_pieces(self.sp_model, token)
-        return self.wordpiece_tokenizer.tokenize(token)
+        return self.wordpiece_tokenizer.pieces_of_word(token)

@@ -147,6 +147,13 @@ def _tokenized(text, tokenizer):
     return alignment.get_wordpiece_tokenized_text(text, tokenizer)
 
 
+def _pieces(text, tokenizer):
+    """Of a text in which no answer is looked for."""
+    if tokenizer.sp_model:
+        return alignment.get_sentencepiece_tokenized_text(text, tokenizer)
+    return alignment.get_wordpieces(text, tokenizer)
+
+
 def _add_paragraph(layout, index, paragraph, facts, finder, tokenizer):
     """Adds a paragraph's pieces and looks for the answer in those that support it."""
     supports = any(fact.title == paragraph.title for fact in facts)
@@ -154,7 +161,7 @@ def _add_paragraph(layout, index, paragraph, facts, finder, tokenizer):
     pieces = [(None, paragraph.title), *enumerate(paragraph.sentences)]
     for sentence_index, text in pieces:
         is_fact = supports if sentence_index is None else (paragraph.title, sentence_index) in facts
-        tokenized = _tokenized(text, tokenizer)
+        tokenized = _tokenized(text, tokenizer) if is_fact else _pieces(text, tokenizer)
         begin = len(layout.long["token_ids"])
         is_added = layout.add_piece(tokenized, sentence_index, is_fact)
         if is_fact:

@@ -1,16 +1,18 @@
 """Lays the words of a page out over the long and the global input."""
 
 import dataclasses
+import itertools
+import operator
+
+from etcmodel.text import characters
 
 from . import phrases, vdom
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
 __all__ = ["Inputs", "WordTokenizer", "check_page", "features", "lay_out"]
 
-_MAX_CACHED_WORDS = 1 << 18
 
-
-class WordTokenizer:
+class WordTokenizer(characters.Memo):
     """From a word to its token ids; remembers the words seen.
 
     Args:
@@ -18,16 +20,9 @@ class WordTokenizer:
     """
 
     def __init__(self, tokenizer):
-        self._tokenizer = tokenizer
-        self._ids = {}
+        super().__init__(lambda word: tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)))
 
-    def __call__(self, word):
-        ids = self._ids.get(word)
-        if ids is None:
-            ids = self._tokenizer.convert_tokens_to_ids(self._tokenizer.tokenize(word))
-            if len(self._ids) < _MAX_CACHED_WORDS:
-                self._ids[word] = ids
-        return ids
+    __call__ = characters.Memo.__getitem__
 
 
 @dataclasses.dataclass
@@ -51,10 +46,11 @@ class Inputs:
 
     def add_words(self, words, begin, end, tokenize_word, max_tokens, max_words):
         """Adds words while they fit; returns the number of the first that did not, or `end`."""
-        for word in range(begin, end):
-            ids = tokenize_word(words[word])
+        room = max_tokens - len(self.token_ids)
+        for word, ids in enumerate(map(tokenize_word, words[begin:end]), begin):
+            room -= len(ids)
             # Words without tokens fill no room of the tokens, but one in each feature of words.
-            if len(self.token_ids) + len(ids) > max_tokens or word >= max_words:
+            if room < 0 or word >= max_words:
                 return word
             self.token_ids += ids
             self.word_ids += [word] * len(ids)
@@ -146,13 +142,15 @@ def features(example, config, inputs):
         "global_token_ids": [config.global_token_id] * global_length,
         "global_input_mask": _padded([1] * inputs.num_globals, global_length),
     }
-    for names, padding in ((FLOAT_FEATURES, 0.0), (INDICATOR_FEATURES + FONT_FEATURES, 0)):
-        for name in names:
-            if not config.fixed_block_len:
-                values = [element.features[name] for element in inputs.elements]
-                made[name] = _padded(values, global_length, padding)
-            elif config.release_compatible:
-                made[name] = []
+    names = FLOAT_FEATURES + INDICATOR_FEATURES + FONT_FEATURES
+    if not config.fixed_block_len:
+        values_of = operator.itemgetter(*names)
+        columns = zip(*(values_of(element.features) for element in inputs.elements), strict=True)
+        for name, values in itertools.zip_longest(names, columns, fillvalue=()):
+            padding = 0.0 if name in FLOAT_FEATURES else 0
+            made[name] = _padded(list(values), global_length, padding)
+    elif config.release_compatible:
+        made |= {name: [] for name in names}
     return made
 
 
@@ -172,8 +170,11 @@ def _first_occurrences(example, config, inputs):
     words = phrases.normalized_words(example.words[: inputs.num_words])
     breaks = {element.end for element in inputs.elements} if config.release_compatible else ()
     rows = phrases.first_occurrences(words, config.kp_max_length, breaks)
-    padding = list(range(len(words), config.long_seq_length))
-    return [place for row in rows for place in row + padding]
+    padding, made = list(range(len(words), config.long_seq_length)), []
+    for row in rows:
+        made += row
+        made += padding
+    return made
 
 
 def _padded(values, length, padding=0):

@@ -82,16 +82,19 @@ def first_occurrences(words, max_length, breaks=()):
     places = {}
     of_word = [places.setdefault(word, place) for place, word in enumerate(words)]
     result = [of_word]
-    broken = set()
+    num_words, broken = len(words), set()
     for length in range(2, max_length + 1):
         places = {}
         broken |= {place - length + 1 for place in breaks}
-        # An n-gram is a shorter one and a word; their first places stand for both.
-        found = [
-            place if place in broken else places.setdefault((shorter, of_word[last]), place)
-            for place, (shorter, last) in enumerate(
-                zip(result[-1], range(length - 1, len(words)), strict=False)
-            )
-        ]
+        # An n-gram is a shorter one and a word; their first places, as one number, stand for both.
+        pairs = zip(result[-1], of_word[length - 1 :], strict=False)
+        keys = [num_words * shorter + last for shorter, last in pairs]
+        if broken:
+            found = [
+                place if place in broken else places.setdefault(key, place)
+                for place, key in enumerate(keys)
+            ]
+        else:
+            found = list(map(places.setdefault, keys, range(len(keys))))
         result.append(found + list(range(len(found), len(words))))
     return result

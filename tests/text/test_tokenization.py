@@ -212,3 +212,12 @@ class TestSplitPunctuation:
         plain = tokenization.FullTokenizer(None, spm_model_file=SENTENCEPIECE_MODEL)
         assert split_tokenizer.source_sha256() == plain.source_sha256()
         assert split_tokenizer.vocab == plain.vocab
+
+
+@pytest.mark.parametrize("word", ["Ab,", "ÉB", "a b", "b\u200bf", "東東", "(a.b)", "\t", "a\x0bb"])
+def test_a_remembered_word_has_the_pieces_and_ids_of_its_text(vocab_file, word):
+    tokenizer = tokenization.FullTokenizer(vocab_file)
+    for _ in range(2):
+        tokens, ids = tokenizer.pieces_of_word(word)
+        assert list(tokens) == tokenizer.tokenize(word)
+        assert list(ids) == tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))
