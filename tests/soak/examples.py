@@ -7,6 +7,7 @@ the end: they are fewer where there are no more.
 
 import functools
 import os
+import time
 
 import hypothesis
 import pytest
@@ -66,9 +67,12 @@ def _is_property(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
-    before = tried(item.function)
-    yield
-    item.user_properties.append(("examples", tried(item.function) - before))
+    before, start = tried(item.function), time.monotonic()
+    outcome = yield
+    examples = tried(item.function) - before
+    item.user_properties.append(("examples", examples))
+    if isinstance(outcome.exception, KeyboardInterrupt):  # Of which there is no report.
+        _told[item.nodeid] = (examples, time.monotonic() - start, "interrupted")
 
 
 def pytest_runtest_logreport(report):

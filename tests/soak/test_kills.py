@@ -29,7 +29,7 @@ while not select.select([sys.stdin], [], [], 0)[0]:
         os.fsync(file.fileno())
 """
 TOY = {
-    "num_train_epochs": 20,
+    "num_train_epochs": 20 if RUNS else 6,
     "dropout": 0.3,
     "save_checkpoints_steps": 4,
     "steps_per_summary": 2,
