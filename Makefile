@@ -3,7 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak lint audit test-versions format clean
+.PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak soak-training soak-server soak-properties \
+  lint audit test-versions format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -48,6 +49,28 @@ COUNT ?= 2000
 SEED ?= 0
 soak: $(STAMP)
 	SOAK_COUNT=$(COUNT) SOAK_SEED=$(SEED) $(PYTEST) -rP tests/soak
+
+# Training killed at random moments beside a busy process, and resumed: RUNS runs of the smallest.
+RUNS ?= 20
+soak-training: $(STAMP)
+	SOAK_RUNS=$(RUNS) SOAK_SEED=$(SEED) $(PYTEST) --numprocesses=0 -rP tests/soak/test_kills.py
+
+# The HTTP server under good and hostile traffic, for so many SECONDS.
+SECONDS ?= 600
+soak-server: $(STAMP)
+	SOAK_SECONDS=$(SECONDS) SOAK_SEED=$(SEED) $(PYTEST) --numprocesses=0 -rP tests/soak/test_server_load.py
+
+# Property tests that call no TensorFlow, with EXAMPLES examples each; PROPERTIES says which.
+EXAMPLES ?= 100000
+PROPERTIES ?= $(addprefix tests/text/test_,alignment.py tokenization.py truncation.py pieces.py \
+  relations.py processor_properties.py byte_level_processor.py) tests/text/readers/test_html_pages.py \
+  $(addprefix tests/,test_bounded_json.py preprocessing/test_raw_files.py serving/rest/test_codec.py \
+  finetuning/test_spans.py finetuning/test_metrics.py options/test_config_files.py) \
+  $(addprefix tests/tasks/,openkp/test_phrases.py openkp/test_examples.py openkp/test_raw_data.py \
+  nq/test_windows.py nq/test_evaluate.py wikihop/test_truncation.py wikihop/test_mentions.py \
+  hotpotqa/test_official_metrics.py triviaqa/test_official_metrics.py)
+soak-properties: $(STAMP)
+	SOAK_EXAMPLES=$(EXAMPLES) SOAK_SEED=$(SEED) $(PYTEST) -p tests.soak.examples $(PROPERTIES)
 
 # The documentation site, built anew whenever a page or a docstring changes, at http://127.0.0.1:8000.
 docs: $(STAMP)

@@ -1,8 +1,10 @@
 """Runs whole programs, each in a process of its own that has TensorFlow imported already.
 
-A request on standard input is a line of JSON: {"module", "flags", "folder", "seconds"}; so is the
-answer: {"status": exit code, or minus the signal that ended it, "memory": bytes at the peak, "out",
-"err"}. A forked process is like a fresh one here: nothing has been computed before the fork.
+A request on standard input is a line of JSON: {"module", "flags", "folder", "seconds"}, and perhaps
+{"signals": [[seconds, name], …]}, each sent so many seconds after the one before; so is the answer:
+{"status": exit code, or minus the signal that ended it, "memory": bytes at the peak, "out", "err",
+"sent": the number of signals that were sent before it ended}. A forked process is like a fresh one
+here: nothing has been computed before the fork.
 """
 
 import importlib
@@ -10,6 +12,7 @@ import json
 import os
 import pathlib
 import runpy
+import select
 import signal
 import sys
 import traceback
@@ -45,9 +48,28 @@ def answer(request):
         for descriptor, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), descriptor)
         os._exit(run(request))
+    sent = send_signals(child, request.get("signals", ()))
     _, status, usage = os.wait4(child, 0)
     texts = {"out": out.read_text("utf-8", "replace"), "err": err.read_text("utf-8", "replace")}
-    return {"status": os.waitstatus_to_exitcode(status), "memory": usage.ru_maxrss << 10, **texts}
+    return {
+        "status": os.waitstatus_to_exitcode(status),
+        "memory": usage.ru_maxrss << 10,
+        "sent": sent,
+        **texts,
+    }
+
+
+def send_signals(child, signals):
+    """Sends them unless the process has ended before; returns how many were sent."""
+    ended = os.pidfd_open(child)
+    try:
+        for number, (seconds, name) in enumerate(signals):
+            if select.select([ended], [], [], seconds)[0]:
+                return number
+            os.kill(child, getattr(signal, name))
+        return len(signals)
+    finally:
+        os.close(ended)
 
 
 def run(request):

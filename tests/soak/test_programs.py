@@ -4,7 +4,6 @@
 """
 
 import collections
-import json
 import os
 import pathlib
 import random
@@ -22,37 +21,9 @@ pytestmark = pytest.mark.slow
 COUNT = int(os.environ.get("SOAK_COUNT", "150"))
 SEED = int(os.environ.get("SOAK_SEED", "0"))
 PART = 50  # Of the cases that run within this process, so many are one here.
-SECONDS = 600  # Other programs may take most of the machine.
 MAX_MEMORY = 2 << 30
 LOG_PREFIX = re.compile(r"^[IWE]\d{4} .*?\] ", re.MULTILINE)  # Time and process.
-ROOT = pathlib.Path(__file__).parents[2]
 SUBJECTS = {**subjects.PREPROCESSING, **subjects.CONVERSION, **subjects.fine_tuning()}
-
-
-@pytest.fixture(scope="module")
-def server():
-    """A function that runs a program in a folder."""
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.soak.fork_server"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-    def run(module, flags, folder):
-        given = [f"--{name}={value}" for name, value in flags.items()]
-        request = {"module": module, "flags": given, "folder": str(folder), "seconds": SECONDS}
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
-
-    with process:
-        yield run
-        process.stdin.close()
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import time
 from etcmodel.serving.rest.application import error_response
 from etcmodel.serving.rest.connection import Connection
 from etcmodel.serving.rest.errors import RequestError
+from etcmodel.serving.rest.turned_away import TurnedAway
 
 __all__ = ["RestServer"]
 
@@ -63,6 +64,7 @@ class RestServer(socketserver.ThreadingTCPServer):
         self.is_stopping = False
         self._are_busy = {}  # Socket of each open connection to whether it has begun a request.
         self._changed = threading.Condition()
+        self._turned_away = TurnedAway(max_connections, timeout_seconds)
         try:
             super().__init__((host, port), Connection)
         except (OSError, OverflowError) as error:
@@ -132,7 +134,16 @@ class RestServer(socketserver.ThreadingTCPServer):
         with contextlib.suppress(OSError):
             request.settimeout(1)
             request.sendall(head.encode() + body)
-        self.shutdown_request(request)
+        self._turned_away.add(request)
+
+    def service_actions(self):
+        """Called again and again by the thread that takes connections."""
+        self._turned_away.read()
+
+    def server_close(self):
+        """Listens no more."""
+        super().server_close()
+        self._turned_away.close()
 
     def process_request_thread(self, request, client_address):
         """Serves a connection to its end."""

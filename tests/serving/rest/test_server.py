@@ -11,6 +11,7 @@ import pytest
 from etcmodel.serving import rest
 from etcmodel.serving.rest.application import Response
 from etcmodel.serving.rest.connection import _Reader
+from etcmodel.serving.rest.turned_away import TurnedAway
 from tests.serving.rest import clients
 
 HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\n"
@@ -134,6 +135,40 @@ def test_more_connections_than_allowed_are_told_to_come_later():
             assert first.recv(1)
             status, body = status_of(clients.raw(server, b""))
             assert status == 503 and "has 1 connections" in body
+
+
+def test_who_is_told_to_come_later_may_send_the_rest_of_a_request():
+    """Else a client that writes head and body apart finds the connection broken, and no answer."""
+    with server_of(echo, max_connections=1) as server:
+        first, second = (socket.create_connection(server.server_address) for _ in range(2))
+        with first, second:
+            answer = b"".join(iter(lambda: second.recv(1 << 16), b""))
+            assert status_of(answer)[0] == 503
+            for _ in range(3):
+                second.sendall(b"x" * 1000)
+
+
+def test_connections_that_were_turned_away_end():
+    pairs = [socket.socketpair() for _ in range(3)]
+    connections = TurnedAway(most=2, seconds=600)
+    for ours, theirs in pairs:
+        connections.add(ours)
+        assert theirs.recv(1) == b""
+    assert len(connections) == 2 and pairs[0][0].fileno() == -1
+    pairs[1][1].sendall(b"x" * 5000)
+    pairs[2][1].sendall(b"x")
+    pairs[2][1].close()
+    connections.read()
+    connections.read()
+    assert len(connections) == 1 and pairs[2][0].fileno() == -1
+    connections.close()
+    assert pairs[1][0].fileno() == -1
+    late = TurnedAway(most=2, seconds=0)
+    late.add(socket.socketpair()[0])
+    late.read()
+    assert not len(late)
+    pairs[0][1].close()
+    pairs[1][1].close()
 
 
 def test_a_stop_answers_what_was_begun_and_closes_the_rest():
