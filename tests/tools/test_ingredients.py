@@ -7,7 +7,7 @@ import pytest
 
 from etcmodel.tools import row_results
 from etcmodel.tools.benchmarks import ingredients
-from etcmodel.tools.ingredients import data, rows, runs
+from etcmodel.tools.ingredients import data, rows
 
 COUNT = 400
 VALUE, KEY = 2, 2 + data.NUM_VALUES
@@ -131,7 +131,7 @@ def test_the_table_has_the_rows_in_order_and_leaves_out_what_is_not_there():
 def test_what_is_in_the_file_is_not_run_again(tmp_path, capsys):
     lines = [
         {"kind": kind, "variant": name, "seed": 0, "share": 1.0, "accuracy": 0.5}
-        for kind in runs.KINDS
+        for kind in rows.KINDS
         for name in rows.ROWS
     ]
     file = tmp_path / "results.jsonl"
@@ -140,7 +140,7 @@ def test_what_is_in_the_file_is_not_run_again(tmp_path, capsys):
     ingredients.main(ingredients.IngredientOptions(output_dir=str(tmp_path), seeds=(0,)))
     printed = capsys.readouterr().out.splitlines()
     assert file.read_text() == before
-    assert [line for line in printed if line in runs.KINDS] == ["range", "structure"]
+    assert [line for line in printed if line in rows.KINDS] == ["range", "structure"]
     assert printed.count("| no global tokens | 0.500 | 0.500 |") == 2
 
 

@@ -12,12 +12,9 @@ import dataclasses
 import pathlib
 import time
 
-import tf_keras
-
 from etcmodel.options import Options, option, run_program
 from etcmodel.tools import row_results
-from etcmodel.tools.ingredients import runs
-from etcmodel.tools.ingredients.rows import ROWS
+from etcmodel.tools.ingredients.rows import KINDS, ROWS
 
 __all__ = ["IngredientOptions", "main"]
 
@@ -27,7 +24,7 @@ class IngredientOptions(Options):
     """What is measured."""
 
     output_dir: str = option("ingredients", "Directory of runs and results.")
-    kinds: tuple = option(tuple(runs.KINDS), "Tables to make.", choices=tuple(runs.KINDS))
+    kinds: tuple = option(tuple(KINDS), "Tables to make.", choices=tuple(KINDS))
     rows: tuple = option(tuple(ROWS), "Rows to run, in this order.", choices=tuple(ROWS))
     seeds: tuple[int, ...] = option((0, 1, 2), "Seeds of weights, data and their order.")
     share: float = option(
@@ -50,6 +47,8 @@ def main(options):
 
 def _fill(results, kind, name, options):
     """Runs a row with those seeds that are not in the results."""
+    from etcmodel.tools.ingredients import runs  # With TensorFlow, which takes seconds to import.
+
     run = runs.Runner(kind, ROWS[name], options.share)
 
     def measure(seed):
@@ -61,7 +60,6 @@ def _fill(results, kind, name, options):
     for seed in options.seeds:
         key = {"kind": kind, "variant": name, "seed": seed, "share": options.share}
         results.fill(key, lambda seed=seed: measure(seed))
-    tf_keras.backend.clear_session()
 
 
 if __name__ == "__main__":

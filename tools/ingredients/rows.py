@@ -2,7 +2,9 @@
 
 import dataclasses
 
-__all__ = ["ROWS", "Row"]
+__all__ = ["KINDS", "ROWS", "Row"]
+
+KINDS = ("range", "structure")  # Of the data.
 
 _TOKENS = ("token_ids",)
 _UNLINKED = ("token_ids", "global_token_ids")
