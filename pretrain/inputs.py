@@ -10,7 +10,13 @@ from etcmodel.feature_checks import FLAG, Range
 from . import masking
 from .config import SENTENCES, TEXT
 
-__all__ = ["RecordConfig", "check_records", "make_eval_dataset", "make_train_dataset"]
+__all__ = [
+    "RecordConfig",
+    "check_records",
+    "make_eval_dataset",
+    "make_train_dataset",
+    "with_cpc_weight_shares",
+]
 
 LONG_FEATURES = ("long_token_ids", "long_word_starts", "sentence_ids", "long_breakpoints")
 GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
@@ -103,6 +109,30 @@ def make_train_dataset(file_pattern, records, masking_config, request):
         return masking.mask_batch(features, indices, request.seed, masking_config)
 
     return batches.enumerate().map(mask, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def with_cpc_weight_shares(batches, warmup_steps, request):
+    """Training batches that say which share of the weight of CPC their step has.
+
+    It depends on the step alone, so that a resumed run has the same.
+
+    Args:
+        batches: tf.data.Dataset of dicts; the first one is that after `request.skip_examples`.
+        warmup_steps: int. Steps in which the share rises from 0 to 1; 0 for batches as they are.
+        request: `training.TrainDataRequest`.
+    Returns:
+        tf.data.Dataset; the dicts have a float32 `cpc_weight_share` [batch], too.
+    """
+    if not warmup_steps:
+        return batches
+    first_step = request.skip_examples // request.global_batch_size
+
+    def add(batch, features):
+        share = tf.minimum(tf.cast(first_step + batch, tf.float32) / warmup_steps, 1.0)
+        size = tf.shape(features["long_token_ids"])[0]
+        return {**features, "cpc_weight_share": tf.fill([size], share)}
+
+    return batches.enumerate().map(add)
 
 
 def make_eval_dataset(file_pattern, records, masking_config, batch_size):

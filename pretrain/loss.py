@@ -15,7 +15,8 @@ def pretraining_loss(outputs, features, *, mlm_weight, cpc_weight, gather_negati
 
     Args:
         outputs: of `PretrainModel`.
-        features: dict of int32 `mlm_labels`, `mlm_mask` [batch, M]; with CPC `cpc_mask` [batch, C].
+        features: dict of int32 `mlm_labels`, `mlm_mask` [batch, M]; with CPC `cpc_mask` [batch, C]
+            and, while its weight rises, float32 `cpc_weight_share` [batch], all the same.
         mlm_weight, cpc_weight: float.
         gather_negatives: bool. Contrast sentences with those of all devices, not only of this one;
             means are then those of all devices, too. Works neither within gradient accumulation
@@ -40,6 +41,8 @@ def pretraining_loss(outputs, features, *, mlm_weight, cpc_weight, gather_negati
         parts["cpc_loss"] = _mean(losses, mask, together)
         parts["cpc_accuracy"] = _mean(is_right, mask, together)
         parts["cpc_chance"] = chance
+        if "cpc_weight_share" in features:
+            cpc_weight *= tf.reduce_mean(features["cpc_weight_share"])
         total += cpc_weight * parts["cpc_loss"]
     return {"loss": total, **parts}
 

@@ -18,12 +18,15 @@ class PretrainModel(tf_keras.Model):
     The language model's head is tied to the token embeddings. For contrastive predictive coding
     (paper, appendix B) the same encoder runs once more over each masked sentence, alone and not
     masked; what its global token then says is to be predicted from the global token of the masked
-    sentence, by a bilinear form of both, normalized. The heads are float32 under any policy.
+    sentence, by a bilinear form of both, normalized. With `cpc_projection_size` both are projected
+    and compared by their cosine instead. The heads are float32 under any policy.
 
     Args:
         encoder_config: `EncoderConfig` without absolute positions (windows hold several documents).
         use_cpc: bool. Whether to encode the masked sentences.
         sentence_global_token_id: int. The global token of a sentence.
+        cpc_projection_size: int. Size of the projections; 0 for a bilinear form without them.
+        cpc_temperature: float, above 0. What the logits are divided by.
         **kwargs: of the Keras model.
     Call args:
         features: dict of int32 [batch, ...] as `masking.mask_window` makes it.
@@ -31,12 +34,22 @@ class PretrainModel(tf_keras.Model):
     Returns:
         dict of float32 `mlm_loss` [batch, M], cross entropy of each token to predict, and int32
         `mlm_token_ids` [batch, M], the most likely token; with CPC float32 `cpc_predictions` and
-        `cpc_targets` [batch, C, hidden_size], whose products are the logits.
+        `cpc_targets` [batch, C, hidden_size], or [batch, C, cpc_projection_size], whose products
+        are the logits.
     Raises:
         ValueError: if `encoder_config` has absolute positions.
     """
 
-    def __init__(self, encoder_config, *, use_cpc=True, sentence_global_token_id=1, **kwargs):
+    def __init__(
+        self,
+        encoder_config,
+        *,
+        use_cpc=True,
+        sentence_global_token_id=1,
+        cpc_projection_size=0,
+        cpc_temperature=1.0,
+        **kwargs,
+    ):
         super().__init__(**{"name": "pretrain", "dtype": "float32", **kwargs})
         if encoder_config.max_absolute_position_embeddings:
             raise ValueError(
@@ -46,9 +59,11 @@ class PretrainModel(tf_keras.Model):
         self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.use_cpc = use_cpc
         self.sentence_global_token_id = sentence_global_token_id
+        self.cpc_projection_size = cpc_projection_size
+        self.cpc_temperature = cpc_temperature
         self.etc_model = encoders.make_global_local_encoder(encoder_config)
         self.mlm_head = None
-        self.cpc_weights = None
+        self.cpc_weights = self.cpc_target_weights = None
 
     def build(self, input_shape=None):
         config = self.encoder_config
@@ -60,13 +75,18 @@ class PretrainModel(tf_keras.Model):
             initializer_range=config.initializer_range,
         )
         if self.use_cpc:
-            shape = (config.hidden_size, config.hidden_size)
-            self.cpc_weights = self.add_weight(
-                name="cpc_weights",
-                shape=shape,
-                initializer=initializers.default_initializer(config.initializer_range),
-            )
+            self.cpc_weights = self._add_cpc_weights("cpc_weights")
+            if self.cpc_projection_size:
+                self.cpc_target_weights = self._add_cpc_weights("cpc_target_weights")
         self.built = True
+
+    def _add_cpc_weights(self, name):
+        config = self.encoder_config
+        return self.add_weight(
+            name=name,
+            shape=(config.hidden_size, self.cpc_projection_size or config.hidden_size),
+            initializer=initializers.default_initializer(config.initializer_range),
+        )
 
     def call(self, features, training=None):
         long_output, global_output = self.etc_model(
@@ -102,13 +122,16 @@ class PretrainModel(tf_keras.Model):
         )
 
     def _predict_sentences(self, global_output, sentences):
-        """float32 [batch, C, hidden_size]: from the global tokens of the masked sentences."""
+        """float32 [batch, C, size]: from the global tokens of the masked sentences."""
         hidden = _normalized(tf.gather(global_output, sentences, batch_dims=1))
+        predictions = tf.matmul(hidden, self.cpc_weights)
+        if self.cpc_projection_size:
+            return tf.math.l2_normalize(predictions, -1) / self.cpc_temperature
         # Scaled as attention logits are.
-        return tf.matmul(hidden, self.cpc_weights) / math.sqrt(self.encoder_config.hidden_size)
+        return predictions / (math.sqrt(self.encoder_config.hidden_size) * self.cpc_temperature)
 
     def _encode_sentences(self, token_ids, lengths, training):
-        """float32 [batch, C, hidden_size]: the encoder on [batch, C, S] tokens of sentences."""
+        """float32 [batch, C, size]: the encoder on [batch, C, S] tokens of sentences."""
         num_sentences, length = token_ids.shape[1:]
         token_ids = tf.reshape(token_ids, [-1, length])  # [batch * C, S]
         lengths = tf.reshape(lengths, [-1, 1])
@@ -125,7 +148,10 @@ class PretrainModel(tf_keras.Model):
             training=training,
         )
         shape = [-1, num_sentences, self.encoder_config.hidden_size]
-        return _normalized(tf.reshape(global_output, shape))
+        targets = _normalized(tf.reshape(global_output, shape))
+        if self.cpc_projection_size:
+            targets = tf.math.l2_normalize(tf.matmul(targets, self.cpc_target_weights), -1)
+        return targets
 
 
 def mlm_outputs(logits, labels):

@@ -103,6 +103,25 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         role="training",
         lower_bound=0.0,
     )
+    cpc_warmup_steps: int = option(
+        0,
+        "First steps, in which the weight of that loss rises from 0.",
+        role="training",
+        lower_bound=0,
+    )
+    cpc_projection_size: int = option(
+        0,
+        "Size of projections of sentences, of which the cosines are compared. 0: a bilinear form "
+        "of the sentences' global tokens, as in the paper.",
+        role="training",
+        lower_bound=0,
+    )
+    cpc_temperature: float = option(
+        1.0,
+        "What the logits of contrastive predictive coding are divided by.",
+        role="training",
+        lower_bound=0.0,
+    )
     gather_negatives: bool = option(
         True,
         "Contrast sentences with those of all devices. Must be off for several devices with "
@@ -112,6 +131,8 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 
     def __post_init__(self):
         super().__post_init__()
+        if not self.cpc_temperature:
+            raise ValueError("`cpc_temperature` must be above 0.")
         model_type = self.encoder_config.model_type
         is_text = model_type in _OF_SYSTEMS
         if is_text and self.use_cpc:

@@ -39,7 +39,12 @@ class PretrainTask(options_task.RecordsTask):
         encoder_config = self.config.encoder_config
         if encoder_config.model_type in _TEXT_MODELS:
             return _TEXT_MODELS[encoder_config.model_type](encoder_config)
-        return model.PretrainModel(encoder_config, use_cpc=self.config.use_cpc)
+        return model.PretrainModel(
+            encoder_config,
+            use_cpc=self.config.use_cpc,
+            cpc_projection_size=self.config.cpc_projection_size,
+            cpc_temperature=self.config.cpc_temperature,
+        )
 
     def trained_variables(self, model):
         variables = super().trained_variables(model)
@@ -67,9 +72,10 @@ class PretrainTask(options_task.RecordsTask):
     def train_dataset(self, request):
         config = self.config
         inputs.check_records(config.train_data, config.records(), config.tokenizer)
-        return inputs.make_train_dataset(
+        batches = inputs.make_train_dataset(
             config.train_data, config.records(), config.masking, request
         )
+        return inputs.with_cpc_weight_shares(batches, config.cpc_warmup_steps, request)
 
     def eval_dataset(self, batch_size):
         config = self.config

@@ -7,13 +7,12 @@ weights are the same for all variants of a seed, and prefer no label. Results ar
 """
 
 import dataclasses
-import json
 import pathlib
-import statistics
 from typing import NamedTuple
 
 from etcmodel.options import Options, option, run_program
 from etcmodel.text.word_vocabulary import write_vocabulary
+from etcmodel.tools import row_results
 from etcmodel.tools import run_pretrain_demo as demo
 from etcmodel.tools.demos import wikihop as demo_wikihop
 from etcmodel.tools.run_demo import read_jsonl
@@ -74,27 +73,12 @@ class AblationOptions(Options):
 
 
 def format_table(results):
-    """A Markdown table of means and standard deviations over the seeds.
+    """A Markdown table, with a row for each of the `VARIANTS` that has results.
 
     Args:
         results: list of dict with "variant", "seed", "accuracy".
-    Returns:
-        str. Rows in the order of `VARIANTS`; variants without a result are left out.
     """
-    lines = ["| configuration | accuracy | of each seed |", "|---|---|---|"]
-    for name in VARIANTS:
-        runs = [result for result in results if result["variant"] == name]
-        if runs:
-            figures = [run["accuracy"] for run in sorted(runs, key=lambda run: run["seed"])]
-            each = ", ".join(f"{figure:.3f}" for figure in figures)
-            lines.append(f"| {name} | {_mean_and_spread(figures)} | {each} |")
-    return "\n".join(lines)
-
-
-def _mean_and_spread(values):
-    if len(values) == 1:
-        return f"{values[0]:.3f}"
-    return f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
+    return row_results.table(results, VARIANTS)
 
 
 def _documents_of(questions):
@@ -192,18 +176,16 @@ def main(options):
     """Runs what `AblationOptions` ask for, and prints the table."""
     folder = pathlib.Path(options.output_dir)
     _make_data(folder, options)
-    path = folder / "results.jsonl"
-    results = read_jsonl(path) if path.exists() else []
-    done = {(result["variant"], result["seed"]) for result in results}
+    results = row_results.Results(folder / "results.jsonl")
     for seed in options.seeds:
         for name in options.variant:
-            if (name, seed) in done:
-                continue
-            accuracy = _run_variant(folder, VARIANTS[name], seed, options)
-            results.append({"variant": name, "seed": seed, "accuracy": accuracy})
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(results[-1]) + "\n")
-    print(f"\n{format_table(results)}")
+            results.fill(
+                {"variant": name, "seed": seed},
+                lambda name=name, seed=seed: {
+                    "accuracy": _run_variant(folder, VARIANTS[name], seed, options)
+                },
+            )
+    print(f"\n{format_table(results.all)}")
 
 
 if __name__ == "__main__":

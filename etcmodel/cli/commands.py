@@ -127,6 +127,7 @@ COMMANDS = {
         summary="Measures time and memory on this machine.",
         own={
             "": "tools.benchmark",
+            "ingredients": "tools.benchmarks.ingredients",
             "input_rate": "tools.benchmarks.input_rate",
             "lifted_pretraining": "tools.benchmarks.lifted_pretraining",
             "long_positions": "tools.benchmarks.long_positions",

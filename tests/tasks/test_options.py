@@ -160,7 +160,8 @@ RUN_NAMES = {
     "pretrain": PROGRAM_NAMES + "preset train_tf_examples_filepattern num_train_tf_examples "
     "eval_tf_examples_filepattern spm_model_file vocab_file split_punctuation "
     "max_long_seq_length max_global_seq_length mlm_share cpc_share mlm_weight cpc_weight "
-    "max_cpc_sentence_length gather_negatives initialization",
+    "max_cpc_sentence_length cpc_warmup_steps cpc_projection_size cpc_temperature "
+    "gather_negatives initialization",
 }
 CANONICAL = {
     "preprocess": {"input_pattern", "num_shards", "vocab_file", "spm_model_file"}

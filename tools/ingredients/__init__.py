@@ -1,0 +1,1 @@
+"""Generated data where one ingredient of ETC decides, and the runs that take it away."""

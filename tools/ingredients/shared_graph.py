@@ -1,0 +1,74 @@
+"""Trains models that differ in weights and data alone by one step that is traced once.
+
+For models so small, tracing takes as long as a run.
+"""
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from etcmodel import training
+
+__all__ = ["SharedGraph"]
+
+_EVAL_BATCH = 50
+
+
+class SharedGraph:
+    """A model, its step of training and its prediction.
+
+    Args:
+        task: `training.HeadTask`. Its model is built here, its loss minimized.
+        num_steps, batch_size: int. Of each training.
+        learning_rate: float. Reached after the first tenth of the steps; then it falls to 0.
+    """
+
+    def __init__(self, task, *, num_steps, batch_size, learning_rate=3e-3):
+        self._num_steps, self._batch_size = num_steps, batch_size
+        config = training.TrainingConfig(learning_rate=learning_rate)
+        self.model = task.build_model()
+        self._optimizer = tf_keras.optimizers.Adam(
+            training.build_learning_rate(config, num_steps), global_clipnorm=1.0
+        )
+        self._optimizer.build(self.model.trainable_variables)
+        self._step = tf.function(lambda features: self._train_step(task, features))
+        self._predict = tf.function(self._outputs, reduce_retracing=True)
+
+    def train(self, task, seed):
+        """Trains the model anew.
+
+        Args:
+            task: `training.HeadTask` of the same model, with the data of this training.
+            seed: int. Of the weights and the order of the examples.
+        """
+        tf_keras.utils.set_random_seed(seed)
+        for variable, value in zip(self.model.variables, task.build_model().variables, strict=True):
+            variable.assign(value)
+        for variable in self._optimizer.variables:
+            if variable is not self._optimizer.learning_rate:
+                variable.assign(tf.zeros_like(variable))
+        request = training.TrainDataRequest(global_batch_size=self._batch_size, seed=seed)
+        for features in task.train_dataset(request).take(self._num_steps):
+            self._step(features)
+
+    def evaluate(self, task):
+        """The metrics of the model as it is: dict of float."""
+
+        def predictions():
+            for features in task.eval_dataset(_EVAL_BATCH):
+                both = {**features, **self._predict(features)}
+                arrays = {name: np.asarray(x) for name, x in both.items()}
+                for row in range(len(next(iter(arrays.values())))):
+                    yield {name: x[row] for name, x in arrays.items()}
+
+        return task.evaluate(predictions())
+
+    def _outputs(self, features, is_training=False):
+        return {"logits": self.model(features, training=is_training)}
+
+    def _train_step(self, task, features):
+        variables = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            loss = task.loss(self._outputs(features, is_training=True), features)["loss"]
+        self._optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss

@@ -1,0 +1,74 @@
+"""Tables of runs with several seeds, kept in a file so that what is there is not run again."""
+
+import json
+import statistics
+
+from etcmodel.tools.run_demo import read_jsonl
+
+__all__ = ["Results", "mean_and_spread", "table"]
+
+
+class Results:
+    """The results of runs, one JSON line each.
+
+    Args:
+        path: pathlib.Path of the file, whose folder is there.
+    """
+
+    def __init__(self, path):
+        self._path = path
+        self.all = read_jsonl(path) if path.exists() else []
+
+    def fill(self, key, run):
+        """The result of a run that is described by `key`: as it is in the file, or `run()` now.
+
+        Args:
+            key: dict of what tells the run from others, for JSON.
+            run: function without arguments that returns a dict of figures.
+        Returns:
+            dict of key and figures.
+        """
+        for result in self.all:
+            if all(result.get(name) == value for name, value in key.items()):
+                return result
+        result = {**key, **run()}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
+        self.all.append(result)
+        return result
+
+
+def mean_and_spread(values):
+    """Mean and standard deviation, if there are several values: str."""
+    if len(values) == 1:
+        return f"{values[0]:.3f}"
+    return f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
+
+
+def table(results, names, figures=("accuracy",)):
+    """A Markdown table of means and standard deviations over the seeds.
+
+    Args:
+        results: list of dict with "variant", "seed" and the figures.
+        names: list of str. The variants, in the order of the rows; those without a result are left
+            out.
+        figures: list of str. The names of the columns; the first one, which all runs have, is
+            shown for each seed, too.
+    Returns:
+        str.
+    """
+    lines = [
+        f"| configuration | {' | '.join(figures)} | of each seed |",
+        "|---" * (len(figures) + 2) + "|",
+    ]
+    for name in names:
+        runs = [result for result in results if result["variant"] == name]
+        if runs:
+            runs = sorted(runs, key=lambda run: run["seed"])
+            cells = [
+                mean_and_spread([run[figure] for run in runs]) if figure in runs[0] else ""
+                for figure in figures
+            ]
+            each = ", ".join(f"{run[figures[0]]:.3f}" for run in runs)
+            lines.append(f"| {' | '.join([name, *cells, each])} |")
+    return "\n".join(lines)
