@@ -52,6 +52,7 @@ NEEDY = {
     "rouge_score": (
         "from etcmodel.tasks.summarization import evaluate\nevaluate.rouge([('a', 'b')])"
     ),
+    "tqdm": "import etcmodel.training.progress_bar",
     "sentencepiece": (
         "from etcmodel.text import vocabulary\nvocabulary.load_sentencepiece_model('spm.model')"
     ),

@@ -17,6 +17,7 @@ EXTRAS = {
     "sentencepiece": "text",
     "tensorflow_text": "serve",
     "tokenizers": "text",
+    "tqdm": "train",
 }
 
 

@@ -187,6 +187,22 @@ def test_a_run_goes_on_bit_for_bit(made, tmp_path):
             )
 
 
+def test_a_run_goes_on_with_changed_options(made, tmp_path):
+    run = shutil.copytree(made / "runs" / "gmat", tmp_path / "gmat")
+    last = lines_of(run / "train_metrics.jsonl")[-1]["step"]
+    changes = {"output_dir": run, "change": "learning_rate=0.001,num_train_epochs=3"}
+    text_runs.run(made, "run_pretraining", TRAIN["gmat"], **changes)
+    rate, epochs = json.loads((run / "history.json").read_text())["changes"]
+    assert (rate["step"], rate["option"], rate["new"]) == (last, "learning_rate", 0.001)
+    assert (epochs["option"], epochs["old"], epochs["new"]) == ("num_train_epochs", 2.0, 3.0)
+    added = [x for x in lines_of(run / "train_metrics.jsonl") if x["step"] > last]
+    end = added[-1]["step"]
+    assert end == epochs["num_train_steps"] > last
+    # The way that is left to a rate of 0, which is reached at the end.
+    assert all(0 < x["learning_rate"] <= 0.001 * (1 - last / end) * 1.0001 for x in added)
+    assert lines_of(run / "eval_metrics.jsonl")[-1]["step"] == end
+
+
 def test_every_checkpoint_is_evaluated_by_another_process(made, tmp_path, capsys):
     run = tmp_path / "gmat"
     shutil.copytree(made / "runs" / "gmat", run)

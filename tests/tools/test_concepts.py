@@ -38,6 +38,16 @@ def test_global_tokens_see_all_and_are_seen_by_all():
     np.testing.assert_array_equal(found["l2l"], near(3))
 
 
+def test_labels_are_distances_that_are_clipped_and_relations_by_name():
+    found = labels_of("relative_labels")
+    assert found["l2l"][0, 3] == found["l2l"][0, 4] != found["l2l"][0, 2]
+    assert found["l2l"][4, 0] == found["l2l"][4, 1] != found["l2l"][4, 2]
+    assert found["l2l"][4, 0] != found["l2l"][0, 4]
+    expected = labels_of("global_local")["g2g"].copy()
+    expected[2, 0] = 10
+    np.testing.assert_array_equal(found["g2g"], expected)
+
+
 def test_a_hard_mask_leaves_a_sentence_its_own_words():
     found = sees("hard_mask")
     np.testing.assert_array_equal(found["g2l"], same([1, 1, 1], SENTENCES))
@@ -52,11 +62,11 @@ def test_packed_texts_do_not_see_each_other():
     np.testing.assert_array_equal(found["g2g"], same([1, 2]))
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_the_commands_draw(number, tmp_path):
     text = (page.DOCS / "concepts.md").read_text(encoding="utf-8")
     given = re.findall(r"draw_attention --(\w+)=(\S+) --output=(\S+)", text)
-    assert len(given) == 4
+    assert len(given) == 5
     name, value, output = given[number]
     value = str(page.DOCS.parent / value) if name == "structure" else value
     options = {name: value, "output": str(tmp_path / output)}
