@@ -9,6 +9,7 @@ the same command goes on after a stop.
 """
 
 import dataclasses
+import functools
 import pathlib
 import time
 
@@ -47,13 +48,16 @@ def main(options):
 
 def _fill(results, kind, name, options):
     """Runs a row with those seeds that are not in the results."""
-    from etcmodel.tools.ingredients import runs  # With TensorFlow, which takes seconds to import.
 
-    run = runs.Runner(kind, ROWS[name], options.share)
+    @functools.cache
+    def run():
+        from etcmodel.tools.ingredients import runs  # With TensorFlow.
+
+        return runs.Runner(kind, ROWS[name], options.share)
 
     def measure(seed):
         start = time.monotonic()
-        figures = run(seed)
+        figures = run()(seed)
         print(f"{kind}, {name}, seed {seed}: {figures}", flush=True)
         return {**figures, "seconds": round(time.monotonic() - start, 1)}
 
