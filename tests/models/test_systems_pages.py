@@ -162,7 +162,7 @@ def test_gmat_and_its_heads(tmp_path):
 @pytest.mark.slow  # The preset has 41 million weights.
 def test_character_models(tmp_path):
     ids = np.random.default_rng(0).integers(0, 256, (1, 33))
-    run = Page("systems.md", tmp_path, ids=ids)
+    run = Page("systems_longformer.md", tmp_path, ids=ids)
     run.run(2)
     assert run.names["logits"].shape == (1, 33, 256)
     longer = run.names["longer"]
