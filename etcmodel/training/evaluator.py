@@ -6,12 +6,14 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import extras
-from etcmodel.training import forward, progress_bar
+from etcmodel.training import forward
 
 with extras.needed("train"):
     import orbit
 
-from etcmodel.training import strategy as strategy_lib  # Which needs another package.
+# Which need other packages.
+from etcmodel.training import progress_bar
+from etcmodel.training import strategy as strategy_lib
 
 __all__ = ["Evaluator", "Predictor", "RunEvaluator"]
 
