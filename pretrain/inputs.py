@@ -133,8 +133,8 @@ def with_cpc_weight_shares(batches, warmup_steps, request):
     def add(batch, features):
         step = first_step + batch // per_step
         share = tf.minimum(tf.cast(step, tf.float32) / warmup_steps, 1.0)
-        size = tf.shape(features["long_token_ids"])[0]
-        return {**features, "cpc_weight_share": tf.fill([size], share)}
+        shares = tf.fill([request.per_replica_batch_size], share)  # Of known shape, for XLA.
+        return {**features, "cpc_weight_share": shares}
 
     return batches.enumerate().map(add)
 
