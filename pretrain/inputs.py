@@ -126,11 +126,15 @@ def with_cpc_weight_shares(batches, warmup_steps, request):
     if not warmup_steps:
         return batches
     first_step = request.skip_examples // request.global_batch_size
+    context = request.input_context
+    # In each step a worker makes one batch for each of its devices.
+    per_step = 1 if context is None else context.num_replicas_in_sync // context.num_input_pipelines
 
     def add(batch, features):
-        share = tf.minimum(tf.cast(first_step + batch, tf.float32) / warmup_steps, 1.0)
-        size = tf.shape(features["long_token_ids"])[0]
-        return {**features, "cpc_weight_share": tf.fill([size], share)}
+        step = first_step + batch // per_step
+        share = tf.minimum(tf.cast(step, tf.float32) / warmup_steps, 1.0)
+        shares = tf.fill([request.per_replica_batch_size], share)  # Of known shape, for XLA.
+        return {**features, "cpc_weight_share": shares}
 
     return batches.enumerate().map(add)
 

@@ -5,7 +5,7 @@ import statistics
 
 from etcmodel.tools.run_demo import read_jsonl
 
-__all__ = ["Results", "mean_and_spread", "table"]
+__all__ = ["Results", "table"]
 
 
 class Results:
@@ -38,37 +38,28 @@ class Results:
         return result
 
 
-def mean_and_spread(values):
+def _mean_and_spread(values):
     """Mean and standard deviation, if there are several values: str."""
     if len(values) == 1:
         return f"{values[0]:.3f}"
     return f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
 
 
-def table(results, names, figures=("accuracy",)):
+def table(results, names):
     """A Markdown table of means and standard deviations over the seeds.
 
     Args:
-        results: list of dict with "variant", "seed" and the figures.
+        results: list of dict with "variant", "seed" and "accuracy".
         names: list of str. The variants, in the order of the rows; those without a result are left
             out.
-        figures: list of str. The names of the columns; the first one, which all runs have, is
-            shown for each seed, too.
     Returns:
         str.
     """
-    lines = [
-        f"| configuration | {' | '.join(figures)} | of each seed |",
-        "|---" * (len(figures) + 2) + "|",
-    ]
+    lines = ["| configuration | accuracy | of each seed |", "|---|---|---|"]
     for name in names:
         runs = [result for result in results if result["variant"] == name]
         if runs:
-            runs = sorted(runs, key=lambda run: run["seed"])
-            cells = [
-                mean_and_spread([run[figure] for run in runs]) if figure in runs[0] else ""
-                for figure in figures
-            ]
-            each = ", ".join(f"{run[figures[0]]:.3f}" for run in runs)
-            lines.append(f"| {' | '.join([name, *cells, each])} |")
+            figures = [run["accuracy"] for run in sorted(runs, key=lambda run: run["seed"])]
+            each = ", ".join(f"{figure:.3f}" for figure in figures)
+            lines.append(f"| {name} | {_mean_and_spread(figures)} | {each} |")
     return "\n".join(lines)

@@ -127,6 +127,7 @@ class TrainingConfig(Options):
         "Logits of attention, over batch and heads, that exist at a time: more need more memory.",
         role="run",
         lower_bound=1,
+        upper_bound=(1 << 31) - 1,  # They are counted in int32 where lengths are not known.
     )
     jit_compile: bool = option(
         False,

@@ -29,6 +29,11 @@ __all__ = [
 RUN_CONFIG_FILE = "run_config.json"
 _LOCK_FILE = "training.lock"
 _NOTES = "notes"  # The entry that is not compared.
+# Of entries that are not named as their flags are.
+_FLAGS = {
+    "attention_tiling.rows": "attention_tile_rows",
+    "attention_tiling.logits": "attention_logits",
+}
 
 
 class _Unknown:
@@ -207,7 +212,8 @@ def _check_same(output_dir, old, new, defaults):
         default = defaults.get(name, "(not set)")
         there, now = (_meaning(run, name, default) for run in (old, new))
         if there != now and UNKNOWN not in (there, now):
-            differences.append(f"{name}: {there!r} there, {now!r} now")
+            flag = f" (--{_FLAGS[name]})" if name in _FLAGS else ""
+            differences.append(f"{name}{flag}: {there!r} there, {now!r} now")
             changeable += [x for x in CHANGEABLE if name == f"training.{x}"]
     if differences:
         raise OtherRunError(

@@ -71,8 +71,9 @@ def test_both_projections_learn(batch):
         assert np.abs(gradient).max() > 0
 
 
-def weight_shares(skip_examples, warmup_steps=4, number=6):
-    request = training.TrainDataRequest(global_batch_size=2, skip_examples=skip_examples)
+def weight_shares(skip_examples, warmup_steps=4, number=6, **options):
+    options = {"global_batch_size": 2, "skip_examples": skip_examples, **options}
+    request = training.TrainDataRequest(**options)
     batches = tf.data.Dataset.from_tensors({"long_token_ids": tf.zeros([2, 3], tf.int32)}).repeat()
     with_shares = inputs.with_cpc_weight_shares(batches, warmup_steps, request)
     return [x.get("cpc_weight_share") for x in with_shares.take(number).as_numpy_iterator()]
@@ -83,6 +84,13 @@ def test_the_weight_rises_by_the_step_and_a_resumed_run_goes_on_there():
     np.testing.assert_allclose(whole, np.repeat([[0], [0.25], [0.5], [0.75], [1], [1]], 2, axis=1))
     np.testing.assert_array_equal(weight_shares(2 * 2)[:4], whole[2:])
     assert weight_shares(0, warmup_steps=0) == [None] * 6
+
+
+def test_all_devices_have_the_weight_of_their_step():
+    """A worker makes a batch for each of its devices, here three, in every step."""
+    context = tf.distribute.InputContext(2, 1, num_replicas_in_sync=6)
+    shares = weight_shares(12, number=9, global_batch_size=12, input_context=context)
+    np.testing.assert_allclose([x[0] for x in shares], np.repeat([0.25, 0.5, 0.75], 3))
 
 
 def test_the_loss_has_that_share_of_the_weight(batch, outputs_of_identity):

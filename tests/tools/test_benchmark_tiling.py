@@ -2,6 +2,7 @@
 
 import pytest
 
+from etcmodel import training
 from etcmodel.ops import tiles
 from etcmodel.tools.benchmarks import tiling as benchmark
 
@@ -9,8 +10,14 @@ DEFAULT, SMALL, LARGE = benchmark.DEFAULT, (32, 1 << 22), (None, 1 << 24)
 STEADY = [1.0, 2.0, 1.0, 1.0, 1.0]  # The machine was slow in the second round.
 
 
-def test_the_default_is_that_of_attention():
+def test_the_default_is_that_of_attention_and_of_training():
     assert tiles.Tiling(*DEFAULT) == tiles.Tiling()
+    assert training.TrainingConfig().attention_tiling() == tiles.Tiling()
+
+
+def test_more_logits_than_int32_counts_are_refused():
+    with pytest.raises(ValueError, match="`attention_logits` must be between 1 and 2147483647"):
+        training.TrainingConfig(attention_logits=1 << 31)
 
 
 def test_functions_take_turns_and_the_first_round_is_not_measured():

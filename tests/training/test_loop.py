@@ -61,7 +61,8 @@ def test_a_run_keeps_the_tiling_that_its_dropout_depends_on(records, tmp_path):
     path.write_text(json.dumps(kept))
     training.train(task, run)  # A run of a version that did not note it had this one.
     path.write_text(json.dumps({**kept, "attention_tiling": {"rows": 32, "logits": 4194304}}))
-    with pytest.raises(training.OtherRunError, match="attention_tiling.rows: 32 there, None now"):
+    told = r"attention_tiling.rows \(--attention_tile_rows\): 32 there, None now"
+    with pytest.raises(training.OtherRunError, match=told):
         training.train(task, run)
     training.train(task, dataclasses.replace(run, attention_tile_rows=32))
     assert tiles.current_tiling() == tiles.Tiling(rows=32, logits=4194304)

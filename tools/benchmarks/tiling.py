@@ -125,9 +125,10 @@ def _functions(options):
 
     def run_with(pair):
         (run,) = worker.graph_phases({"phase": phases[options.phase]}).values()
+        tiling = tiles.Tiling(*pair)  # Refuses sizes before anything is measured.
 
         def function():
-            tiles.set_tiling(tiles.Tiling(*pair))  # When it is traced, by the first call.
+            tiles.set_tiling(tiling)  # When it is traced, by the first call.
             run()
 
         return function
