@@ -1,6 +1,8 @@
 """Preprocessing beside tokenizing alone: what is counted as text, and what the table says."""
 
+import gzip
 import json
+import pathlib
 
 import pytest
 
@@ -54,6 +56,19 @@ def test_a_large_file_is_measured_as_it_is_and_of_a_small_one_copies(questions, 
         assert len(found["seconds"]) == len(found["tokenizing_seconds"]) == 2
         assert (found["num_examples"] == 3) == (not is_varied)
         assert found["num_records"] == found["num_examples"]
+
+
+def test_a_packed_file_has_the_size_of_its_content(questions, tmp_path, capsys):
+    content = pathlib.Path(questions["train"]).read_bytes()
+    packed = tmp_path / "train.json.gz"
+    packed.write_bytes(gzip.compress(content))
+    flags = {"hotpotqa": str(packed), "vocab_file": questions["vocab"], "rounds": 1}
+    benchmark.main(benchmark.BenchmarkOptions(**flags, megabytes=0.9 * len(content) / 1e6))
+    (found,) = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["megabytes"] == len(content) / 1e6 and not found["is_varied"]
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=f"^{packed}: broken gzip file: "):
+        benchmark.main(benchmark.BenchmarkOptions(**flags))
 
 
 def test_a_vocabulary_is_asked_for():

@@ -68,5 +68,5 @@ def test_the_benchmark_runs_a_data_sets_program_and_leaves_nothing(tmp_path, cap
     assert found["megabytes"] >= 0.2 and found["peaks"][-1] > 100e6
     assert found["peaks"] == sorted(found["peaks"])
     assert not list((tmp_path / "large").iterdir())
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(ChildProcessError, match="^the program ended with status 1: "):
         preprocessing_memory.measure(options, ["--long_seq_length=none"])

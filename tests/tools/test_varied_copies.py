@@ -97,3 +97,30 @@ def test_a_small_part_of_the_words_is_new():
     new = sum(word not in words for word in after) / len(after)
     changed = sum(x != y for x, y in zip(20 * words, after, strict=True)) / len(after)
     assert 0.02 < new < 0.04 and 0.45 < changed < 0.55
+
+
+def test_a_phrase_longer_than_its_page_stays_a_phrase():
+    raw = pages.page("red rose", key_phrases=[["a", "red", "rose"]])
+    (copy,) = itertools.islice(varied_copies.copies("openkp", [raw]), 1)
+    assert copy["KeyPhrases"] == [copy["text"].split(" ")]
+
+
+_HUGGING_FACE = {"id": "a", "question": "b", "context": {"title": ["T"], "sentences": [["c"]]}}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "raws", "problem"),
+    [
+        ("hotpotqa", [_HUGGING_FACE], "example 0: field `context` must be a list of pairs"),
+        ("nq", [nq.original_layout(nq.raw_example())], "0: field `document_text` is missing"),
+        ("openkp", [pages.page("a", KeyPhrases=None)], "field `KeyPhrases` is missing"),
+        ("wikihop", [["a"]], "an example must be a JSON object"),
+        ("wikihop", [], "there is no example to copy"),
+    ],
+)
+def test_a_file_that_cannot_be_copied_is_told(dataset, raws, problem, tmp_path):
+    source, path = tmp_path / "source.json", tmp_path / "copies.json"
+    source.write_text(json.dumps(raws), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{source}: .*{problem}"):
+        varied_copies.write(dataset, str(source), str(path), 100)
+    assert not path.exists()

@@ -15,7 +15,7 @@ import pathlib
 import tempfile
 import time
 
-from etcmodel import options
+from etcmodel import extras, options
 from etcmodel.options import option
 from etcmodel.tools.benchmarks import programs, varied_copies
 
@@ -68,7 +68,8 @@ def compare(chosen):
         dict: "megabytes", float, of raw files; "equal", bool; "killed", int, of workers; "local"
         and "dask", float, seconds of the two programs.
     """
-    from etcmodel.tools.benchmarks import dask_cluster
+    with extras.needed("dev"):
+        from etcmodel.tools.benchmarks import dask_cluster
 
     with tempfile.TemporaryDirectory(dir=chosen.folder or None) as folder:
         raw, *outputs = (os.path.join(folder, name) for name in ("raw", "local", "dask"))

@@ -18,7 +18,7 @@ import time
 
 from etcmodel import options
 from etcmodel.options import option
-from etcmodel.tools.benchmarks import process_memory, varied_copies
+from etcmodel.tools.benchmarks import process_memory, programs, varied_copies
 
 __all__ = ["MemoryOptions", "measure", "table"]
 
@@ -71,7 +71,7 @@ def measure(chosen, flags=()):
         chosen: `MemoryOptions`.
         flags: sequence of str. Further flags of the data set's program.
     Raises:
-        subprocess.CalledProcessError: if the program fails.
+        ChildProcessError: if the program fails, which tells why itself.
     """
     with tempfile.TemporaryDirectory(dir=chosen.folder or None) as folder:
         path = os.path.join(folder, "raw.json")
@@ -90,7 +90,7 @@ def measure(chosen, flags=()):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             samples = process_memory.follow(process, path)
         if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, command)
+            raise programs.failure(command, process.returncode)
         seconds = time.monotonic() - start
         statistics = _statistics(folder)
         size = os.path.getsize(path)

@@ -1,9 +1,10 @@
 """Runs programs of the package as a user runs them."""
 
+import shlex
 import subprocess
 import sys
 
-__all__ = ["run"]
+__all__ = ["failure", "run"]
 
 
 def run(module, **flags):
@@ -13,8 +14,16 @@ def run(module, **flags):
         module: str, such as "etcmodel.tools.make_demo_data".
         **flags: by their names without dashes. True and False are given as words.
     Raises:
-        subprocess.CalledProcessError: if it fails.
+        ChildProcessError: if it fails, which tells why itself.
     """
     command = [sys.executable, "-m", module, *(f"--{name}={x}" for name, x in flags.items())]
     print("$ python " + " ".join(command[1:]), file=sys.stderr, flush=True)
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise failure(command, done.returncode)
+    return done.stdout
+
+
+def failure(command, status):
+    """The `ChildProcessError` of a command (list of str) that ended with another status than 0."""
+    return ChildProcessError(f"the program ended with status {status}: {shlex.join(command)}")

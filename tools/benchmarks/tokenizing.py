@@ -5,12 +5,14 @@ are busy. Ours reads, converts and serializes; the package `tokenizers` gives th
 that ours tokenizes. Ours begins each round without a word remembered.
 """
 
+import contextlib
 import dataclasses
 import gc
 import os
 import statistics
 import time
 
+from etcmodel import extras, line_files
 from etcmodel.tools.benchmarks import raw_jobs, varied_copies
 
 __all__ = ["TEXTS", "Share", "measure", "table"]
@@ -56,7 +58,8 @@ class Share:
 
     Attributes:
         dataset: str.
-        megabytes, text_megabytes: float. The raw file; the text in it that is tokenized, in UTF-8.
+        megabytes, text_megabytes: float. The raw file, unpacked; the text in it that is tokenized,
+            in UTF-8.
         num_examples, num_records: int.
         seconds, tokenizing_seconds: list of float, one a round.
         is_varied: bool. Whether the file is of varied copies.
@@ -92,7 +95,7 @@ def measure(dataset, source, vocab_file, folder, *, megabytes, rounds, seed=0):
     Returns:
         `Share`.
     """
-    is_varied = os.path.getsize(source) < megabytes * 1e6
+    is_varied = _size(source) < megabytes * 1e6
     path = os.path.join(folder, f"{dataset}.json") if is_varied else source
     if is_varied:
         varied_copies.write(dataset, source, path, megabytes * 1e6, seed)
@@ -111,7 +114,7 @@ def measure(dataset, source, vocab_file, folder, *, megabytes, rounds, seed=0):
         alone.append(time.process_time() - middle)
     return Share(
         dataset=dataset,
-        megabytes=os.path.getsize(path) / 1e6,
+        megabytes=_size(path) / 1e6,
         text_megabytes=sum(len(text.encode("utf-8", "replace")) for text in texts) / 1e6,
         num_examples=num_examples,
         num_records=num_records,
@@ -121,10 +124,20 @@ def measure(dataset, source, vocab_file, folder, *, megabytes, rounds, seed=0):
     )
 
 
+def _size(path):
+    """Bytes of a raw file, unpacked."""
+    try:
+        with contextlib.closing(line_files.open_bytes(path)) as file:
+            return sum(map(len, iter(lambda: file.read(line_files.BLOCK), b"")))
+    except line_files.BROKEN_GZIP as error:
+        raise ValueError(f"{path}: broken gzip file: {error}") from error
+
+
 def _tokenizer(vocab_file):
     """Function of a text to its ids, by the package `tokenizers`, on one core."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from tokenizers import BertWordPieceTokenizer
+    with extras.needed("text"):
+        from tokenizers import BertWordPieceTokenizer
 
     tokenizer = BertWordPieceTokenizer(vocab_file, lowercase=True)
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids

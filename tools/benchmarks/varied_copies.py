@@ -10,7 +10,7 @@ import json
 import random
 
 from etcmodel import atomic_files
-from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing import json_fields, raw_files
 
 __all__ = ["MAKERS", "copies", "write"]
 
@@ -45,50 +45,60 @@ def _varied_text(text, pool, rng):
     return " ".join(_varied(text.split(" "), pool, rng))
 
 
-def _hotpotqa(raw):
+def _hotpotqa(fields):
     """Titles stay, and sentences with the answer: it would be missing."""
-    pool = _pool(sentence for _, sentences in raw["context"] for sentence in sentences)
-    answer = raw.get("answer") or ""
+    context = fields.list_of("context", list, "pairs of a title and its sentences")
+    pool = _pool(sentence for _, sentences in context for sentence in sentences)
+    question, answer = fields.text("question"), fields.text("answer", optional=True) or ""
     keeps = answer if answer not in ("yes", "no", "") else "\0"
 
     def make(rng, number):
-        context = [
-            [title, [x if keeps in x else _varied_text(x, pool, rng) for x in sentences]]
-            for title, sentences in raw["context"]
-        ]
-        question = _varied_text(raw["question"], pool, rng)
-        return {**raw, "_id": f"{number:024x}", "question": question, "context": context}
+        return {
+            **fields.raw,
+            "_id": f"{number:024x}",
+            "context": [
+                [title, [x if keeps in x else _varied_text(x, pool, rng) for x in sentences]]
+                for title, sentences in context
+            ],
+            "question": _varied_text(question, pool, rng),
+        }
 
     return make
 
 
-def _nq(raw):
+def _nq(fields):
     """Tags and candidates stay where they are."""
-    pool = _pool([raw["document_text"]])
+    page, question = fields.text("document_text"), fields.text("question_text")
+    pool = _pool([page])
 
     def make(rng, number):
-        text = _varied_text(raw["document_text"], pool, rng)
-        question = _varied_text(raw["question_text"], pool, rng)
-        return {**raw, "document_text": text, "question_text": question, "example_id": number}
+        return {
+            **fields.raw,
+            "document_text": _varied_text(page, pool, rng),
+            "question_text": _varied_text(question, pool, rng),
+            "example_id": number,
+        }
 
     return make
 
 
-def _openkp(raw):
+def _openkp(fields):
     """The elements are the same words of another text; key phrases are places of that text."""
-    pool, elements = _pool([raw["text"]]), json.loads(raw["VDOM"])
-    lengths = [len(words) for words in raw["KeyPhrases"] if words]
+    url, text = fields.text("url"), fields.text("text")
+    pool, elements = _pool([text]), json.loads(fields.text("VDOM"))
+    num_words, given = text.count(" ") + 1, fields.list_of("KeyPhrases", list, "lists of words")
+    lengths = [min(len(words), num_words) for words in given if words]
 
     def make(rng, number):
-        words = _varied(raw["text"].split(" "), pool, rng)
+        words = _varied(text.split(" "), pool, rng)
         vdom = [
             {**element, "text": " ".join(words[element["start_idx"] : element["end_idx"]])}
             for element in elements
         ]
-        starts = [rng.randrange(len(words) - length + 1) for length in lengths]
+        starts = [rng.randrange(num_words - length + 1) for length in lengths]
         phrases = [words[start : start + n] for start, n in zip(starts, lengths, strict=True)]
         return {
-            "url": f"{raw['url']}?{number}",
+            "url": f"{url}?{number}",
             "text": " ".join(words),
             "VDOM": json.dumps(vdom),
             "KeyPhrases": phrases,
@@ -97,33 +107,47 @@ def _openkp(raw):
     return make
 
 
-def _wikihop(raw):
+def _wikihop(fields):
     """Candidates and query stay."""
-    pool = _pool(raw["supports"])
+    supports, name = fields.list_of("supports", str, "texts"), fields.text("id")
+    pool = _pool(supports)
 
     def make(rng, number):
-        supports = [_varied_text(text, pool, rng) for text in raw["supports"]]
-        return {**raw, "id": f"{raw['id']}_{number}", "supports": supports}
+        texts = [_varied_text(text, pool, rng) for text in supports]
+        return {**fields.raw, "id": f"{name}_{number}", "supports": texts}
 
     return make
 
 
-# By data set: function of a raw example to a function of (random.Random, number) to a copy.
+# By data set: function of the `json_fields.Fields` of a raw example to a function of
+# (random.Random, number) to a copy.
 MAKERS = {"hotpotqa": _hotpotqa, "nq": _nq, "openkp": _openkp, "wikihop": _wikihop}
 
 
 def copies(dataset, raw_examples, seed=0):
-    """Yields copies without end, one of each example in turn.
+    """An iterator over copies without end, one of each example in turn.
 
     Args:
         dataset: str. A key of `MAKERS`.
         raw_examples: list of dict, not empty. HotpotQA's in the authors' layout, Natural
-            Questions' in the simplified one.
+            Questions' in the simplified one, OpenKP's with labels.
         seed: int. With the number of a copy it decides its words.
+    Raises:
+        ValueError: naming example and field, if one is of another layout; if there is none.
     """
-    makers = [MAKERS[dataset](raw) for raw in raw_examples]
-    for number in itertools.count():
-        yield makers[number % len(makers)](random.Random(f"{seed} {number}"), number)
+    makers = [_maker(dataset, number, raw) for number, raw in enumerate(raw_examples)]
+    if not makers:
+        raise ValueError("there is no example to copy")
+    return (
+        makers[number % len(makers)](random.Random(f"{seed} {number}"), number)
+        for number in itertools.count()
+    )
+
+
+def _maker(dataset, number, raw):
+    raw_files.check_readable(raw)
+    json_fields.require_object(raw)
+    return MAKERS[dataset](json_fields.Fields(number, raw))
 
 
 def write(dataset, source, path, num_bytes, seed=0):
@@ -136,8 +160,14 @@ def write(dataset, source, path, num_bytes, seed=0):
         num_bytes: int.
     Returns:
         int. The number of examples.
+    Raises:
+        ValueError: naming the source, and as `copies`.
     """
-    examples = copies(dataset, list(raw_files.read_json_values(source)), seed)
+    raw_examples = list(raw_files.read_json_values(source))
+    try:
+        examples = copies(dataset, raw_examples, seed)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
     start, between, end = ("", "\n", "\n") if dataset in _JSON_LINES else ("[\n", ",\n", "\n]\n")
     size = count = 0
     with atomic_files.new_file(path) as name, open(name, "w", encoding="utf-8") as file:
