@@ -58,10 +58,10 @@ def pieces_of(text, tokenizer):
 
 
 def _digits(word):
-    """The pieces of a number; [] of any other word."""
+    """The pieces of a number, a tuple; () of any other word."""
     if not (word.isascii() and word.isdigit()):
-        return []
-    return [word[0], *(f"##{digit}" for digit in word[1:])]
+        return ()
+    return (word[0], *(f"##{digit}" for digit in word[1:]))
 
 
 def text_of_pieces(pieces):
