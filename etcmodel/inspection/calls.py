@@ -49,12 +49,23 @@ def call_model(model, inputs):
 
 
 def call_encoder(model, inputs):
-    """As `call_model`; of an encoder-decoder that gets nothing to decode, the encoder alone."""
-    is_by_name = isinstance(model, OptionalInput) and hasattr(inputs, "keys")
-    if is_by_name and not any(x == "labels" or x.startswith("decoder_") for x in inputs):
-        # The variables have the names that they get in the whole model.
-        sublayers.build_sublayer(model, tf.TensorShape([None, None]))
-        model = encoder_of(model)
+    """As `call_model`; of an encoder-decoder with inputs of its encoder alone, by this alone.
+
+    Raises:
+        ValueError: if the encoder's output is given, so that nothing calls it.
+    """
+    if isinstance(model, OptionalInput) and hasattr(inputs, "keys"):
+        given = {name: value for name, value in inputs.items() if value is not None}
+        if "encoder_output" in given:
+            raise ValueError(
+                "With `encoder_output` the encoder is not called, so that nothing can be seen of "
+                "it. Give `input_ids` in its place."
+            )
+        encoder = encoder_of(model)
+        if given.keys() <= {*encoder._call_spec.arg_names}:
+            # The variables have the names that they get in the whole model.
+            sublayers.build_sublayer(model, tf.TensorShape([None, None]))
+            model, inputs = encoder, given
     return call_model(model, inputs)
 
 

@@ -83,8 +83,8 @@ def render_page(
         script_hash=_hash(page_parts.SCRIPT),
         long_side=html.escape(sides[0]),
         global_side=html.escape(sides[1]),
-        long_title=html.escape(sides[0].capitalize()),
-        global_title=html.escape(sides[1].capitalize()),
+        long_title=html.escape(_title(sides[0])),
+        global_title=html.escape(_title(sides[1])),
         controls="\n".join(_controls(data)),
         long_tokens=_html_tokens("long", *_words(long_tokens), 0),
         global_tokens=_html_tokens(
@@ -115,6 +115,11 @@ def _check(attention, tokens, attributions):
 def _clean(text):
     """Without what no file or screen can hold."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text))
+
+
+def _title(side):
+    """Not by `str.capitalize`, which has no other capitals."""
+    return side[:1].upper() + side[1:]
 
 
 def _words(tokens):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from etcmodel import inspection
 from etcmodel.models.gmat.encoder_decoder import GmatForConditionalGeneration, GmatSeq2SeqConfig
+from etcmodel.models.led import LedForQuestionAnswering
 from etcmodel.models.longt5 import LongT5EncoderModel
 from tests.inspection import test_observed as observed
 from tests.models.led import models as led
@@ -158,7 +159,23 @@ def test_a_page_tells_input_from_output(tmp_path):
     assert "d (&lt;output&gt; 3)" in page and "(long" not in page
 
 
+def test_what_a_head_reads_besides_or_what_is_none_hinders_nothing():
+    made = led.model(LedForQuestionAnswering, attention_window=(2, 4))
+    ends = {"start_positions": np.array([1, 2]), "end_positions": np.array([2, 3])}
+    none = dict.fromkeys(("decoder_input_ids", *ends))
+    wanted = inspection.attention(made.encoder, GIVEN)
+    states = inspection.hidden_states(made.encoder, GIVEN)
+    for others in (ends, none):
+        for part, same in zip(inspection.attention(made, GIVEN | others), wanted, strict=True):
+            np.testing.assert_allclose(part.probability, same.probability, atol=1e-6)
+        found = inspection.hidden_states(made, GIVEN | others)
+        np.testing.assert_allclose(found, states, atol=1e-5)
+
+
 def test_what_cannot_be_seen_is_refused():
+    for see in (inspection.attention, inspection.hidden_states):
+        with pytest.raises(ValueError, match="With `encoder_output` the encoder is not called"):
+            see(model("led"), {"encoder_output": np.zeros([2, 9, 16]), "labels": TARGETS})
     with pytest.raises(ValueError, match="'longformer' has no decoder that attends to an encoder"):
         inspection.cross_attention(observed.make_longformer(), GIVEN)
     given = {**GIVEN, "decoder_input_ids": TARGETS}

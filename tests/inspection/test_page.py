@@ -195,6 +195,15 @@ def test_hostile_text_stays_text():
         assert "<" not in text[text.index(">", start) + 1 : end] or "use strict" in text[start:end]
 
 
+def test_sides_have_the_names_that_they_are_given():
+    text, page = page_of(sides=("US input", HOSTILE[0]))
+    assert page.texts["long-title"] == "US input tokens"
+    assert page.texts["global-title"] == HOSTILE[0] + " tokens"
+    assert json.loads(page.texts["data"])["sides"] == ["US input", HOSTILE[0]]
+    assert "(US input 0)" in page.texts["details"]
+    assert "alert(1)</script>" not in text
+
+
 def test_it_can_be_read_in_light_and_dark():
     text, _ = page_of()
     assert "color-scheme: light dark" in text
