@@ -4,18 +4,19 @@ No TensorFlow is needed, so that a process of these clients is small.
 """
 
 import collections
+import concurrent.futures
 import random
 import re
 import socket
 import struct
-import threading
 import time
 
 from tests.soak.attacks import ATTACKS
 
-__all__ = ["COME_LATER", "attack", "many", "problem", "statuses"]
+__all__ = ["COME_LATER", "CROWD", "attack", "many", "problem", "statuses"]
 
 COME_LATER = b"come later"
+CROWD = "a crowd"
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 _LENGTH = re.compile(rb"\r\nContent-Length: (\d+)\r\n")
 
@@ -122,12 +123,12 @@ def many(address, seed, seconds, num_threads, patience):
             case = f"{seed} {thread} {number}"
             number += 1
             rng = random.Random(case)
-            if rng.random() < 0.01:
-                _crowd(address, 150, patience)
-                outcomes["a crowd", ""] += 1
-                continue
-            name = rng.choice(list(ATTACKS))
+            name = CROWD if rng.random() < 0.01 else rng.choice(list(ATTACKS))
             try:
+                if name == CROWD:
+                    _crowd(address, 150, patience)
+                    outcomes[name, ""] += 1
+                    continue
                 came = attack(address, name, rng, patience)
             except OSError as error:
                 problems.append(f"{name}: {error!r} (case {case!r})")
@@ -136,9 +137,6 @@ def many(address, seed, seconds, num_threads, patience):
             if found := problem(name, came):
                 problems.append(f"{found} (case {case!r})")
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(num_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(num_threads) as pool:
+        list(pool.map(run, range(num_threads)))  # Raises what ended one of them.
     return outcomes, problems

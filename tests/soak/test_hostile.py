@@ -86,8 +86,23 @@ def test_clients_count_what_is_lost_and_what_is_put_off():
         return Response(200, b"{", headers={"Connection": "close"})
 
     with rest.RestServer(half).running() as server:
-        tally = traffic.ask(server.server_address[:2], 0, 0.05, 1, PATIENCE)
-    assert not tally.seconds and tally.problems
+        tally = traffic.ask(server.server_address[:2], 0, 0.0, 2, PATIENCE)
+    assert not tally.seconds and len(tally.problems) == 2
+    with (
+        rest.RestServer(half, max_connections=1).running() as server,
+        socket.create_connection(server.server_address[:2]),
+    ):
+        tally = traffic.ask(server.server_address[:2], 0, 0.0, 1, PATIENCE)
+    assert not (tally.seconds or tally.problems) and tally.counts == {"told to come later": 1}
+
+
+def test_what_ends_a_client_is_raised(monkeypatch):
+    def attack(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(hostile, "attack", attack)
+    with pytest.raises(ZeroDivisionError):
+        hostile.many(("127.0.0.1", 1), 0, PATIENCE, 2, PATIENCE)
 
 
 def test_percentiles():

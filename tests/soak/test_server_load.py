@@ -134,7 +134,7 @@ def test_every_good_request_is_answered_rightly(run):
 
 
 def test_every_attack_is_refused_or_closed(run):
-    assert {name for name, _ in run.outcomes} <= {*attacks.ATTACKS, "a crowd"}
+    assert {name for name, _ in run.outcomes} <= {*attacks.ATTACKS, hostile.CROWD}
     assert run.outcomes and not run.problems, "\n".join(run.problems[:20])
 
 

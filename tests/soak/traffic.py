@@ -1,13 +1,13 @@
 """Clients who ask a server what it can answer, and check each answer; and what a process takes."""
 
 import collections
+import concurrent.futures
 import http.client
 import json
 import os
 import pathlib
 import random
 import statistics
-import threading
 import time
 
 from tests.serving.rest import text_models
@@ -17,6 +17,7 @@ from tests.soak.hostile import COME_LATER
 __all__ = ["Tally", "ask", "percentiles", "resources", "wrong_answer"]
 
 _WORDS = ("It", "is", "old", "88", "7", "km.", "é", "水", "🙂.", "Rain.", "1999", "\n", '"')
+_MOST_IDLE = 0.5  # Seconds: less than the server lets a connection be.
 
 
 class Tally:
@@ -35,6 +36,8 @@ class Tally:
 def ask(address, seed, seconds, num_clients, patience, stopped=None):
     """Asks in several threads until the time is over; every other client keeps its connection.
 
+    Each client asks once at least.
+
     Args:
         address: (host, port).
         seed: int.
@@ -51,7 +54,7 @@ def ask(address, seed, seconds, num_clients, patience, stopped=None):
     def run(number):
         client = _Client(address, patience, number % 2 == 0)
         rng = random.Random(f"{seed} {number}")
-        while time.monotonic() < end:
+        while True:
             try:
                 if not client.ask(rng, tally):
                     time.sleep(0.05)
@@ -61,13 +64,12 @@ def ask(address, seed, seconds, num_clients, patience, stopped=None):
                 if is_ended and not isinstance(error, http.client.IncompleteRead):
                     break
                 tally.problems.append(f"lost: {error!r}")
+            if time.monotonic() >= end:
+                break
         client.close()
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(num_clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(num_clients) as pool:
+        list(pool.map(run, range(num_clients)))  # Raises what ended one of them.
     return tally
 
 
@@ -86,7 +88,7 @@ class _Client:
         num_documents = rng.randrange(1, 4)  # The same of all examples of a request.
         rows = [_instance(rng, num_documents) for _ in range(rng.choice((1, 1, 1, 2, 4)))]
         body = json.dumps({"instances": rows}).encode()
-        if self._connection and time.monotonic() - self._last > self._patience / 8:
+        if self._connection and time.monotonic() - self._last > _MOST_IDLE:
             self.close()  # The server closes what is idle, and may be about to.
         start = time.perf_counter()
         if self._connection is None:
@@ -124,7 +126,7 @@ def wrong_answer(rows, status, answer):
         return f"answered by {status} {answer[:200]}"
     try:
         predictions = json.loads(answer)["predictions"]
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         return f"answered by what is no prediction: {error!r}"
     if len(predictions) != len(rows):
         return f"{len(predictions)} answers"

@@ -163,12 +163,17 @@ def test_connections_that_were_turned_away_end():
     assert len(connections) == 1 and pairs[2][0].fileno() == -1
     connections.close()
     assert pairs[1][0].fileno() == -1
-    late = TurnedAway(most=2, seconds=0)
-    late.add(socket.socketpair()[0])
-    late.read()
-    assert not len(late)
     pairs[0][1].close()
     pairs[1][1].close()
+
+
+def test_connections_that_were_turned_away_are_not_kept_for_ever():
+    connections = TurnedAway(most=2, seconds=0)
+    ours, theirs = socket.socketpair()
+    with theirs:  # Which does not end the connection itself.
+        connections.add(ours)
+        connections.read()
+        assert not len(connections) and ours.fileno() == -1
 
 
 def test_a_stop_answers_what_was_begun_and_closes_the_rest():
