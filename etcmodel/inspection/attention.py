@@ -132,7 +132,7 @@ def cross_attention(model, inputs, *, layers=None, heads=None, queries=None, top
     layers, look = _choose(sizes, layers, heads, queries, top, example)
     blocks = {layer: decoder.attentions(layer)[1] for layer in layers}
     with watching(blocks, functools.partial(_see_encoder, look)):
-        calls.call_model(model, inputs)
+        calls.call_decoder(model, inputs)
     return look.told(layers)
 
 

@@ -15,6 +15,7 @@ from etcmodel.models.seq2seq.inputs import OptionalInput
 
 __all__ = [
     "SEQ2SEQ_ENCODERS",
+    "call_decoder",
     "call_encoder",
     "call_model",
     "check_eager",
@@ -27,6 +28,7 @@ __all__ = [
 
 SEQ2SEQ_ENCODERS = (LedEncoder, LongT5Encoder, PegasusXEncoder)
 _INSIDE = (*SEQ2SEQ_ENCODERS, GmatModel)  # Parts of models that are encoders by their interface.
+_TOLD = ("output_attentions", "output_hidden_states")
 
 
 def call_model(model, inputs):
@@ -54,8 +56,8 @@ def call_encoder(model, inputs):
     Raises:
         ValueError: if the encoder's output is given, so that nothing calls it.
     """
-    if isinstance(model, OptionalInput) and hasattr(inputs, "keys"):
-        given = {name: value for name, value in inputs.items() if value is not None}
+    given = _given(model, inputs)
+    if given is not inputs:
         if "encoder_output" in given:
             raise ValueError(
                 "With `encoder_output` the encoder is not called, so that nothing can be seen of "
@@ -65,8 +67,23 @@ def call_encoder(model, inputs):
         if given.keys() <= {*encoder._call_spec.arg_names}:
             # The variables have the names that they get in the whole model.
             sublayers.build_sublayer(model, tf.TensorShape([None, None]))
-            model, inputs = encoder, given
-    return call_model(model, inputs)
+            model = encoder
+    return call_model(model, given)
+
+
+def call_decoder(model, inputs):
+    """As `call_model`, of a model that holds a decoder."""
+    return call_model(model, _given(model, inputs))
+
+
+def _given(model, inputs):
+    """Inputs of an encoder-decoder by name, without those that are None; all others as they are.
+
+    What it could tell of its layers is not asked for: it would look into them in its own way.
+    """
+    if not (isinstance(model, OptionalInput) and hasattr(inputs, "items")):
+        return inputs
+    return {name: x for name, x in inputs.items() if not (x is None or name in _TOLD)}
 
 
 def encoder_of(model):
@@ -93,13 +110,18 @@ def stack_of(model):
     """The `TransformerStack` of the model's encoder.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none, or several.
     """
     encoder = encoder_of(model)
-    for layer in encoder._flatten_layers():
-        if isinstance(layer, TransformerStack):
-            return layer
-    raise ValueError(f"The layers of {encoder.name!r} are no `TransformerStack`.")
+    found = [x for x in encoder._flatten_layers() if isinstance(x, TransformerStack)]
+    if not found:
+        raise ValueError(f"The layers of {encoder.name!r} are no `TransformerStack`.")
+    if len(found) > 1:  # A GMAT that compresses.
+        raise ValueError(
+            f"{encoder.name!r} has {len(found)} stacks of layers, one after the other: call it "
+            "with `output_hidden_states=True`."
+        )
+    return found[0]
 
 
 def token_lookup_of(model):

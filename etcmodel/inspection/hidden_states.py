@@ -1,5 +1,7 @@
 """Hidden states between the layers."""
 
+import tensorflow as tf
+
 from etcmodel.inspection import calls
 from etcmodel.ops.interception import intercept
 
@@ -24,14 +26,16 @@ def hidden_states(model, inputs):
         hidden_size] for ETC and PEGASUS-X. The first entry are the embeddings, the last one is
         the encoder's output. Of the compute type of the layers.
     Raises:
-        ValueError: if the model holds no such encoder, inside a `tf.function`, or as the model.
+        ValueError: if the model holds no such encoder, or a GMAT that compresses, which has several
+            stacks; inside a `tf.function`, or as the model.
     """
     calls.check_eager()
     stack, embeddings, outputs = calls.stack_of(model), [], []
 
     def keep_embeddings(_, call, *args, **kwargs):
         calls.check_eager()
-        embeddings[:] = args[: len(stack.streams)]
+        # Some take all streams as one argument, a list.
+        embeddings[:] = tf.nest.flatten(args)[: len(stack.streams)]
         outputs.clear()
         with intercept(*blocks, by=keep_output):
             return call(*args, **kwargs)

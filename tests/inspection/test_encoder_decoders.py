@@ -115,7 +115,11 @@ def test_of_a_gmat_with_a_decoder_the_encoder_is_looked_into():
         strict=True,
     ):
         np.testing.assert_array_equal(found.probability, wanted.probability)
-    assert len(inspection.hidden_states(made, GIVEN)) == 3
+    *_, told = made.encoder.gmat(**GIVEN, output_hidden_states=True)
+    told = zip(told["hidden_states"], told["memory_states"], strict=True)
+    for found, wanted in zip(inspection.hidden_states(made, GIVEN), told, strict=True):
+        for x, y in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-6)
 
 
 def test_an_encoder_alone_is_looked_into():
@@ -172,10 +176,26 @@ def test_what_a_head_reads_besides_or_what_is_none_hinders_nothing():
         np.testing.assert_allclose(found, states, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["longt5", "pegasus_x", "gmat"])
+def test_what_the_model_is_asked_to_tell_changes_nothing(name):
+    given = {**GIVEN, "decoder_input_ids": TARGETS}
+    told = given | dict.fromkeys(("output_attentions", "output_hidden_states"), True)
+    for see in (inspection.attention, inspection.cross_attention):
+        for part, same in zip(see(model(name), told), see(model(name), given), strict=True):
+            np.testing.assert_array_equal(part.probability, same.probability)
+    wanted = inspection.hidden_states(model(name), given)
+    for state, same in zip(inspection.hidden_states(model(name), told), wanted, strict=True):
+        for x, y in zip(state, same, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
 def test_what_cannot_be_seen_is_refused():
     for see in (inspection.attention, inspection.hidden_states):
         with pytest.raises(ValueError, match="With `encoder_output` the encoder is not called"):
             see(model("led"), {"encoder_output": np.zeros([2, 9, 16]), "labels": TARGETS})
+    compressing = {"num_hidden_layers": 4, "num_compression_layers": 1, "num_memory_layers": 1}
+    with pytest.raises(ValueError, match="'gmat' has 3 stacks of layers"):
+        inspection.hidden_states(observed.make_gmat(**compressing), GIVEN)
     with pytest.raises(ValueError, match="'longformer' has no decoder that attends to an encoder"):
         inspection.cross_attention(observed.make_longformer(), GIVEN)
     given = {**GIVEN, "decoder_input_ids": TARGETS}
