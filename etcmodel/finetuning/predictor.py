@@ -190,9 +190,10 @@ class Predictor(abc.ABC):
         try:
             from etcmodel.training import progress_bar
         except extras.MissingExtraError:  # Which is no reason not to predict.
-            yield
-            return
-        with progress_bar.counted("predicting", unit="records") as self._count:
+            shown = contextlib.nullcontext()
+        else:
+            shown = progress_bar.counted("predicting", unit="records")
+        with shown as self._count:
             try:
                 yield
             finally:
