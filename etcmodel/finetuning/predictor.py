@@ -190,11 +190,10 @@ class Predictor(abc.ABC):
         try:
             from etcmodel.training import progress_bar
         except extras.MissingExtraError:  # Which is no reason not to predict.
-            progress_bar = None
-        if progress_bar is None:  # Outside of `except`, as this is no context of later errors.
-            yield
-            return
-        with progress_bar.counted("predicting", unit="records") as self._count:
+            shown = contextlib.nullcontext()
+        else:
+            shown = progress_bar.counted("predicting", unit="records")
+        with shown as self._count:
             try:
                 yield
             finally:

@@ -12,8 +12,8 @@ __all__ = ["ConverterFactory", "ProcessorConverterFactory"]
 class ConverterFactory(abc.ABC):
     """Makes the converter of a `preprocessing.Job`; small enough to be sent to each worker.
 
-    A task names itself in `task`, counts up `format_version` when its features change, and has
-    `input_config` and `convert`.
+    A task names itself in `task`, and has `input_config` and `convert`. When its features change,
+    it counts up `format_version`, and that of its `RecordConfig`, which else refuses them.
 
     Attributes:
         vocab_file, spm_model_file: str. The latter wins; '' for none.

@@ -1,6 +1,7 @@
 """Progress bars, which only terminals show."""
 
 import contextlib
+import logging
 import sys
 
 from etcmodel import extras
@@ -81,6 +82,8 @@ class Bar:
 def counted(what, *, total=None, unit="examples", stream=None):
     """Shows on a terminal how many have been done of something; the line is gone at the end.
 
+    What is logged meanwhile stands above it.
+
     Args:
         what: str. What is done, such as "evaluating".
         total: int. How many there are. None: not known.
@@ -104,5 +107,24 @@ def counted(what, *, total=None, unit="examples", stream=None):
         dynamic_ncols=True,
         leave=False,
     )
-    with bar:
+    with bar, _clear_of_logs(bar):
         yield bar.update
+
+
+@contextlib.contextmanager
+def _clear_of_logs(bar):
+    """Clears a bar, until it is drawn anew, before a line is logged, which would go on in it."""
+
+    def clear(record):
+        del record
+        bar.clear()
+        return True
+
+    handlers = list(logging.getLogger().handlers)
+    for handler in handlers:
+        handler.addFilter(clear)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(clear)

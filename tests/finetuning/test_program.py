@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -161,6 +162,18 @@ def test_predictions_of_a_file_are_counted_on_a_terminal(trained, toy_data, tmp_
     assert terminal.screen(written) == [""] and len(json.loads(path.read_text())) == 7
     written, _ = terminal.showing(lambda: predictor.predict([]), monkeypatch)
     assert not written  # Nobody waits for a call of a program of one's own.
+
+
+def test_without_progress_bars_a_file_is_predicted(trained, toy_data, tmp_path, monkeypatch):
+    monkeypatch.delattr(training, "progress_bar", raising=False)
+    monkeypatch.delitem(sys.modules, progress_bar.__name__)
+    monkeypatch.setitem(sys.modules, "tqdm", None)  # As if it were not installed.
+    predictor, path = toy.ToyPredictor(str(trained / "export")), tmp_path / "answers.json"
+    assert predictor.predict_file(str(toy_data.dev_json), str(path)) == 7
+    path.write_text("[]")
+    with pytest.raises(ValueError, match="the file holds no") as raised:
+        predictor.predict_file(str(path), str(path))
+    assert raised.value.__context__ is None  # Nothing is told of what is missing.
 
 
 def test_an_export_of_a_later_version_is_refused(trained, tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import pathlib
 import re
@@ -100,6 +101,24 @@ def test_a_count_with_a_total_has_a_bar(monkeypatch):
     written, _ = terminal.showing(count, monkeypatch)
     assert "reading |██" in b"".join(written).decode() and b"2/4 pages" in b"".join(written)
     assert terminal.screen(written) == [""]
+
+
+def test_what_is_logged_stands_above_a_count(monkeypatch):
+    monkeypatch.setattr(progress_bar, "_SECONDS_BETWEEN_COUNTS", 0.0)
+
+    def count():
+        handler = logging.StreamHandler(sys.stderr)
+        with monkeypatch.context() as patch:
+            patch.setattr(logging.getLogger(), "handlers", [handler])
+            with progress_bar.counted("reading") as add:
+                add(1)
+                logging.warning("skipped the second")
+                add(1)
+        assert not handler.filters
+
+    written, _ = terminal.showing(count, monkeypatch)
+    assert b"reading 2 examples" in b"".join(written)
+    assert terminal.screen(written) == ["skipped the second", ""]
 
 
 @pytest.mark.parametrize("stream", [None, io.StringIO()], ids=["none", "closed"])

@@ -4,7 +4,10 @@ import contextlib
 import os
 import signal
 
-import distributed
+from etcmodel import extras
+
+with extras.needed("dev"):
+    import distributed
 
 __all__ = ["RUNNER", "Killer", "beam_args", "local_cluster"]
 
