@@ -16,9 +16,8 @@ from tensorflow.python.framework import convert_to_constants, kernels
 
 from etcmodel import training
 from etcmodel.training import evaluator, loop
-from etcmodel.training import trainer as trainer_lib
+from tests.tasks.trainers import BATCH_SIZE, build
 
-BATCH_SIZE = 2
 PLATFORMS = ("CPU", "GPU")
 # XLA leaves these out; their texts are messages.
 LEFT_OUT = {"Assert", "Const", "NoOp", "Placeholder"}
@@ -111,19 +110,7 @@ class LoweringStrategy(tf.distribute.OneDeviceStrategy):
 def lower_training(task):
     """The `LoweringStrategy` with the program of a step."""
     strategy = LoweringStrategy()
-    config = training.TrainingConfig(train_batch_size=BATCH_SIZE, num_train_epochs=10.0)
-    with strategy.scope():
-        model = loop.build_model(task, config)
-        optimizer = training.build_optimizer(config, 1e-3)
-        global_step = tf.Variable(0, dtype=tf.int64)
-    trainer = trainer_lib.Trainer(
-        task=task,
-        model=model,
-        optimizer=optimizer,
-        config=config,
-        strategy=strategy,
-        global_step=global_step,
-    )
+    _, trainer = build(task, strategy)
     request = training.TrainDataRequest(global_batch_size=BATCH_SIZE)
     trainer.train_step(iter(task.train_dataset(request)))
     return strategy

@@ -11,21 +11,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel import preprocessing, training
+from etcmodel import preprocessing
 from etcmodel.models import modeling
 from etcmodel.pretrain import task as pretrain_task
 from etcmodel.tasks.hotpotqa import task as hotpotqa_task
 from etcmodel.tasks.nq import task as nq_task
 from etcmodel.tasks.openkp import task as openkp_task
 from etcmodel.tasks.wikihop import task as wikihop_task
-from etcmodel.training import evaluator, loop
-from etcmodel.training import trainer as trainer_lib
+from etcmodel.training import evaluator
 from tests.pretrain import windows
+from tests.tasks.trainers import BATCH_SIZE, build
 
 pytestmark = pytest.mark.xla
 
 RECORDS = pathlib.Path(__file__).parents[1] / "fixtures" / "first_edition"
-BATCH_SIZE = 2
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 # Operations that run on the host wherever they are.
 HOST_OPERATIONS = {"EagerPyFunc", "PyFunc", "PyFuncStateless", "Print", "PrintV2", "StringFormat"}
@@ -178,23 +177,6 @@ TASKS = {
 @pytest.fixture(scope="module", params=TASKS)
 def task(request, tmp_path_factory):
     return TASKS[request.param](tmp_path_factory.mktemp(request.param))
-
-
-def build(task, strategy):
-    config = training.TrainingConfig(train_batch_size=BATCH_SIZE, num_train_epochs=10.0)
-    with strategy.scope():
-        model = loop.build_model(task, config)
-        optimizer = training.build_optimizer(config, 1e-3)
-        global_step = tf.Variable(0, dtype=tf.int64)
-    trainer = trainer_lib.Trainer(
-        task=task,
-        model=model,
-        optimizer=optimizer,
-        config=config,
-        strategy=strategy,
-        global_step=global_step,
-    )
-    return model, trainer
 
 
 def train(task, strategy):

@@ -11,7 +11,8 @@ from etcmodel import training
 from etcmodel.ops.dropout import seed_scope
 from etcmodel.training import forward
 from etcmodel.training.task import TrainDataRequest
-from tests.tasks.test_xla import BATCH_SIZE, build, make_openkp, plain_strategy
+from tests.tasks.test_xla import make_openkp, plain_strategy
+from tests.tasks.trainers import BATCH_SIZE, build
 
 pytestmark = pytest.mark.xla
 
