@@ -18,6 +18,7 @@ from etcmodel import bounded_json, program_end
 from etcmodel.options import Options, option, run_program
 
 _NAME = re.compile(r"[\w.-]+")
+_POLL_SECONDS = 0.2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,7 +114,8 @@ def serve(server, what, stop_timeout):
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         print(f"serving {what} at {server.url}", flush=True)
-        is_asked_to_stop.wait()
+        while not is_asked_to_stop.wait(_POLL_SECONDS):
+            pass  # A signal that the system gives to another thread does not wake this one.
         num_lost = server.stop(stop_timeout)
     lost = f", {num_lost} given up" if num_lost else ""
     print(f"stopped: {server.num_answers} requests answered{lost}", flush=True)

@@ -88,6 +88,41 @@ def test_sigterm_lets_a_request_that_was_begun_end_and_logs_no_text(export):
     assert len(err.splitlines()) == 1
 
 
+# As if the system chose another thread than the main one for each signal.
+SIGNALS_FOR_ANOTHER_THREAD = """
+import signal, sys, threading
+from etcmodel import program_end
+from etcmodel.serving.rest import RestServer
+from etcmodel.tools import serve
+
+def never_answer(method, path, body):
+    print("asked", flush=True)
+    threading.Event().wait()
+
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+with program_end.ends_in_one_line():
+    serve.serve(RestServer(never_answer), "nothing", stop_timeout=float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(("stop_timeout", "signals", "code"), [(0, 1, 1), (1000, 2, 143)])
+def test_signals_that_come_to_another_thread_are_heard(stop_timeout, signals, code):
+    command = [sys.executable, "-c", SIGNALS_FOR_ANOTHER_THREAD, str(stop_timeout)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        address = re.search(r"http://(.*)/$", process.stdout.readline().strip())[1]
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert process.stdout.readline() == "asked\n"
+            process.send_signal(signal.SIGTERM)
+            while is_listening(address):
+                pass
+            if signals == 2:
+                process.send_signal(signal.SIGTERM)
+            assert process.wait() == code
+
+
 def test_a_folder_without_a_model_and_a_port_that_is_taken_are_told_in_a_line(export, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -109,7 +109,8 @@ class RestServer(socketserver.ThreadingTCPServer):
         deadline = time.monotonic() + grace_seconds
         with self._changed:
             while self._are_busy and (left := deadline - time.monotonic()) > 0:
-                self._changed.wait(left)
+                # Not for long: a signal given to another thread does not wake this one.
+                self._changed.wait(min(left, _POLL_SECONDS))
             return collections.Counter(self._are_busy.values())[True]
 
     def process_request(self, request, client_address):
