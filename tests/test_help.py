@@ -52,7 +52,7 @@ def test_help_tells_each_default_and_unit_without_importing_tensorflow(program):
     flags = flags_in(text)
     assert flags
     for name, help_text in flags.items():
-        has_default = re.search(r"\(default: |None|No default\.", help_text)
+        has_default = re.search(r"\(default: |None|No default\.|Must be given\.", help_text)
         assert has_default or IS_REFERENCE.search(help_text), (name, help_text)
         assert len(help_text.split("(default")[0]) > 10, (name, help_text)
         if IS_LENGTH.match(name) and not IS_REFERENCE.search(help_text):

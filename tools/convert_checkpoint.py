@@ -27,8 +27,9 @@ class ConvertOptions(Options):
         "Checkpoint to read: path prefix of a TensorFlow checkpoint (ETC with the authors' names "
         "or of tf.train.Checkpoint; original BERT; a Model Garden BERT encoder), a .safetensors "
         "file (ETC, or Hugging Face's BERT or RoBERTa), or a directory with one of them.",
+        is_needed=True,
     )
-    output_dir: str = option("", "Directory for the new checkpoint.")
+    output_dir: str = option("", "Directory for the new checkpoint.", is_needed=True)
     output_format: str = option(
         "released",
         "released: model.ckpt, names as in the authors' checkpoints; tf2: ckpt, to be read by "
@@ -55,9 +56,6 @@ class ConvertOptions(Options):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("input", "output_dir"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
         if self.preset and self.model_config_file:
             raise ValueError("Give --preset or --model_config_file, not both.")
         if bool(self.source_vocab) != bool(self.target_vocab):

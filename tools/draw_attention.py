@@ -54,12 +54,10 @@ class DrawOptions(Options):
         ),
     )
     structure: str | None = option(None, "JSON file of the structure to draw, instead.")
-    output: str | None = option(None, "PNG file to write.")
+    output: str | None = option(None, "PNG file to write.", is_needed=True)
 
     def __post_init__(self):
         super().__post_init__()
-        if not self.output:
-            raise ValueError("--output must be given.")
         if bool(self.example) == bool(self.structure):
             raise ValueError("Give --example or --structure, one of them.")
 

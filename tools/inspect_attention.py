@@ -29,11 +29,16 @@ _LINES, _PAGES = (".jsonl", ".jsonl.gz"), (".html", ".htm")
 class InspectOptions(VocabularyOptions):
     """What is shown of what."""
 
-    checkpoint: str = option("", "Directory of an ETC encoder, or of a model with a head on one.")
-    input: str = option(
-        "", "File of a text, or by its ending a .html, .json, .jsonl or .jsonl.gz.", is_file=True
+    checkpoint: str = option(
+        "", "Directory of an ETC encoder, or of a model with a head on one.", is_needed=True
     )
-    output: str = option("", "HTML file to write.")
+    input: str = option(
+        "",
+        "File of a text, or by its ending a .html, .json, .jsonl or .jsonl.gz.",
+        is_file=True,
+        is_needed=True,
+    )
+    output: str = option("", "HTML file to write.", is_needed=True)
     example: int = option(0, "Which line of JSON lines is shown, from 0.", lower_bound=0)
     do_lower_case: bool = option(
         True, "Whether the word pieces of --vocab_file are of lower-cased text."
@@ -47,9 +52,6 @@ class InspectOptions(VocabularyOptions):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("checkpoint", "input", "output"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
         check_files(self)
 
 

@@ -160,7 +160,7 @@ class DemoDataOptions(options.Options):
     """What to generate."""
 
     dataset: str = option("hotpotqa", "Whose format to write.", choices=tuple(sorted(GENERATORS)))
-    output_dir: str = option("", "Directory for the files.")
+    output_dir: str = option("", "Directory for the files.", is_needed=True)
     num_train: int = option(20_000, "Number of training examples.", lower_bound=1)
     num_dev: int = option(1_000, "Number of dev examples.", lower_bound=1)
     seed: int = option(0, "Another seed gives other examples.")
@@ -179,11 +179,6 @@ class DemoDataOptions(options.Options):
     distance: int | None = option(
         None, "Tokens before what is to be told, of summarization alone. None: 1024.", lower_bound=1
     )
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.output_dir:
-            raise ValueError("--output_dir must be given.")
 
 
 def main(chosen):

@@ -26,7 +26,9 @@ class ServeOptions(Options):
     """What is served, where, and within which limits."""
 
     model_dir: str = option(
-        "", "Directory of a SavedModel, or of several named by numbers: the highest is served."
+        "",
+        "Directory of a SavedModel, or of several named by numbers: the highest is served.",
+        is_needed=True,
     )
     model_name: str = option("model", "The model's name in addresses: /v1/models/NAME.")
     host: str = option(
@@ -64,8 +66,6 @@ class ServeOptions(Options):
 
     def __post_init__(self):
         super().__post_init__()
-        if not self.model_dir:
-            raise ValueError("--model_dir must be given.")
         if not _NAME.fullmatch(self.model_name):
             raise ValueError(
                 "--model_name must be of letters, digits, '_', '-' and '.'. "

@@ -37,6 +37,7 @@ def option(
     lower_bound=None,
     upper_bound=None,
     is_file=False,
+    is_needed=False,
     is_repeated=False,
     kept_as=None,
 ):
@@ -52,6 +53,7 @@ def option(
         choices: tuple of str. The allowed values; of a tuple, those of its items.
         lower_bound, upper_bound: int or float. The least and the greatest allowed value.
         is_file: bool. The value, where given, must be an existing file.
+        is_needed: bool. It must be given: what is empty or None is refused.
         is_repeated: bool. Of a tuple: the flag may be given several times, for all of its values;
             with `choices`, for one item each time, which may have commas.
         kept_as: str. Name under which runs and exports keep the value. None: that of the field.
@@ -67,6 +69,7 @@ def option(
         "lower_bound": lower_bound,
         "upper_bound": upper_bound,
         "is_file": is_file,
+        "is_needed": is_needed,
         "is_repeated": is_repeated,
         "kept_as": kept_as,
     }
@@ -98,7 +101,8 @@ class Options:
             everything else about the option stays as the base class declares it.
 
     Raises:
-        ValueError: if a value is outside its range or is not one of its choices.
+        ValueError: if a value is outside its range or is not one of its choices, or an option that
+            is needed is not given.
     """
 
     aliases = types.MappingProxyType({})
@@ -136,7 +140,7 @@ def _redeclare(options_class, help_texts):
 
 
 def check_value(field, value):
-    """Checks the range and the choices of an option.
+    """Checks that an option is given where it must be, and its range and its choices.
 
     Args:
         field: `dataclasses.Field` of an option.
@@ -144,6 +148,8 @@ def check_value(field, value):
     Raises:
         ValueError: naming the field and the value.
     """
+    if field.metadata["is_needed"] and not value:
+        raise ValueError(f"--{field.name} must be given.")
     if value is None:
         return
     low, high = field.metadata["lower_bound"], field.metadata["upper_bound"]

@@ -32,7 +32,9 @@ def define_flags(options_class, flag_values=flags.FLAGS, defaults=None):
 def _define(field, default, flag_values):
     name, metadata = field.name, field.metadata
     help_text, arguments = metadata["help_text"], {"flag_values": flag_values}
-    if default is None and "None" not in help_text:
+    if metadata["is_needed"]:
+        help_text += " Must be given."
+    elif default is None and "None" not in help_text:
         help_text += " No default."  # Of others --help itself tells the default.
     for bound in ("lower_bound", "upper_bound"):
         if metadata[bound] is not None:

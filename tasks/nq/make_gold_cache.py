@@ -18,18 +18,13 @@ class GoldCacheOptions(Options):
 
     aliases = {"gold_path": "input_pattern", "gold_cache_path": "output_file"}
 
-    input_pattern: str = option("", "Natural Questions' files, wildcards allowed.")
+    input_pattern: str = option("", "Natural Questions' files, wildcards allowed.", is_needed=True)
     output_file: str | None = option(
         None, "Where the annotations go. None: a file called cache, beside the gold files."
     )
     num_threads: int | None = option(
         None, "Accepted, as the release has it; no effect: one thread reads the files."
     )
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.input_pattern:
-            raise ValueError("--input_pattern must be given.")
 
 
 def main(options):

@@ -21,18 +21,12 @@ _MAX_BAD_SHOWN = 20
 class CleaningOptions(Options):
     """What to clean, and where to."""
 
-    input_file: str = option("", "OpenKP's JSONL file, possibly .gz.")
-    output_file: str = option("", "Where the clean lines go.")
+    input_file: str = option("", "OpenKP's JSONL file, possibly .gz.", is_needed=True)
+    output_file: str = option("", "Where the clean lines go.", is_needed=True)
     is_eval: bool = option(False, "There are no key phrases: only drop repeated URLs.")
     strict: bool = option(
         False, "Fail at the first line that cannot be kept, instead of counting it."
     )
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in ("input_file", "output_file"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
 
 
 def main(options):

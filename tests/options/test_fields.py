@@ -246,3 +246,31 @@ def test_options_that_two_classes_share_are_taken_from_one_to_the_other():
         name: str = "no option here"
 
     assert options.shared(Other, Derived(rate=0.25)) == {"rate": 0.25}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Needing(options.Options):
+    source: str = option("", "File.", is_needed=True)
+    texts: tuple = option((), "Texts.", is_needed=True)
+    output: str | None = option(None, "Folder.", is_needed=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({}, "source"),
+        ({"source": "", "texts": ("a",), "output": "b"}, "source"),
+        ({"source": "a", "output": "b"}, "texts"),
+        ({"source": "a", "texts": ("b",)}, "output"),
+    ],
+)
+def test_what_is_needed_must_be_given(given, missing):
+    with pytest.raises(ValueError, match=f"^--{missing} must be given.$"):
+        Needing(**given)
+    assert Needing(source="a", texts=("b",), output="c").output == "c"
+
+
+def test_help_tells_what_must_be_given():
+    _, values = program_flags(Needing)
+    assert values["output"].help == "Folder. Must be given."
+    assert values["texts"].help == "Texts. Must be given."

@@ -21,8 +21,10 @@ HEAD_SIZE = 32
 class LiftedPretrainingOptions(Options):
     """What is measured on which texts."""
 
-    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.")
-    output_dir: str = option("", "Directory of vocabulary, records, runs and result.json.")
+    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
+    output_dir: str = option(
+        "", "Directory of vocabulary, records, runs and result.json.", is_needed=True
+    )
     heldout_share: float = option(
         0.04, "Share of each text, its end, that is held out.", lower_bound=0, upper_bound=0.5
     )
@@ -43,9 +45,6 @@ class LiftedPretrainingOptions(Options):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in ("texts", "output_dir"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
         if self.hidden_size % HEAD_SIZE:
             raise ValueError(
                 f"--hidden_size={self.hidden_size} must be a multiple of {HEAD_SIZE}, the size of "

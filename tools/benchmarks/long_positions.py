@@ -27,17 +27,11 @@ CHARACTERS_PER_TOKEN = 10  # More than enough to fill the input.
 class LongPositionsOptions(Options):
     """What is measured on which texts."""
 
-    model: str = option("", "Folder of a Hugging Face BERT.")
-    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.")
+    model: str = option("", "Folder of a Hugging Face BERT.", is_needed=True)
+    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
     tokens: int = option(3000, "Length of the long input, in tokens.", lower_bound=3)
     radii: tuple[int, ...] = option((128, 256, 512), "Local radii, in tokens.")
     skip: int = option(20000, "Characters left out at the beginning of each text.", lower_bound=0)
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in ("model", "texts"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
 
 
 def read_ids(path, tokenizer, num_tokens, skip=0):

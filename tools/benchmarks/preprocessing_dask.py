@@ -29,18 +29,12 @@ class DaskOptions(options.Options):
     """What is preprocessed."""
 
     dataset: str = option("hotpotqa", "Whose preprocessing.", choices=("hotpotqa", "openkp"))
-    source: str = option("", "Raw file of a few examples.", is_file=True)
-    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True)
+    source: str = option("", "Raw file of a few examples.", is_file=True, is_needed=True)
+    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
     megabytes: float = option(200.0, "Size of the raw files, in 10^6 bytes.", lower_bound=0)
     num_shards: int = option(16, "Number of TFRecord files.", lower_bound=1)
     folder: str = option("", "Where raw files and records are for a while; temporary files' place.")
     seed: int = option(0, "Another seed gives other copies.")
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in ("source", "vocab_file"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
 
 
 def digests(folder):
@@ -105,12 +99,17 @@ def _preprocess(chosen, raw, output, **flags):
 
 
 def main(chosen):
-    """Compares, and prints what was found; fails if the bytes differ."""
+    """Compares, and prints what was found; fails if the bytes differ or no worker was killed."""
     options.check_files(chosen)
     found = compare(chosen)
     print(json.dumps(found))
     if not found["equal"]:
         raise ValueError("The records of Dask's workers are not those of this machine.")
+    if not found["killed"]:
+        raise ValueError(
+            "All shards were written before a worker could be killed: raise --num_shards or "
+            "--megabytes."
+        )
 
 
 if __name__ == "__main__":

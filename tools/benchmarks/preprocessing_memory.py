@@ -30,18 +30,12 @@ class MemoryOptions(options.Options):
     """What is preprocessed."""
 
     dataset: str = option("nq", "Whose preprocessing.", choices=tuple(varied_copies.MAKERS))
-    source: str = option("", "Raw file of a few examples.", is_file=True)
-    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True)
+    source: str = option("", "Raw file of a few examples.", is_file=True, is_needed=True)
+    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
     megabytes: float = option(100.0, "Size of the raw file, in 10^6 bytes.", lower_bound=0)
     folder: str = option("", "Where raw file and records are for a while; temporary files' place.")
     direct_num_workers: int = option(1, "Processes that convert.", lower_bound=1)
     seed: int = option(0, "Another seed gives other copies.")
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in ("source", "vocab_file"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

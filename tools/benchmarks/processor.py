@@ -26,16 +26,10 @@ __all__ = ["ProcessorOptions", "documents_of", "measure", "table"]
 class ProcessorOptions(Options):
     """What is tokenized, and how often."""
 
-    vocab: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True)
-    text: tuple = option((), "Text files, packed by gzip if they end in .gz.")
+    vocab: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
+    text: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
     length: int = option(4096, "Word pieces of a document.", lower_bound=1)
     rounds: int = option(7, "Rounds after the first.", lower_bound=1)
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in ("vocab", "text"):
-            if not getattr(self, name):
-                raise ValueError(f"--{name} must be given.")
 
 
 def documents_of(text, tokenizer, length):
