@@ -143,6 +143,7 @@ COMMANDS = {
             "start_up": "tools.benchmarks.start_up",
             "systems": "tools.benchmarks.systems",
             "tiling": "tools.benchmarks.tiling",
+            "ways": "tools.benchmarks.ways",
         },
     ),
     "demo": Command(

@@ -22,6 +22,16 @@ from etcmodel.options import Options, check_files, option, run_program
 
 _PATH = "/v1/models/model:predict"
 _ROUNDS_OF_MEMORY = 4
+_TINY = {
+    "vocab_size": 100,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "local_radius": 16,
+    "relative_pos_max_distance": 4,
+    "relative_vocab_size": 16,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,51 +174,18 @@ def _resident_bytes():
 
 
 def _tiny_example(length):
-    return {
-        "token_ids": [7 + number % 90 for number in range(length)],
-        "global_token_ids": [1] * (length // 8),
-        "sentence_ids": [number // 8 for number in range(length)],
-    }
+    from etcmodel.tools.benchmarks import exported_classifier
+
+    return exported_classifier.random_example(length, length // 8, _TINY["vocab_size"])
 
 
 def _export_tiny(directory):
-    """Exports an ETC of two layers of 32 with a classifier of its first global token."""
-    import tensorflow as tf
-    import tf_keras
+    from etcmodel.models import modeling
+    from etcmodel.tools.benchmarks import exported_classifier
 
-    from etcmodel.models import input_utils, modeling
-    from etcmodel.serving import export_saved_model
-
-    class Classifier(tf_keras.Model):
-        def __init__(self):
-            super().__init__()
-            config = modeling.EtcConfig(
-                vocab_size=100,
-                hidden_size=32,
-                num_hidden_layers=2,
-                num_attention_heads=2,
-                intermediate_size=64,
-                local_radius=16,
-                relative_pos_max_distance=4,
-                relative_vocab_size=16,
-            )
-            self.encoder = modeling.EtcModel(config)
-            self.head = tf_keras.layers.Dense(3, "softmax")
-
-        def call(self, features, training=None):
-            ids, global_ids = features["token_ids"], features["global_token_ids"]
-            structure = input_utils.make_structure_from_example_ids(
-                tf.ones_like(ids), tf.ones_like(global_ids), features["sentence_ids"], 4
-            )
-            _, hidden = self.encoder(ids, global_ids, structure=structure, training=training)
-            return {"probabilities": self.head(hidden[:, 0])}
-
-    model = Classifier()
-    example = {name: tf.constant([x]) for name, x in _tiny_example(16).items()}
-    model(example)
-    features = {name: tf.io.FixedLenFeature([None], tf.int64) for name in example}
-    axes = {"token_ids": "long", "sentence_ids": "long", "global_token_ids": "global"}
-    return export_saved_model(model, directory, features=features, assets={}, axes=axes)
+    model = exported_classifier.Classifier(modeling.EtcConfig(**_TINY))
+    model({name: [x] for name, x in _tiny_example(16).items()})
+    return exported_classifier.export(model, directory)
 
 
 if __name__ == "__main__":

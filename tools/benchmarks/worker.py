@@ -15,6 +15,8 @@ __all__ = [
     "etc_functions",
     "fetch",
     "graph_phases",
+    "matmul_phases",
+    "matmul_seconds_to_speed",
     "num_heads",
     "serve",
 ]
@@ -45,7 +47,8 @@ def serve(phases):
         print(json.dumps(answer), flush=True)
 
 
-def _matmul_phases():
+def matmul_phases():
+    """dict of "float32" and "bfloat16" to functions of ten products of large matrices."""
     import tensorflow as tf
 
     def phase(dtype):
@@ -196,7 +199,7 @@ def main(argv):
 
         tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
     if kind == "matmul":
-        serve(_matmul_phases(**settings))
+        serve(matmul_phases(**settings))
     else:
         makers = {"etc": etc_functions, "bert": _bert_functions}
         serve(graph_phases(makers[kind](**settings)))

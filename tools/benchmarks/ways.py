@@ -1,0 +1,149 @@
+"""Measures a forward pass of ETC as a graph, eagerly and from its export, in turns.
+
+All ways are in one process and have the same weights and the same input, so that their ratios hold
+on a noisy machine. `share` is of the speed of this machine's matrix products, which are measured
+between the rounds.
+
+  python -m etcmodel.tools.benchmarks.ways --long_length=4096 --global_length=230
+"""
+
+import dataclasses
+import statistics
+import tempfile
+
+from etcmodel.options import Options, option, run_program
+
+__all__ = ["WaysOptions", "measure", "table"]
+
+_WAYS = ("eager", "exported")
+_VOCAB_SIZE, _RADIUS = 30522, 84
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WaysOptions(Options):
+    """What is measured."""
+
+    long_length: int = option(4096, "Long tokens of an example.", lower_bound=1)
+    global_length: int = option(
+        230, "Global tokens of an example, no more than long ones.", lower_bound=1
+    )
+    batch_size: int = option(1, "Examples of a call.", lower_bound=1)
+    hidden_size: int = option(768, "A multiple of 64, the size of a head.", lower_bound=64)
+    num_hidden_layers: int = option(12, "Layers.", lower_bound=1)
+    ways: tuple = option(_WAYS, "What is measured beside the graph.", choices=_WAYS)
+    rounds: int = option(5, "Rounds after the first, which traces.", lower_bound=3)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.global_length > self.long_length:
+            raise ValueError(
+                "`global_length` must be at most `long_length`. "
+                f"Received: {self.global_length} and {self.long_length}"
+            )
+
+
+def _make_model(options):
+    """(model, its features: dict of int32 [batch, length] tensors)."""
+    import tensorflow as tf
+
+    from etcmodel.models import modeling
+    from etcmodel.tools.benchmarks import exported_classifier, worker
+
+    config = modeling.EtcConfig(
+        vocab_size=_VOCAB_SIZE,
+        hidden_size=options.hidden_size,
+        num_hidden_layers=options.num_hidden_layers,
+        num_attention_heads=worker.num_heads(options.hidden_size),
+        intermediate_size=4 * options.hidden_size,
+        local_radius=_RADIUS,
+        share_qkv_projections=False,
+    )
+    model = exported_classifier.Classifier(config)
+    example = exported_classifier.random_example(
+        options.long_length, options.global_length, config.vocab_size
+    )
+    features = {name: tf.constant([x] * options.batch_size) for name, x in example.items()}
+    return model, features
+
+
+def _functions(options, folder):
+    """dict of ways, and "matmul", to functions that return when the work is done."""
+    import tensorflow as tf
+
+    from etcmodel.tools.benchmarks import exported_classifier, worker
+
+    model, features = _make_model(options)
+    graph = tf.function(lambda features: model(features, training=False))
+    calls = {"graph": lambda: graph(features), "eager": lambda: model(features, training=False)}
+    if "exported" in options.ways:
+        calls["eager"]()  # Which builds the model.
+        loaded = tf.saved_model.load(exported_classifier.export(model, f"{folder}/export"))
+        served = loaded.signatures["dense_features"]
+        # The loaded object holds the variables of its signatures.
+        calls["exported"] = lambda loaded=loaded: served(**features)
+    chosen = ("graph", *options.ways)
+    functions = {way: lambda way=way: calls[way]()["probabilities"].numpy() for way in chosen}
+    return {**functions, "matmul": worker.matmul_phases()["float32"]}
+
+
+def measure(options):
+    """Seconds of each way and of "matmul", of each round: dict of lists of float.
+
+    Args:
+        options: `WaysOptions`.
+    Raises:
+        ValueError: if the ways' probabilities differ.
+    """
+    import numpy as np
+
+    from etcmodel.tools.benchmarks import tiling
+
+    with tempfile.TemporaryDirectory() as folder:
+        functions = _functions(options, folder)
+        expected = functions["graph"]()
+        for way in options.ways:
+            if not np.allclose(functions[way](), expected, rtol=1e-3, atol=1e-5):
+                raise ValueError(f"The way {way!r} gives other probabilities than the graph.")
+        return tiling.times_by_turns(functions, options.rounds)
+
+
+def table(times, flops):
+    """Markdown: a row for each way.
+
+    Args:
+        times: result of `measure`.
+        flops: float. Operations of a call.
+    """
+    from etcmodel.tools.benchmarks import worker
+
+    rows = [["way", "seconds", "of the rounds", "ratio to the graph", "of the rounds", "share"]]
+    rows.append(["---"] * len(rows[0]))
+    speed = worker.matmul_seconds_to_speed(statistics.median(times["matmul"]))
+    for way, seconds in times.items():
+        if way == "matmul":
+            continue
+        ratios = [x / y for x, y in zip(seconds, times["graph"], strict=True)]
+        median = statistics.median(seconds)
+        cells = [f"{median:.3g}", f"{min(seconds):.3g} to {max(seconds):.3g}"]
+        cells += [f"{statistics.median(ratios):.3f}", f"{min(ratios):.3f} to {max(ratios):.3f}"]
+        rows.append([way, *cells, f"{flops / median / speed:.2f}"])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def main(options):
+    """Prints the table."""
+    from etcmodel.tools.benchmarks import costs
+
+    flops = options.batch_size * costs.forward_flops(
+        options.long_length,
+        options.global_length,
+        radius=_RADIUS,
+        layers=options.num_hidden_layers,
+        hidden=options.hidden_size,
+        intermediate=4 * options.hidden_size,
+    )
+    print(table(measure(options), flops), end="")
+
+
+if __name__ == "__main__":
+    run_program(WaysOptions, main)
