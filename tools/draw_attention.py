@@ -37,6 +37,7 @@ __all__ = ["DrawOptions", "run"]
 class DrawOptions(Options):
     """What is drawn, and where it goes."""
 
+    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
     example: str | None = option(
         None,
         "Built-in example to draw.",
@@ -56,7 +57,6 @@ class DrawOptions(Options):
     )
     structure: str | None = option(None, "JSON file of the structure to draw, instead.")
     output: str | None = option(None, "PNG file to write.")
-    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
 
     def __post_init__(self):
         super().__post_init__()
