@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak soak-training soak-server soak-properties \
-  lint audit test-versions format clean
+  lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
 # Installs once; again only when what is installed has changed.
@@ -87,6 +87,13 @@ audit: $(STAMP)
 	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
 	$(VENV)/audit/bin/pip-audit --skip-editable --progress-spinner=off \
 	  --path $(VENV)/lib/python3*/site-packages
+
+# The package as one file in dist/, to be installed elsewhere. What an earlier build left behind would
+# be packed, too.
+wheel: $(STAMP)
+	rm -rf build/lib build/bdist.*
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --wheel-dir=dist .
 
 # Quick tests with the lowest and with the newest versions within the ranges of setup.py, each in an
 # environment of its own (about 3 GB); TESTS says which.

@@ -77,11 +77,13 @@ RUNNERS = [
     Runner("tests/cli/test_page.py", "docs/command_line.md", ("text",)),
     Runner("tests/cli/test_whole_way.py", "docs/command_line.md", COMMANDS, "etcmodel demo data"),
     Runner("tests/tools/test_concepts.py", "docs/concepts.md", COMMANDS),
-    Runner("tests/tasks/classification/test_page.py", "docs/data_sets.md", COMMANDS, "dataset=cla"),
-    Runner("tests/tasks/classification/test_page.py", "docs/data_sets.md", having="Classification"),
-    Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/data_sets.md", having="HotpotQaP"),
-    Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/data_sets.md", having="OpenKpPre"),
-    Runner("tests/tasks/wikihop/test_run_finetuning.py", "docs/data_sets.md", having="WikiHopPre"),
+    Runner(
+        "tests/tasks/classification/test_page.py", "docs/classification.md", COMMANDS, "set=cla"
+    ),
+    Runner("tests/tasks/classification/test_page.py", "docs/classification.md"),
+    Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
+    Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),
+    Runner("tests/tasks/wikihop/test_run_finetuning.py", "docs/wikihop.md"),
     Runner("tests/ops/test_patterns.py", "docs/extending.md", ("python",)),
     Runner("tests/test_extending_dataset.py", "docs/extending.md", ("markdown",)),
     Runner("tests/inspection/test_documentation.py", "docs/inspection.md"),

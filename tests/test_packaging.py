@@ -1,8 +1,11 @@
 """What the package says of itself: its versions of Python hold for each pinned requirement."""
 
+import ast
 import importlib.metadata
+import itertools
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -74,6 +77,9 @@ def test_the_version_is_the_same_everywhere():
     assert re.search(r'version="([^"]+)"', text)[1] == etcmodel.__version__
     assert citation["version"] == etcmodel.__version__
     assert f"## {etcmodel.__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for page in ("README.md", "docs/first_model.md"):
+        named = re.findall(r"etcmodel-([\d.]+)-py3-none-any\.whl", (ROOT / page).read_text("utf-8"))
+        assert named == [etcmodel.__version__], page
 
 
 def test_environments_are_of_the_ends_of_each_range():
@@ -92,3 +98,47 @@ def test_environments_are_of_the_ends_of_each_range():
         assert re.fullmatch(r"[\w-]+==[\d.]+", line)
     names = {line.split("==")[0] for line in versions.tools()}
     assert {"pytest", "hypothesis"} <= names and not names & set(versions.LEFT_OUT)
+
+
+def ranges_of_setup():
+    """dict of the names in setup.py, but for those of `dev` and `demo`, to their ranges."""
+    statements = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8")).body
+    lists = {
+        ast.unparse(node.targets[0]): ast.literal_eval(node.value)
+        for node in statements
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("CORE", "EXTRAS")
+    }
+    lines = itertools.chain(lists["CORE"], *lists["EXTRAS"].values())
+    return {x.name: x.specifier for x in map(requirements.Requirement, lines)}
+
+
+@pytest.mark.parametrize("which", ["lowest", "newest"])
+def test_environments_hold_every_range_of_setup_py_and_the_tests_own_tools(which):
+    command = [sys.executable, "-m", "tests.versions", which]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = {x.name: x.specifier for x in map(requirements.Requirement, done.stdout.splitlines())}
+    ranges = ranges_of_setup()
+    tools = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    for name in found.keys() - ranges.keys():
+        assert f"{name}{found[name]}" in tools
+    for name, specifier in ranges.items():
+        if which == "newest":
+            assert found[name] == specifier, name
+        else:
+            (pin,) = found[name]
+            assert pin.operator == "==" and pin.version in specifier, name
+            assert any(part.version == pin.version for part in specifier), name
+
+
+def test_make_installs_these_in_the_environments_and_runs_the_tests_there():
+    command = ["make", "--dry-run", "--always-make", "test-versions", "TESTS=tests/ops"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for which in ("lowest", "newest"):
+        folder = f".venv/{which}"
+        assert f"-m tests.versions {which} > {folder}/requirements.txt\n" in done.stdout
+        assert re.search(
+            rf"^{folder}/bin/python .* -r {folder}/requirements.txt$", done.stdout, re.M
+        )
+        assert f"{folder}/bin/python -m pip install --quiet" in done.stdout
+    assert "for folder in .venv/lowest .venv/newest; do" in done.stdout
+    assert done.stdout.count(" tests/ops || exit 1;") == 1

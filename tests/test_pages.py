@@ -14,7 +14,7 @@ PAGES = [
     *(ROOT / "etcmodel").rglob("*.md"),
     *(ROOT / "benchmarks").glob("*.md"),
 ]
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"""(?:\]\(|\bsrc(?:set)?=")([^)"\s]+)[)"]""")
 CODE = re.compile(r"^```.*?^```", re.M | re.S)
 
 

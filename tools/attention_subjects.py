@@ -11,6 +11,7 @@ from etcmodel.models import input_checks, input_utils, multihop_utils
 from etcmodel.models.side_inputs import side_inputs_of
 from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
+from etcmodel.pictures import style
 
 __all__ = ["EXAMPLES", "Subject", "draw", "pair_labels", "read_subject"]
 
@@ -206,12 +207,13 @@ def pair_labels(structure, local_radius):
     return labels
 
 
-def draw(subject, title=""):
+def draw(subject, title="", theme=style.LIGHT):
     """A `matplotlib.figure.Figure`: see `attention_picture.draw`.
 
     Args:
         subject: `Subject`.
         title: str.
+        theme: `style.Theme`.
     Raises:
         ValueError: if there are no long tokens, or too many tokens to be seen.
     """
@@ -226,4 +228,5 @@ def draw(subject, title=""):
         long_tokens=subject.long_tokens,
         global_tokens=subject.global_tokens,
         title=title,
+        theme=theme,
     )

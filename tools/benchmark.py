@@ -10,6 +10,7 @@ import dataclasses
 import statistics
 
 from etcmodel.options import Options, check_files, option, run_program
+from etcmodel.pictures import style
 
 from .benchmarks import report, turns
 from .benchmarks.costs import forward_flops
@@ -53,6 +54,7 @@ class BenchmarkOptions(Options):
         "minutes on two cores, without --torch_python.",
     )
     models: tuple = option(_MODELS, "TensorFlow models to measure.", choices=_MODELS)
+    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
 
     def effective(self):
         """The options with what `quick` stands for."""
@@ -187,7 +189,7 @@ def main(options):
             figures += measure_length(length, matmul, options)
     finally:
         matmul.close()
-    report.write(figures, options.output_dir)
+    report.write(figures, options.output_dir, style.THEMES[options.theme])
     print(report.table(figures))
 
 

@@ -6,10 +6,10 @@
 
     python -m etcmodel.tools.draw_attention --example=longformer_dilated --output=dilated.png
 
-Rows of the picture are queries and columns are keys, of the global and of the long input. White is
-masked; a color is the relative label of the pair. Systems of one sequence, such as Longformer, and
-those with a memory, which is drawn as the global input, are drawn from the probabilities of a call
-of their model.
+Rows of the picture are queries and columns are keys, of the global and of the long input. What has
+the color of the ground (white, or nearly black with --theme=dark) is masked; another color is the
+relative label of the pair. Systems of one sequence, such as Longformer, and those with a memory,
+which is drawn as the global input, are drawn from the probabilities of a call of their model.
 
 A structure is a JSON object with the fields of `etcmodel.ops.structure.GlobalLocalStructure` for
 one example (a number for each token; a list of such lists for `links` and `label_links`), with
@@ -28,6 +28,7 @@ import os
 
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
+from etcmodel.pictures import style
 
 __all__ = ["DrawOptions", "run"]
 
@@ -36,6 +37,7 @@ __all__ = ["DrawOptions", "run"]
 class DrawOptions(Options):
     """What is drawn, and where it goes."""
 
+    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
     example: str | None = option(
         None,
         "Built-in example to draw.",
@@ -71,24 +73,25 @@ def run(options):
     # With TensorFlow and Matplotlib, which take seconds to import.
     from . import attention_subjects, memory_subjects, sequence_subjects, transient_subjects
 
+    theme = style.THEMES[options.theme]
     for subjects in (memory_subjects, sequence_subjects, transient_subjects):
         if options.example in subjects.EXAMPLES:
-            figure = subjects.draw(options.example)
+            figure = subjects.draw(options.example, theme)
             break
     else:
-        figure = _figure_of_structure(options, attention_subjects)
+        figure = _figure_of_structure(options, attention_subjects, theme)
     with atomic_files.new_file(options.output) as unfinished:
         figure.savefig(unfinished, format="png")
 
 
-def _figure_of_structure(options, attention_subjects):
+def _figure_of_structure(options, attention_subjects, theme):
     if options.example:
         subject = attention_subjects.EXAMPLES[options.example]()
         title = options.example.replace("_", " ")
     else:
         subject = attention_subjects.read_subject(options.structure)
         title = os.path.basename(options.structure)
-    return attention_subjects.draw(subject, title)
+    return attention_subjects.draw(subject, title, theme)
 
 
 if __name__ == "__main__":

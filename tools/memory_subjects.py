@@ -6,6 +6,7 @@ from etcmodel import attention_picture
 from etcmodel.models.gmat import GmatConfig, GmatModel
 from etcmodel.models.pegasus_x import PegasusXConfig, PegasusXEncoder
 from etcmodel.ops.relation_labels import RelationLabels
+from etcmodel.pictures import style
 
 __all__ = ["EXAMPLES", "draw", "legend_of", "pair_labels"]
 
@@ -87,8 +88,8 @@ def legend_of(chunk_size=_CHUNK_SIZE):
     return attention_picture.Legend(labels, names={labels.num_reserved: "from or to the memory"})
 
 
-def draw(name):
-    """A `matplotlib.figure.Figure` of the example of that name."""
+def draw(name, theme=style.LIGHT):
+    """A `matplotlib.figure.Figure` of the example of that name, in the colors of a theme."""
     system, layer = EXAMPLES[name]
     words = tuple(_TEXT.split())
     return attention_picture.draw(
@@ -97,4 +98,5 @@ def draw(name):
         long_tokens=words,
         global_tokens=[f"[m{number}]" for number in range(1, _MEMORY + 1)],
         title=f"{name.replace('_', ' ')}, chunks of {_CHUNK_SIZE}",
+        theme=theme,
     )

@@ -5,6 +5,7 @@ import numpy as np
 from etcmodel import attention_picture
 from etcmodel.models.longformer import LongformerConfig, LongformerModel
 from etcmodel.ops.relation_labels import RelationLabels
+from etcmodel.pictures import style
 
 __all__ = ["EXAMPLES", "draw", "legend_of", "pair_labels"]
 
@@ -75,8 +76,8 @@ def legend_of(config, layer=0):
     )
 
 
-def draw(name):
-    """A `matplotlib.figure.Figure` of the example of that name."""
+def draw(name, theme=style.LIGHT):
+    """A `matplotlib.figure.Figure` of the example of that name, in the colors of a theme."""
     changes, positions = EXAMPLES[name]
     config = LongformerConfig(**_SIZES, **changes)
     words = tuple(_TEXT.split())
@@ -93,4 +94,5 @@ def draw(name):
         local_radius=config.radii[0],
         long_tokens=words,
         title=name.replace("_", ", "),
+        theme=theme,
     )

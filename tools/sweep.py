@@ -15,6 +15,7 @@ import sys
 
 from etcmodel.cli.commands import COMMANDS
 from etcmodel.options import Options, option, run_program
+from etcmodel.pictures import style
 from etcmodel.tools.sweeps import plan as plan_lib
 from etcmodel.tools.sweeps import space as space_lib
 from etcmodel.tools.sweeps.presets import PRESETS
@@ -74,6 +75,7 @@ class SweepOptions(Options):
     prune_after_step: int = option(
         0, "Step of a trial before which it is not pruned.", lower_bound=0
     )
+    theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
 
 
 def make_plan(options, flags=()):
@@ -132,11 +134,12 @@ def _check_names(plan):
             )
 
 
-def run_plan(plan):
+def run_plan(plan, theme=style.LIGHT):
     """Runs a sweep to its end, and writes and prints what it found.
 
     Args:
         plan: `Plan`.
+        theme: `style.Theme` of the picture.
     Raises:
         ValueError: if the folder is that of another sweep, or all trials failed.
     """
@@ -153,14 +156,14 @@ def run_plan(plan):
             f"no trial of {len(rows)} is complete. The last says: {rows[-1].problem or 'nothing'}; "
             f"see {os.path.join(plan.folder, report.MARKDOWN_FILE)}."
         )
-    picture.draw(os.path.join(plan.folder, PICTURE_FILE), plan, ranked, goal)
+    picture.draw(os.path.join(plan.folder, PICTURE_FILE), plan, ranked, goal, theme)
     print(f"best: trial {best.number}, {goal.metric} {best.best:.4g} at step {best.step}")
     print(report.command_line(plan, best))
 
 
 def main(options, flags):
     """Runs the sweep that `SweepOptions` describe."""
-    run_plan(make_plan(options, flags))
+    run_plan(make_plan(options, flags), style.THEMES[options.theme])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from etcmodel import attention_picture
 from etcmodel.models.longt5 import LongT5Config, LongT5EncoderModel
 from etcmodel.ops import transient_blocks
 from etcmodel.ops.relation_labels import RelationLabels
+from etcmodel.pictures import style
 
 __all__ = ["EXAMPLES", "draw", "legend_of", "pair_labels"]
 
@@ -66,8 +67,8 @@ def legend_of(radius=_RADIUS):
     return attention_picture.Legend(labels, names=names)
 
 
-def draw(name):
-    """A `matplotlib.figure.Figure` of the example of that name."""
+def draw(name, theme=style.LIGHT):
+    """A `matplotlib.figure.Figure` of the example of that name, in the colors of a theme."""
     words = tuple(_TEXT.split())
     labels = pair_labels(EXAMPLES[name], [int(word != "<pad>") for word in words])
     blocks = f", blocks of {_BLOCK}" if len(labels["g2g"]) else ""
@@ -78,4 +79,5 @@ def draw(name):
         long_tokens=words,
         global_tokens=[f"block {number}" for number in range(1, len(labels["g2g"]) + 1)],
         title=name.replace("_", " ") + blocks,
+        theme=theme,
     )

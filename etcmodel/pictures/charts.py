@@ -209,12 +209,12 @@ def _top(group, gap):
     return _bottom(group, gap) + gap * (len(group[1]) - 1)
 
 
-def save_png(charts, path, *, columns=2, title=""):
-    """Writes a PNG file of charts on a light ground.
+def save_png(charts, path, *, columns=2, title="", theme=style.LIGHT):
+    """Writes a PNG file of charts.
 
     Args:
-        charts, columns, title: as `draw` takes them.
+        charts, columns, title, theme: as `draw` takes them.
         path: str. A temporary name, such as `atomic_files.new_file` gives.
     """
-    with style.drawing():
-        draw(charts, columns=columns, title=title).savefig(path, format="png", dpi=110)
+    with style.drawing(theme):
+        draw(charts, theme, columns=columns, title=title).savefig(path, format="png", dpi=110)

@@ -12,7 +12,7 @@ import re
 
 from etcmodel import extras
 
-__all__ = ["DARK", "LIGHT", "Theme", "drawing", "style_sheet", "svg"]
+__all__ = ["DARK", "LIGHT", "THEMES", "Theme", "drawing", "style_sheet", "svg"]
 
 _FONT_SIZE = 10
 
@@ -53,6 +53,7 @@ DARK = Theme(
     grid="#343a41",
     series=("#5cb8ee", "#ff8f4d", "#3dcca5", "#e79ac6", "#e8c04a", "#a9c3d9", "#b4bac1"),
 )
+THEMES = {"light": LIGHT, "dark": DARK}  # By the name that options have.
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ PAGES = (
     "index",
     "docs/concepts",
     "docs/systems",
-    "docs/data_sets",
+    "docs/nq",
     "reference/etcmodel.models.led",
 )
 

@@ -32,7 +32,8 @@ PAGES = {  # By the number of their blocks.
     "systems_etc.md": 1,
     "systems_longformer.md": 3,
     "systems_led.md": 1,
-    "systems_memory.md": 4,
+    "systems_gmat.md": 3,
+    "systems_pegasus_x.md": 1,
     "systems_t5.md": 5,
 }
 WITH_PICTURES = sorted({"systems.md", *PAGES} - {"systems_longformer.md", "systems_led.md"})
@@ -133,7 +134,7 @@ def test_led(tmp_path):
 
 def test_pegasus_x(tmp_path):
     pegasus_xs.model().save_pretrained(tmp_path / "pegasus-x-base")
-    run = Page("systems_memory.md", tmp_path, **arrays())
+    run = Page("systems_pegasus_x.md", tmp_path, **arrays())
     run.run(0)
     assert run.names["outputs"]["loss"] > 0 and run.names["found"]["sequences"].shape[0] == 2
     again = etcmodel.load_pretrained(tmp_path / "mine")
@@ -147,15 +148,15 @@ def test_gmat_and_its_heads(tmp_path):
     ids = arrays()["ids"] % len(WORDS)
     labels = (ids > 4).astype(np.int32)
     names = {**arrays(), "ids": ids, "input_ids": ids, "labels": labels}
-    run = Page("systems_memory.md", tmp_path, **names)
-    run.run(1)
+    run = Page("systems_gmat.md", tmp_path, **names)
+    run.run(0)
     assert run.names["memory"].shape == (2, 64, berts.HIDDEN)
     model = run.names["model"]
     assert model.config.chunk_size == 1024
     # All of the text is in one chunk, whichever.
     np.testing.assert_array_equal(model(ids)[0], run.names["hidden"])
     run.names["lifted"] = model
-    run.run(2)
+    run.run(1)
     assert run.names["model"](ids).shape == (2, 11, 5)
 
 
@@ -174,10 +175,10 @@ def test_character_models(tmp_path):
 
 @pytest.mark.slow  # Of a BERT's size.
 def test_a_decoder_of_the_same_weights(tmp_path):
-    run = Page("systems_memory.md", tmp_path)
+    run = Page("systems_gmat.md", tmp_path)
     ids = arrays()["ids"][:1]
     run.names |= {"input_ids": ids, "attention_mask": np.ones_like(ids), "labels": ids[:, :4]}
-    run.run(3)
+    run.run(2)
     assert run.names["loss"] > 0
     assert run.names["sequences"][0, 0] == 1030 and run.names["sequences"].shape[1] <= 20
 

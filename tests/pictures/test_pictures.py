@@ -1,8 +1,10 @@
 """How pictures look: contrast, labels that do not meet, plain numbers, and human names."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib import image
 
 from etcmodel.pictures import charts, metric_names, style
 
@@ -133,3 +135,14 @@ def test_shares_are_in_per_cent():
     assert metric_names.describe("f1").shown(0.7134) == "71.3 %"
     assert metric_names.describe("long-answer-n").shown(7830.0) == "7,830"
     assert metric_names.describe("mse").shown(0.48211) == "0.4821"
+
+
+@pytest.mark.parametrize("name", style.THEMES)
+def test_a_file_has_the_ground_of_its_theme(tmp_path, name):
+    theme, path = style.THEMES[name], tmp_path / "chart.png"
+    chart = charts.Chart("Loss", "step", (charts.Line("ours", ((1, 2.0), (2, 1.0))),))
+    charts.save_png([chart], path, title="It falls", theme=theme)
+    pixels = (image.imread(path)[..., :3] * 255).round().astype(int) @ [1 << 16, 1 << 8, 1]
+    found = {f"#{pixel:06x}" for pixel in np.unique(pixels)}
+    assert {theme.background, theme.series[0]} <= found
+    assert found.isdisjoint({"#000000", style.THEMES["dark" if name == "light" else "light"].ink})

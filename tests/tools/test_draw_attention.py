@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from matplotlib import colors
 
 from etcmodel import attention_picture
+from etcmodel.pictures import style
 from etcmodel.tools import (
     attention_subjects,
     draw_attention,
@@ -69,6 +70,28 @@ def test_the_picture_shows_each_label_in_a_color_of_its_own(example):
             assert seen.setdefault(label, colors.to_hex(color)) == colors.to_hex(color)
     assert len(set(seen.values())) == len(seen) >= 9
     assert seen[attention_picture.MASKED] == "#ffffff"
+
+
+def test_on_a_dark_ground_labels_have_colors_of_their_own_too(tmp_path):
+    subject = attention_subjects.EXAMPLES["paragraphs"]()
+    labels = attention_subjects.pair_labels(subject.structure, subject.local_radius)
+    figure = attention_subjects.draw(subject, theme=style.DARK)
+    shown = panels_of(figure)
+    seen = {
+        (label, colors.to_hex(color))
+        for piece, pairs in labels.items()
+        for label, color in zip(pairs.flat, shown[piece].reshape(-1, 3), strict=True)
+    }
+    assert len({label for label, _ in seen}) == len({color for _, color in seen}) == len(seen) >= 9
+    assert (attention_picture.MASKED, style.DARK.background) in seen
+    output = str(tmp_path / "dark.png")
+    draw_attention.run(
+        draw_attention.DrawOptions(example="paragraphs", output=output, theme="dark")
+    )
+    pixels = (matplotlib.image.imread(output)[..., :3] * 255).round()
+    assert colors.to_hex(pixels[0, 0] / 255) == style.DARK.background
+    assert not (pixels == 255).all(axis=-1).any()  # Nothing is white: no letter, no line, no panel.
+    assert not (pixels == 0).all(axis=-1).any()
 
 
 def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():

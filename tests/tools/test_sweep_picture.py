@@ -1,6 +1,7 @@
 """Where the picture of a sweep has its lines."""
 
 import pytest
+from matplotlib import colors
 
 from etcmodel.pictures import style
 from etcmodel.tools.sweeps import picture, report, runs
@@ -61,12 +62,12 @@ def test_lines_go_through_the_values_and_a_better_metric_is_higher_up(panel):
 
 
 def test_the_best_is_of_those_that_went_to_the_end(panel):
-    _, colors, dashes = zip(*lines(panel), strict=True)
+    _, drawn, dashes = zip(*lines(panel), strict=True)
     assert dashes == ("--", "-", "-", "-")
     orange = style.LIGHT.series[1]
-    assert colors[1] == orange and orange not in (colors[0], *colors[2:])
-    assert colors[0] == style.LIGHT.muted  # Of the one that was pruned.
-    assert len(set(colors)) == len(colors)  # The others' are the darker, the better they are.
+    assert drawn[1] == orange and orange not in (drawn[0], *drawn[2:])
+    assert drawn[0] == style.LIGHT.muted  # Of the one that was pruned.
+    assert len(set(drawn)) == len(drawn)  # The others' are the darker, the better they are.
     texts = [text.get_text() for text in panel.texts]
     assert "trial 1: 2" in texts
 
@@ -85,3 +86,17 @@ def test_axes_have_human_names_and_tell_the_direction(panel):
         "A line is a trial; darker lines are better ones, and the best is orange.",
         "Dashed: 1 that did not go to the end, at their best so far.",
     ]
+
+
+def test_on_a_dark_ground_better_lines_are_brighter():
+    goal = runs.Goal("bits_per_character", higher_is_better=False)
+    tpe = {"sampler": "tpe", "num_trials": 4}
+    plan = Plan(folder="x", program="char_lm", command=(), title="", space=SPACE, **tpe)
+    rows = report.ranked(ROWS, goal)
+    with style.drawing(style.DARK):
+        panel = picture.drawn(plan, rows, goal, style.DARK).axes[0]
+    shades = [color for _, color, dash in lines(panel) if dash == "-"]
+    assert shades[0] == style.DARK.series[1]
+    better, worse = (sum(colors.to_rgb(color)) for color in shades[1:])
+    assert better > worse > sum(colors.to_rgb(style.DARK.background))
+    assert "brighter lines are better" in panel.get_title(loc="left")

@@ -3,7 +3,7 @@
 import os
 
 from etcmodel import atomic_files
-from etcmodel.pictures import charts
+from etcmodel.pictures import charts, style
 
 __all__ = ["headline", "panels", "table", "write"]
 
@@ -47,11 +47,11 @@ def _row(figure):
     ]
 
 
-def write(figures, directory):
+def write(figures, directory, theme=style.LIGHT):
     """Writes results.json and results.png; each appears only when it is complete."""
     atomic_files.write_json(os.path.join(directory, "results.json"), figures)
     with atomic_files.new_file(os.path.join(directory, "results.png")) as picture:
-        charts.save_png(panels(figures), picture, title=headline(figures))
+        charts.save_png(panels(figures), picture, title=headline(figures), theme=theme)
 
 
 def panels(figures):

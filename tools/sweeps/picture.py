@@ -8,8 +8,7 @@ from etcmodel.tools.sweeps import space as space_lib
 
 __all__ = ["draw", "drawn", "import_matplotlib"]
 
-_THEME = style.LIGHT
-_BEST = _THEME.series[1]
+_BEST = 1  # Of a theme's `series`.
 _MARGIN = 0.06  # Of an axis, above and below what it shows.
 _PALEST = 0.35  # Share of the color in that of the worst trial.
 
@@ -22,24 +21,25 @@ def import_matplotlib():
     return figure
 
 
-def draw(path, plan, rows, goal):
+def draw(path, plan, rows, goal, theme=style.LIGHT):
     """Writes a PNG file; it appears when complete.
 
     Args:
         path: str.
-        plan, rows, goal: as of `drawn`.
+        plan, rows, goal, theme: as of `drawn`.
     """
-    with atomic_files.new_file(path) as unfinished, style.drawing(_THEME):
-        drawn(plan, rows, goal).savefig(unfinished, format="png")
+    with atomic_files.new_file(path) as unfinished, style.drawing(theme):
+        drawn(plan, rows, goal, theme).savefig(unfinished, format="png")
 
 
-def drawn(plan, rows, goal):
-    """The `matplotlib.figure.Figure`; to be called within `style.drawing()`.
+def drawn(plan, rows, goal, theme=style.LIGHT):
+    """The `matplotlib.figure.Figure`; to be called within `style.drawing(theme)`.
 
     Args:
         plan: `Plan`.
         rows: list of `Row` with a best value, the best first; one at least is complete.
         goal: `runs.Goal`.
+        theme: `style.Theme`.
     """
     axes = [_Axis(name, dimension) for name, dimension in plan.space.items()]
     axes.append(_MetricAxis(goal, [row.best for row in rows]))
@@ -49,60 +49,61 @@ def drawn(plan, rows, goal):
     best = next(row for row in rows if row.state == "complete")
     for row in reversed(rows):  # The best is drawn over the others.
         heights = [axis.height(row.values.get(axis.name, row.best)) for axis in axes]
-        style = _style(row, row is best, heights[-1])
-        panel.plot(range(len(axes)), heights, marker="o", markersize=4, **style)
+        look = _look(row, row is best, heights[-1], theme)
+        panel.plot(range(len(axes)), heights, marker="o", markersize=4, **look)
     panel.annotate(
         f"trial {best.number}: {best.best:.4g}",
         (len(axes) - 1, axes[-1].height(best.best)),
         xytext=(-8, 8),
         textcoords="offset points",
         ha="right",
-        color=_BEST,
+        color=theme.series[_BEST],
         fontweight="bold",
     )
     for place, axis in enumerate(axes):
-        _draw_axis(panel, place, axis)
+        _draw_axis(panel, place, axis, theme)
     panel.set_xticks(range(len(axes)), [axis.title for axis in axes])
     panel.set(xlim=(-0.4, len(axes) - 0.5), ylim=(0, 1), yticks=[])
-    panel.tick_params(axis="x", length=0, labelsize=11, labelcolor=_THEME.ink)
+    panel.tick_params(axis="x", length=0, labelsize=11, labelcolor=theme.ink)
     panel.grid(visible=False)
     for spine in panel.spines.values():
         spine.set_visible(False)
-    title = _title(plan, rows, goal)
+    title = _title(plan, rows, goal, theme)
     panel.set_title(title, fontsize=12, fontweight="normal", loc="left")
     return drawing
 
 
-def _title(plan, rows, goal):
+def _title(plan, rows, goal, theme):
+    shade = "darker" if theme is style.LIGHT else "brighter"
     num_others = sum(row.state != "complete" for row in rows)
     lines = [
         f"Sweep of {_human(plan.program)}: the best {_human(goal.metric)} of {len(rows)} trials",
-        "A line is a trial; darker lines are better ones, and the best is orange.",
+        f"A line is a trial; {shade} lines are better ones, and the best is orange.",
     ]
     if num_others:
         lines.append(f"Dashed: {num_others} that did not go to the end, at their best so far.")
     return "\n".join(lines)
 
 
-def _style(row, is_best, height):
+def _look(row, is_best, height, theme):
     if is_best:
-        return {"color": _BEST, "linewidth": 2.5, "zorder": 4}
+        return {"color": theme.series[_BEST], "linewidth": 2.5, "zorder": 4}
     if row.state != "complete":
-        return {"color": _THEME.muted, "linewidth": 1, "linestyle": "--", "zorder": 2}
-    return {"color": _shade(height), "linewidth": 1.4, "zorder": 3}
+        return {"color": theme.muted, "linewidth": 1, "linestyle": "--", "zorder": 2}
+    return {"color": _shade(height, theme), "linewidth": 1.4, "zorder": 3}
 
 
-def _shade(height):
-    """The darker, the higher: from a light tone of the first color to that color."""
+def _shade(height, theme):
+    """From near the ground to the theme's first color, the higher the nearer to it."""
     from matplotlib import colors
 
-    ground, full = (colors.to_rgb(color) for color in (_THEME.background, _THEME.series[0]))
+    ground, full = (colors.to_rgb(color) for color in (theme.background, theme.series[0]))
     share = _PALEST + (1 - _PALEST) * height
     return colors.to_hex([(1 - share) * a + share * b for a, b in zip(ground, full, strict=True)])
 
 
-def _draw_axis(panel, place, axis):
-    panel.axvline(place, color=_THEME.muted, linewidth=0.8, zorder=1)
+def _draw_axis(panel, place, axis, theme):
+    panel.axvline(place, color=theme.muted, linewidth=0.8, zorder=1)
     for value, label in axis.ticks():
         panel.annotate(
             label,
@@ -111,8 +112,8 @@ def _draw_axis(panel, place, axis):
             textcoords="offset points",
             va="center",
             fontsize=9,
-            color=_THEME.ink,
-            bbox={"facecolor": _THEME.background, "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
+            color=theme.ink,
+            bbox={"facecolor": theme.background, "edgecolor": "none", "alpha": 0.75, "pad": 0.6},
             zorder=5,
         )
 

@@ -99,7 +99,7 @@ def test_the_exported_model_answers_like_the_trained_one(trained):
     assert predictor.predict_one(questions[0]) == expected
     assert predictor.predict(examples.read_examples(trained["dev"]))["sp"] == predictions["sp"]
     place, export = folder / "page", folder / "model" / "export"
-    found = page.run_python("data_sets.md", "runs/hotpotqa/export", place, export)
+    found = page.run_python("hotpotqa.md", "runs/hotpotqa/export", place, export)
     assert found["answer"] in ("yes", "no") or found["answer"] in "River Ember It is 88 km long."
     assert found["supporting_facts"] in ([], [["River Ember", 0]])
 

@@ -194,7 +194,7 @@ def test_an_export_predicts_raw_pages_as_the_evaluation_did(made, caplog):
         page = json.loads(file.readline())
     assert predictor.predict([page]) == {page["url"]: evaluated[page["url"]][:2]}
     place, export = folder / "page", folder / "model" / "export"
-    found = docs_page.run_python("data_sets.md", "runs/openkp/export", place, export, page=page)
+    found = docs_page.run_python("openkp.md", "runs/openkp/export", place, export, page=page)
     assert found["phrases_by_url"] == {page["url"]: evaluated[page["url"]][:3]}
     with pytest.raises(ValueError, match="page 'u': field `VDOM` is missing"):
         predictor.predict([{"url": "u", "text": "a rose"}])

@@ -140,7 +140,7 @@ def test_learns_evaluates_exports_and_predicts(made, capsys, caplog):
     served = json.loads(programs.finish(serving)[0].splitlines()[-1])
     candidates = [raw["candidates"][number] for raw, number in zip(raws, served, strict=True)]
     assert candidates == [predictions[raw["id"]] for raw in raws]
-    found = page.run_python("data_sets.md", "runs/wikihop/export", folder / "page", export)
+    found = page.run_python("wikihop.md", "runs/wikihop/export", folder / "page", export)
     assert found["answer"] in ("avaria", "belmark")
     if REAL_EXAMPLE.exists():
         check_real_example(predict.WikiHopPredictor(str(export)))
