@@ -10,7 +10,12 @@ __all__ = ["TriviaQaConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaConfig(TriviaQaFeatureOptions, TriviaQaDecodingOptions, finetuning.FinetuningConfig):
+class TriviaQaConfig(
+    TriviaQaFeatureOptions,
+    TriviaQaDecodingOptions,
+    options.PaddingOptions,
+    finetuning.FinetuningConfig,
+):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {
