@@ -4,11 +4,9 @@ import dataclasses
 
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning.records import RecordConfig, int_feature
+from etcmodel.models.processed_batches import GLOBAL_FEATURES, LONG_FEATURES
 
 __all__ = ["ProcessedRecordConfig", "features_of_row"]
-
-_LONG = ("token_ids", "segment_ids", "example_ids", "links")
-_GLOBAL = ("global_token_ids", "global_segment_ids", "global_example_ids")
 
 
 def features_of_row(batch, row=0):
@@ -18,7 +16,7 @@ def features_of_row(batch, row=0):
         batch: `text.encoding.ProcessedBatch`, padded to the records' lengths.
         row: int.
     """
-    return {name: batch[name][row].tolist() for name in (*_LONG, *_GLOBAL)}
+    return {name: batch[name][row].tolist() for name in (*LONG_FEATURES, *GLOBAL_FEATURES)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,6 +24,7 @@ class ProcessedRecordConfig(RecordConfig):
     """The format of records with `features_of_row`; a task's subclass adds labels and ids."""
 
     token_id_features = ("token_ids", "global_token_ids")
+    length_feature = "example_ids"
     padding = {"links": -1}
 
     def ranges(self):
@@ -40,6 +39,6 @@ class ProcessedRecordConfig(RecordConfig):
 
     def model_features(self):
         return {
-            **{name: int_feature(self.long_seq_length) for name in _LONG},
-            **{name: int_feature(self.global_seq_length) for name in _GLOBAL},
+            **{name: int_feature(self.long_seq_length) for name in LONG_FEATURES},
+            **{name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES},
         }

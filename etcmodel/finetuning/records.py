@@ -44,6 +44,8 @@ class RecordConfig(abc.ABC):
         segment_vocab_size: int or None. Token types must be below it; None: not known.
         skip_padding: bool. Whether the long inputs of a training batch are about equally long.
         token_id_features: names of the features that hold token ids.
+        length_feature: name of the feature that is 0 at padding alone, which tells the length of an
+            example; None: the first of `token_id_features`.
         int64_features: names of the features that stay int64, such as hashes.
         padding: dict of the name of a model's feature to its padding value; 0 for others.
         deciding_flags: flags of preprocess that decide which features exist.
@@ -59,6 +61,7 @@ class RecordConfig(abc.ABC):
     skip_padding: bool = False
 
     token_id_features = ("long_token_ids", "global_token_ids")
+    length_feature = None
     int64_features = ()
     padding = {}
     deciding_flags = ("is_training",)
@@ -112,7 +115,8 @@ class RecordConfig(abc.ABC):
         """The function of an example's length by which training batches it; None: by none."""
         if not self.skip_padding:
             return None
-        return lambda features: tf.math.count_nonzero(features[self.token_id_features[0]])
+        name = self.length_feature or self.token_id_features[0]
+        return lambda features: tf.math.count_nonzero(features[name])
 
     @abc.abstractmethod
     def model_features(self):

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-__all__ = ["encode_without_padding", "kept_length"]
+__all__ = ["cut", "cut_text", "encode_without_padding", "kept_length", "restored"]
 
 # Lengths are rounded up to this share of the whole one: few different ones, of similar tensors.
 _STEPS = 32
@@ -24,15 +24,34 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
     Returns:
         As of `encode` for the whole features; 0 for what was left out.
     """
-    if tf.__internal__.get_enclosing_xla_context() is not None:
+    if _is_compiled():
         return encode(features)
     masks = (long_is_real, global_is_real)
-    kept = dict(features)
+    kept = features
     for is_real, names in zip(masks, axes, strict=True):
-        length = kept_length(is_real)
-        kept |= {name: features[name][:, :length] for name in names if name in features}
+        kept = cut(kept, is_real, names)
     outputs = encode(kept)
-    return tuple(_padded(x, is_real) for x, is_real in zip(outputs, masks, strict=True))
+    return tuple(restored(x, is_real) for x, is_real in zip(outputs, masks, strict=True))
+
+
+def cut(features, is_real, names):
+    """A batch without the places at the end that are padding in all of its rows.
+
+    In code that XLA compiles, the batch stays whole.
+
+    Args:
+        features: dict of tensors [batch, ...].
+        is_real: bool [batch, len].
+        names: collection of str. The features whose second axis is that of `is_real`, if they are
+            there; others stay whole.
+    Returns:
+        dict of tensors; those of the names are [batch, kept, ...], see `kept_length`.
+    """
+    if _is_compiled():
+        return features
+    length = kept_length(is_real)
+    cut_ones = {name: features[name][:, :length] for name in names if name in features}
+    return {**features, **cut_ones}
 
 
 def kept_length(is_real):
@@ -52,8 +71,33 @@ def kept_length(is_real):
     return tf.minimum(-(-longest // step) * step, whole)
 
 
-def _padded(output, is_real):
-    """`output` with zeros up to the length of `is_real`."""
+def cut_text(features):
+    """`cut` of a batch for an encoder of one text.
+
+    Args:
+        features: dict with int [batch, length] `input_ids` and `attention_mask`, 0 for padding, and
+            others, which stay whole.
+    Returns:
+        dict of tensors.
+    """
+    return cut(features, features["attention_mask"] > 0, ("input_ids", "attention_mask"))
+
+
+def restored(output, is_real, fill=0):
+    """Outputs of a batch that was `cut`, as long as those of the whole one.
+
+    Args:
+        output: tensor [batch, kept, ...].
+        is_real: tensor [batch, len]. The mask that it was cut by.
+        fill: number. The value of what was left out.
+    Returns:
+        tensor [batch, len, ...].
+    """
     missing = tf.shape(is_real)[1] - tf.shape(output)[1]
-    padded = tf.pad(output, [[0, 0], [0, missing], [0, 0]])
-    return tf.ensure_shape(padded, [output.shape[0], is_real.shape[1], output.shape[2]])
+    widths = [[0, 0], [0, missing], *[[0, 0]] * (output.shape.rank - 2)]
+    padded = tf.pad(output, widths, constant_values=fill)
+    return tf.ensure_shape(padded, [output.shape[0], is_real.shape[1], *output.shape[2:]])
+
+
+def _is_compiled():
+    return tf.__internal__.get_enclosing_xla_context() is not None

@@ -1,8 +1,63 @@
-"""What encoders of one text read of a batch of `EtcProcessor` (see `models.features`)."""
+"""What encoders read of a batch of `EtcProcessor` (see `models.features`)."""
 
 import tensorflow as tf
 
-__all__ = ["is_text", "question_mask", "text_arguments"]
+from etcmodel.models import padding
+
+__all__ = [
+    "GLOBAL_FEATURES",
+    "LONG_FEATURES",
+    "ReadsProcessed",
+    "is_text",
+    "question_mask",
+    "text_arguments",
+    "without_padding",
+]
+
+LONG_FEATURES = ("token_ids", "segment_ids", "example_ids", "links")
+GLOBAL_FEATURES = ("global_token_ids", "global_segment_ids", "global_example_ids")
+
+
+class ReadsProcessed:
+    """Calls a model with what its encoder reads of a batch of `EtcProcessor`.
+
+    It comes before the model's class, which has an `encoder`.
+
+    Attributes:
+        skip_padding: bool. Whether what is padding in the whole batch is left out.
+    """
+
+    skip_padding = False
+    token_feature = "token_ids"
+
+    def read(self, features):
+        """The features as the model takes them; by default those of an encoder of one text."""
+        return text_arguments(features, self.encoder.config)
+
+    def restored(self, outputs, features):
+        """Outputs of a batch without padding, as those of the whole batch, `features`."""
+        del features
+        return outputs
+
+    def call(self, features, training=None):
+        if not self.skip_padding:
+            return super().call(self.read(features), training=training)
+        kept = self.read(without_padding(features))
+        return self.restored(super().call(kept, training=training), features)
+
+
+def without_padding(features):
+    """A batch without the places that are padding in all of its rows: see `padding.cut`.
+
+    Args:
+        features: dict of int32 [batch, long_len] `LONG_FEATURES`, [batch, global_len]
+            `GLOBAL_FEATURES`, and others, which stay whole.
+    Returns:
+        dict of tensors.
+    """
+    for name, names in (("example_ids", LONG_FEATURES), ("global_example_ids", GLOBAL_FEATURES)):
+        features = padding.cut(features, features[name] > 0, names)
+    return features
 
 
 def text_arguments(features, config):

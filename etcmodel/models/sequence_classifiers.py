@@ -11,32 +11,27 @@ from etcmodel.models.gmat.heads import GmatForSequenceClassification
 from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.heads import LongformerForSequenceClassification
 
-__all__ = ["GmatClassifier", "LongformerClassifier", "make_sequence_classifier"]
+__all__ = ["EtcClassifier", "GmatClassifier", "LongformerClassifier", "make_sequence_classifier"]
 
 
-class _ReadsProcessed:
-    """Calls a head of `of_text` with what its encoder reads of a batch of `EtcProcessor`."""
+class EtcClassifier(processed_batches.ReadsProcessed, heads.EtcForSequenceClassification):
+    """`EtcForSequenceClassification` of a batch of `EtcProcessor`."""
 
-    token_feature = "token_ids"
-
-    def call(self, features, training=None):
-        batch = processed_batches.text_arguments(features, self.encoder.config)
-        return super().call(batch, training=training)
+    def read(self, features):
+        return features
 
 
-class LongformerClassifier(_ReadsProcessed, LongformerForSequenceClassification):
+class LongformerClassifier(processed_batches.ReadsProcessed, LongformerForSequenceClassification):
     """`LongformerForSequenceClassification` of a batch of `EtcProcessor`."""
 
 
-class GmatClassifier(_ReadsProcessed, GmatForSequenceClassification):
+class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassification):
     """`GmatForSequenceClassification` of a batch of `EtcProcessor`."""
 
 
 def _etc(config, num_labels, problem_type, pooling):
     is_multi_label = problem_type == "multi_label_classification"
-    return heads.EtcForSequenceClassification(
-        config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label
-    )
+    return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
 
 def _of_text(head_class):
@@ -54,7 +49,7 @@ _MAKERS = {
 }
 
 
-def make_sequence_classifier(config, *, num_labels, problem_type, pooling):
+def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):
     """A new `heads.EncoderWithHead`, from a batch of features to float32 [batch, num_labels].
 
     Args:
@@ -62,6 +57,7 @@ def make_sequence_classifier(config, *, num_labels, problem_type, pooling):
         num_labels: int. Logits, 1 in a regression.
         problem_type: str. See `heads.of_text.SequenceClassification`.
         pooling: str. See `EtcForSequenceClassification`; the others read their first token.
+        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
     Raises:
         ValueError: naming the config's type, if there is no classifier for it.
     """
@@ -70,4 +66,6 @@ def make_sequence_classifier(config, *, num_labels, problem_type, pooling):
             "Texts are classified by models of `model_type` "
             f"{', '.join(map(repr, _MAKERS))}. Received: {config.model_type!r}"
         )
-    return _MAKERS[config.model_type](config, num_labels, problem_type, pooling)
+    made = _MAKERS[config.model_type](config, num_labels, problem_type, pooling)
+    made.skip_padding = skip_padding
+    return made

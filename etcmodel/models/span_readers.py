@@ -6,7 +6,8 @@ encoder takes of it what it knows; a system is added by an entry of `_MAKERS`.
 
 import tensorflow as tf
 
-from etcmodel.models import heads, processed_batches
+from etcmodel.layers.heads import MASKED_LOGIT
+from etcmodel.models import heads, padding, processed_batches
 from etcmodel.models.config import EtcConfig
 from etcmodel.models.heads import losses
 from etcmodel.models.longformer.config import LongformerConfig
@@ -14,28 +15,30 @@ from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
 
 __all__ = ["EtcSpanReader", "LongformerSpanReader", "loss", "make_span_reader"]
 
-_OF_ETC = ("token_ids", "segment_ids", "example_ids", "links")
-_GLOBAL_OF_ETC = ("global_token_ids", "global_segment_ids", "global_example_ids")
+
+class _ReadsProcessed(processed_batches.ReadsProcessed):
+    def restored(self, outputs, features):
+        is_real = features["example_ids"] > 0
+        return {end: padding.restored(x, is_real, MASKED_LOGIT) for end, x in outputs.items()}
 
 
-class EtcSpanReader(heads.EtcForQuestionAnswering):
+class EtcSpanReader(_ReadsProcessed, heads.EtcForQuestionAnswering):
     """`EtcForQuestionAnswering` without types of answers and evidence.
 
     Records may have features for decoding, which it leaves out.
     """
 
-    def call(self, features, training=None):
-        names = (*_OF_ETC, *_GLOBAL_OF_ETC)
-        return super().call({name: features[name] for name in names}, training=training)
+    def read(self, features):
+        names = (*processed_batches.LONG_FEATURES, *processed_batches.GLOBAL_FEATURES)
+        return {name: features[name] for name in names}
 
 
-class LongformerSpanReader(LongformerForQuestionAnswering):
+class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
     """`LongformerForQuestionAnswering` of such a batch; [CLS] and the question are global."""
 
-    def call(self, features, training=None):
-        batch = processed_batches.text_arguments(features, self.encoder.config)
+    def read(self, features):
         is_global = tf.cast(processed_batches.question_mask(features), tf.int32)
-        return super().call({**batch, "global_attention_mask": is_global}, training=training)
+        return {**super().read(features), "global_attention_mask": is_global}
 
 
 _MAKERS = {
@@ -44,13 +47,15 @@ _MAKERS = {
 }
 
 
-def make_span_reader(config):
+def make_span_reader(config, *, skip_padding=False):
     """A new `heads.EncoderWithHead`, from a batch of features to logits of the answer's ends.
 
     Its output is a dict of `start` and `end`, float32 [batch, long_len].
 
     Args:
         config: `EncoderConfig`.
+        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`),
+            and has the logit -1e9.
     Raises:
         ValueError: naming the config's type, if there is no such model for it.
     """
@@ -59,7 +64,9 @@ def make_span_reader(config):
             f"Answers are found by models of `model_type` {', '.join(map(repr, _MAKERS))}. "
             f"Received: {config.model_type!r}"
         )
-    return _MAKERS[config.model_type](config)
+    made = _MAKERS[config.model_type](config)
+    made.skip_padding = skip_padding
+    return made
 
 
 def loss(outputs, features):

@@ -14,7 +14,9 @@ BALANCED = ("balanced",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationConfig(ClassificationFeatureOptions, finetuning.FinetuningConfig):
+class ClassificationConfig(
+    ClassificationFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig
+):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {

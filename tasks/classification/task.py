@@ -49,6 +49,7 @@ class ClassificationTask(finetuning.LineTask):
             num_labels=len(self.config.labels) or 1,
             problem_type=self.config.problem_type,
             pooling=self.config.pooling,
+            skip_padding=self.config.skip_padding,
         )
 
     def loss(self, outputs, features):

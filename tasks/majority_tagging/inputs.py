@@ -22,6 +22,7 @@ class RecordConfig(finetuning.RecordConfig):
     pairs: int
 
     token_id_features = ("input_ids",)
+    length_feature = "attention_mask"
     deciding_flags = ("input_pattern",)
     length_flags = ("long_seq_length",)
 

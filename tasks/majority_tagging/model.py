@@ -2,24 +2,38 @@
 
 import tensorflow as tf
 
+from etcmodel.models import padding
 from etcmodel.models.gmat import GmatForTokenClassification
 from etcmodel.models.heads import losses
 
 from .features import PADDING_TAG
 
-__all__ = ["build_model", "loss"]
+__all__ = ["MajorityTagger", "loss"]
 
 
-def build_model(encoder_config, num_tags):
-    """From `input_ids` and `attention_mask`, int [batch, length], to tags' logits.
+class MajorityTagger(GmatForTokenClassification):
+    """A `GmatForTokenClassification` as a task's model.
 
     Args:
-        encoder_config: `GmatConfig`.
-        num_tags: int.
+        encoder: `GmatConfig`.
+        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
+        **kwargs: of `GmatForTokenClassification`.
+    Call args:
+        features: dict of int `input_ids` and `attention_mask` [batch, length].
+        training: bool.
     Returns:
-        `GmatForTokenClassification`: float32 [batch, length, num_tags].
+        float32 [batch, length, num_labels]. Logits.
     """
-    return GmatForTokenClassification(encoder_config, num_labels=num_tags, name="majority_tagging")
+
+    def __init__(self, encoder, *, skip_padding=False, **kwargs):
+        super().__init__(encoder, **{"name": "majority_tagging", **kwargs})
+        self.skip_padding = skip_padding
+
+    def call(self, features, training=None):
+        if not self.skip_padding:
+            return super().call(features, training=training)
+        logits = super().call(padding.cut_text(features), training=training)
+        return padding.restored(logits, features["attention_mask"])
 
 
 def loss(outputs, features):

@@ -10,7 +10,7 @@ __all__ = ["MajorityConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MajorityConfig(MajorityOptions, finetuning.GmatFinetuningConfig):
+class MajorityConfig(MajorityOptions, options.PaddingOptions, finetuning.GmatFinetuningConfig):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {

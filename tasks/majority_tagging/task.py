@@ -23,7 +23,10 @@ class MajorityTask(finetuning.KeyedLineTask):
     decoding_needs_vocabulary = False
 
     def make_model(self):
-        return model.build_model(self.config.model_config(), self.config.num_tags)
+        config = self.config
+        return model.MajorityTagger(
+            config.model_config(), num_labels=config.num_tags, skip_padding=config.skip_padding
+        )
 
     def loss(self, outputs, features):
         return model.loss(outputs, features)

@@ -21,6 +21,7 @@ class RecordConfig(finetuning.RecordConfig):
     max_answer_length: int
 
     token_id_features = ("input_ids",)
+    length_feature = "attention_mask"
     deciding_flags = ("input_pattern",)
     length_flags = ("long_seq_length", "max_answer_length")
 

@@ -4,6 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel.layers import sublayers
+from etcmodel.models import padding
 from etcmodel.models.gmat import GmatForConditionalGeneration
 from etcmodel.models.seq2seq import labels as labels_lib
 
@@ -16,6 +17,7 @@ class AnswerModel(tf_keras.Model):
     Args:
         config: `GmatSeq2SeqConfig`, with the tokens before and after an answer.
         max_answer_length: int. The most tokens that it writes, the first one included.
+        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
     Call args:
         features: dict of int `input_ids` and `attention_mask` [batch, length], and in training
             `labels` [batch, answer_length].
@@ -25,11 +27,14 @@ class AnswerModel(tf_keras.Model):
         `sequences` [batch, max_answer_length], of greedy search.
     """
 
-    def __init__(self, config, max_answer_length, name="numerical_reasoning"):
+    def __init__(
+        self, config, max_answer_length, *, skip_padding=False, name="numerical_reasoning"
+    ):
         super().__init__(name=name)
         self._autocast = False  # Features are ids.
         self.generator = GmatForConditionalGeneration(config)
         self.max_answer_length = max_answer_length
+        self.skip_padding = skip_padding
 
     def build(self, input_shape=None):
         with tf.name_scope(self.name):
@@ -37,6 +42,8 @@ class AnswerModel(tf_keras.Model):
         self.built = True
 
     def call(self, features, training=None):
+        if self.skip_padding:
+            features = padding.cut_text(features)
         ids, mask = features["input_ids"], features["attention_mask"]
         if training:
             outputs = self.generator(ids, mask, labels=features["labels"], training=True)
@@ -44,8 +51,8 @@ class AnswerModel(tf_keras.Model):
         found = self.generator.generate(ids, mask, max_length=self.max_answer_length)
         sequences = found["sequences"]  # Of the batch's own length.
         rest = self.max_answer_length - tf.shape(sequences)[1]
-        padding = self.generator.config.pad_token_id
-        sequences = tf.pad(sequences, [[0, 0], [0, rest]], constant_values=padding)
+        pad_id = self.generator.config.pad_token_id
+        sequences = tf.pad(sequences, [[0, 0], [0, rest]], constant_values=pad_id)
         return {"sequences": tf.ensure_shape(sequences, [None, self.max_answer_length])}
 
 

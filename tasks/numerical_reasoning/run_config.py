@@ -10,7 +10,7 @@ __all__ = ["NumericalConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NumericalConfig(NumericalOptions, finetuning.GmatFinetuningConfig):
+class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatFinetuningConfig):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {

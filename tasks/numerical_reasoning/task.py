@@ -27,7 +27,9 @@ class NumericalTask(finetuning.KeyedLineTask):
         config = GmatSeq2SeqConfig.of_encoder(
             self.config.model_config(), decoder_start_token_id=start, eos_token_id=end
         )
-        return model.AnswerModel(config, self.config.max_answer_length)
+        return model.AnswerModel(
+            config, self.config.max_answer_length, skip_padding=self.config.skip_padding
+        )
 
     def initialize(self, model, init_checkpoint):
         """As `training.Task`, of a `GmatModel`, whose weights the encoder and the decoder get."""

@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import tensorflow as tf
-
 from etcmodel import finetuning
 from etcmodel.feature_checks import FLAG, Range
 from etcmodel.finetuning import int_feature, string_feature
@@ -19,22 +17,18 @@ class RecordConfig(finetuning.RecordConfig):
 
     Attributes:
         target_length: int.
-        batch_by_length: bool. Whether the documents of a training batch are about equally long.
     """
 
     target_length: int
-    batch_by_length: bool = False
 
     token_id_features = ("input_ids",)
+    length_feature = "attention_mask"
     deciding_flags = ("summary_fields",)
     length_flags = ("long_seq_length", "target_length")
 
     def ranges(self):
         labels = Range(PADDING_LABEL, self.vocab_size, "-100, or an id of the model's vocabulary")
         return {**super().ranges(), "attention_mask": FLAG, "labels": labels}
-
-    def length_of(self):
-        return (lambda x: tf.reduce_sum(x["attention_mask"])) if self.batch_by_length else None
 
     def model_features(self):
         names = ("input_ids", "attention_mask")

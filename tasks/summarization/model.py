@@ -7,6 +7,7 @@ import tf_keras
 
 from etcmodel.checkpoints import seq2seq
 from etcmodel.layers import sublayers
+from etcmodel.models import padding
 
 __all__ = ["Summarizer"]
 
@@ -40,7 +41,8 @@ class Summarizer(tf_keras.Model):
             self.built = True
 
     def call(self, features, training=None):
-        ids, mask = _trimmed(features["input_ids"], features["attention_mask"])
+        features = padding.cut_text(features)
+        ids, mask = features["input_ids"], features["attention_mask"]
         if training:
             outputs = self.generator(ids, mask, labels=features["labels"], training=True)
             return {"logits": outputs["logits"]}
@@ -52,11 +54,3 @@ class Summarizer(tf_keras.Model):
         found = self.generator.generate(ids, mask, **dataclasses.asdict(settings))["sequences"]
         rest = settings.max_length - tf.shape(found)[1]
         return {"sequences": tf.pad(found, [[0, 0], [0, rest]])}
-
-
-def _trimmed(ids, mask):
-    """Without the places after the longest text of the batch; XLA needs shapes that are known."""
-    if tf.__internal__.get_enclosing_xla_context() is not None:
-        return ids, mask
-    length = tf.reduce_max(tf.reduce_sum(mask, axis=1))
-    return ids[:, :length], mask[:, :length]

@@ -103,7 +103,7 @@ class SummarizationConfig(
     def records(self):
         from . import inputs  # With TensorFlow, which takes seconds to import.
 
-        return inputs.RecordConfig.of_run(self)
+        return inputs.RecordConfig.of_run(self, skip_padding=self.batch_by_length)
 
     def features(self):
         """How raw documents become features, at inference."""

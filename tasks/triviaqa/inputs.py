@@ -17,20 +17,16 @@ class RecordConfig(finetuning.ProcessedRecordConfig):
 
     def ranges(self):
         place = Range(-1, None, "-1, or a character of the text")
-        return {
-            **super().ranges(),
-            **dict.fromkeys(_LABELS, FLAG),
-            **dict.fromkeys(spans.WINDOW_PLACES, place),
-        }
+        own = dict.fromkeys(_LABELS, FLAG) | dict.fromkeys(spans.WINDOW_PLACES, place)
+        return {**super().ranges(), **own}
 
     def label_features(self):
         return dict.fromkeys(_LABELS, finetuning.int_feature(self.long_seq_length))
 
     def decoding_features(self):
         texts = ("question_id", "document", "text")
-        place = finetuning.int_feature(self.long_seq_length)
         return {
             **{name: finetuning.string_feature() for name in texts},
             "text_start": finetuning.int_feature(),
-            **dict.fromkeys(spans.WINDOW_PLACES, place),
+            **dict.fromkeys(spans.WINDOW_PLACES, finetuning.int_feature(self.long_seq_length)),
         }

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from etcmodel import finetuning, options
+from etcmodel import options
+from etcmodel.finetuning import FinetuningConfig
 
 from .config import TriviaQaDecodingOptions, TriviaQaFeatureOptions, TriviaQaInputConfig
 
@@ -10,7 +11,9 @@ __all__ = ["TriviaQaConfig"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TriviaQaConfig(TriviaQaFeatureOptions, TriviaQaDecodingOptions, finetuning.FinetuningConfig):
+class TriviaQaConfig(
+    TriviaQaFeatureOptions, TriviaQaDecodingOptions, options.PaddingOptions, FinetuningConfig
+):
     """Everything about a run beside the training options; each field's help says what it means."""
 
     help_texts = {

@@ -21,7 +21,9 @@ class TriviaQaTask(finetuning.KeyedLineTask):
     decoding_needs_vocabulary = False
 
     def make_model(self):
-        return span_readers.make_span_reader(self.config.encoder_config)
+        return span_readers.make_span_reader(
+            self.config.encoder_config, skip_padding=self.config.skip_padding
+        )
 
     def loss(self, outputs, features):
         return span_readers.loss(outputs, features)

@@ -1,6 +1,7 @@
 """Padding is left out of what an encoder gets, and put back."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,6 +42,29 @@ def test_no_more_is_encoded_than_a_little_above_the_longest_row(data):
         assert output.shape[1] == whole
         np.testing.assert_array_equal(output[:, :kept, 0], features[name][:, :kept])
         assert not np.any(output[:, kept:])
+
+
+@pytest.mark.parametrize("lengths", [(3, 5), (0, 0), (64, 1)])
+def test_what_was_cut_can_be_restored(lengths):
+    mask = places(lengths, 64)
+    values = tf.random.stateless_normal([2, 64, 3], [0, 1])
+    features = {"x": values, "label": values[:, 0]}
+    kept = padding.cut(features, mask, ("x", "absent"))
+    length = max(2 * -(-max(lengths) // 2), 2)  # In steps of two.
+    assert kept.keys() == features.keys() and kept["label"] is features["label"]
+    np.testing.assert_array_equal(kept["x"], values[:, :length])
+    whole = padding.restored(kept["x"], mask, fill=-7).numpy()
+    np.testing.assert_array_equal(whole[:, :length], values[:, :length])
+    assert whole.shape == values.shape and np.all(whole[:, length:] == -7)
+
+
+def test_texts_of_one_input_are_cut_by_their_mask():
+    mask = np.array([[1, 1, 0, 0], [1, 1, 1, 0]])
+    features = {"input_ids": 5 * mask + 1, "attention_mask": mask, "labels": mask}
+    kept = padding.cut_text(features)
+    np.testing.assert_array_equal(kept["input_ids"], features["input_ids"][:, :3])
+    np.testing.assert_array_equal(kept["attention_mask"], mask[:, :3])
+    np.testing.assert_array_equal(kept["labels"], mask)
 
 
 def test_an_input_without_places_stays_one():
