@@ -38,6 +38,12 @@ def pytest_configure(config):
     config.pluginmanager.register(_ReferenceReport())
 
 
+def pytest_collection_finish():
+    """Else each collection of garbage looks through all that is imported, which stays."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure():
     """Else pytest and Python look through all objects several times for garbage before they end."""
     gc.freeze()  # Each module's garbage is gone already: see `_freed_memory`.
