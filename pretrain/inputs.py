@@ -15,6 +15,8 @@ __all__ = [
     "check_records",
     "make_eval_dataset",
     "make_train_dataset",
+    "masked_eval_batches",
+    "masked_train_batches",
     "with_cpc_weight_shares",
 ]
 
@@ -97,6 +99,20 @@ def make_train_dataset(file_pattern, records, masking_config, request):
         tf.data.Dataset of dicts of int32 [batch, ...]: see `masking.mask_window`.
     """
     batches = finetuning.make_train_dataset(file_pattern, records, request)
+    return masked_train_batches(batches, masking_config, request)
+
+
+def masked_train_batches(batches, masking_config, request):
+    """Batches of windows with their masks; see `make_train_dataset`.
+
+    Args:
+        batches: tf.data.Dataset of dicts of int32 [batch, ...], as `masking.mask_batch` takes them;
+            the first one is that after `request.skip_examples`.
+        masking_config: `MaskingConfig`.
+        request: `training.TrainDataRequest`.
+    Returns:
+        tf.data.Dataset.
+    """
     context, size = request.input_context, request.per_replica_batch_size
     worker, num_workers = 0, 1
     if context is not None:
@@ -142,6 +158,11 @@ def with_cpc_weight_shares(batches, warmup_steps, request):
 def make_eval_dataset(file_pattern, records, masking_config, batch_size):
     """Each window once, in order, always with the same masks; the last batch may be smaller."""
     batches = finetuning.make_eval_dataset(file_pattern, records, batch_size)
+    return masked_eval_batches(batches, masking_config, batch_size)
+
+
+def masked_eval_batches(batches, masking_config, batch_size):
+    """Batches of `batch_size` windows with masks that are always the same: tf.data.Dataset."""
 
     def mask(batch, features):
         size = tf.shape(features["long_token_ids"], tf.int64)[0]

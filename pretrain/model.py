@@ -33,9 +33,9 @@ class PretrainModel(tf_keras.Model):
         training: bool.
     Returns:
         dict of float32 `mlm_loss` [batch, M], cross entropy of each token to predict, and int32
-        `mlm_token_ids` [batch, M], the most likely token; with CPC float32 `cpc_predictions` and
-        `cpc_targets` [batch, C, hidden_size], or [batch, C, cpc_projection_size], whose products
-        are the logits.
+        `mlm_token_ids` [batch, M], the most likely token; with CPC, where there is room for
+        masked sentences, float32 `cpc_predictions` and `cpc_targets` [batch, C, hidden_size], or
+        [batch, C, cpc_projection_size], whose products are the logits.
     Raises:
         ValueError: if `encoder_config` has absolute positions.
     """
@@ -101,7 +101,7 @@ class PretrainModel(tf_keras.Model):
         )
         logits = self.mlm_head(long_output, features["mlm_positions"])  # [batch, M, vocab_size]
         outputs = mlm_outputs(logits, features["mlm_labels"])
-        if self.use_cpc:
+        if self.use_cpc and features["cpc_sentences"].shape[1] != 0:
             outputs["cpc_predictions"] = self._predict_sentences(
                 global_output, features["cpc_sentences"]
             )

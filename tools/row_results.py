@@ -45,21 +45,30 @@ def _mean_and_spread(values):
     return f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
 
 
-def table(results, names):
+def table(results, names, figures=("accuracy",)):
     """A Markdown table of means and standard deviations over the seeds.
 
     Args:
-        results: list of dict with "variant", "seed" and "accuracy".
+        results: list of dict with "variant", "seed" and the figures.
         names: list of str. The variants, in the order of the rows; those without a result are left
             out.
+        figures: sequence of str. The columns; the first one, which all runs have, is shown for each
+            seed, too.
     Returns:
         str.
     """
-    lines = ["| configuration | accuracy | of each seed |", "|---|---|---|"]
+    lines = [
+        f"| configuration | {' | '.join(figures)} | of each seed |",
+        "|---" * (len(figures) + 2) + "|",
+    ]
     for name in names:
         runs = [result for result in results if result["variant"] == name]
         if runs:
-            figures = [run["accuracy"] for run in sorted(runs, key=lambda run: run["seed"])]
-            each = ", ".join(f"{figure:.3f}" for figure in figures)
-            lines.append(f"| {name} | {_mean_and_spread(figures)} | {each} |")
+            runs = sorted(runs, key=lambda run: run["seed"])
+            cells = [
+                _mean_and_spread([run[figure] for run in runs]) if figure in runs[0] else ""
+                for figure in figures
+            ]
+            each = ", ".join(f"{run[figures[0]]:.3f}" for run in runs)
+            lines.append(f"| {' | '.join([name, *cells, each])} |")
     return "\n".join(lines)

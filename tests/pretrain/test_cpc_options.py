@@ -104,3 +104,12 @@ def test_the_loss_has_that_share_of_the_weight(batch, outputs_of_identity):
 def test_a_temperature_of_zero_is_refused():
     with pytest.raises(ValueError, match="`cpc_temperature` must be above 0"):
         run_config.PretrainConfig(encoder_config=windows.etc_config(), cpc_temperature=0.0)
+
+
+def test_windows_without_room_for_masked_sentences_have_the_same_language_model(batch):
+    none = {name: x[:, :0] for name, x in batch.items() if name.startswith("cpc_")}
+    pretrain_model = build_model()
+    outputs, whole = pretrain_model({**batch, **none}), pretrain_model(batch)
+    assert set(whole) - set(outputs) == {"cpc_predictions", "cpc_targets"}
+    for name, x in outputs.items():
+        np.testing.assert_allclose(x, whole[name], rtol=1e-5, atol=1e-6, err_msg=name)

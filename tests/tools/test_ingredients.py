@@ -115,8 +115,8 @@ def test_the_same_seed_makes_the_same_examples(make):
 
 def test_the_table_has_the_rows_in_order_and_leaves_out_what_is_not_there():
     found = [
-        {"variant": "no CPC", "seed": 1, "accuracy": 0.75},
-        {"variant": "no CPC", "seed": 0, "accuracy": 0.25},
+        {"variant": "no CPC", "seed": 1, "accuracy": 0.75, "mlm_loss": 0.5},
+        {"variant": "no CPC", "seed": 0, "accuracy": 0.25, "mlm_loss": 0.5},
         {"variant": "no pre-training", "seed": 0, "accuracy": 0.125},
     ]
     names = ("ETC", "no pre-training", "no CPC")
@@ -126,13 +126,20 @@ def test_the_table_has_the_rows_in_order_and_leaves_out_what_is_not_there():
         "| no pre-training | 0.125 | 0.125 |",
         "| no CPC | 0.500 ± 0.354 | 0.250, 0.750 |",
     ]
+    assert row_results.table(found, names, ("accuracy", "mlm_loss")).splitlines() == [
+        "| configuration | accuracy | mlm_loss | of each seed |",
+        "|---|---|---|---|",
+        "| no pre-training | 0.125 |  | 0.125 |",
+        "| no CPC | 0.500 ± 0.354 | 0.500 ± 0.000 | 0.250, 0.750 |",
+    ]
 
 
 def test_what_is_in_the_file_is_not_run_again(tmp_path, capsys):
     lines = [
-        {"kind": kind, "variant": name, "seed": 0, "share": 1.0, "accuracy": 0.5}
-        for kind in rows.KINDS
-        for name in rows.ROWS
+        {"kind": kind, "variant": name, "seed": 0, "share": 1.0}
+        | dict.fromkeys(rows.FIGURES[kind], 0.5)
+        for kind, table in rows.KINDS.items()
+        for name in table
     ]
     file = tmp_path / "results.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -140,8 +147,9 @@ def test_what_is_in_the_file_is_not_run_again(tmp_path, capsys):
     ingredients.main(ingredients.IngredientOptions(output_dir=str(tmp_path), seeds=(0,)))
     printed = capsys.readouterr().out.splitlines()
     assert file.read_text() == before
-    assert [line for line in printed if line in rows.KINDS] == ["range", "structure"]
+    assert [line for line in printed if line in rows.KINDS] == list(rows.KINDS)
     assert printed.count("| no global tokens | 0.500 | 0.500 |") == 2
+    assert "| absolute positions | 0.500 | 0.500 | 0.500 |" in printed
 
 
 @pytest.mark.slow
@@ -155,3 +163,11 @@ def test_a_run_learns_what_a_flat_one_cannot_and_is_kept(tmp_path, capsys):
     assert accuracies["ETC"] > 0.9 and accuracies["flat"] < 0.6
     row = f"| flat | {accuracies['flat']:.3f} | {accuracies['flat']:.3f} |"
     assert row in capsys.readouterr().out.splitlines()
+
+
+def test_a_row_runs_only_where_a_table_has_it(tmp_path, capsys):
+    options = ingredients.IngredientOptions(
+        output_dir=str(tmp_path), kinds=("range", "length"), rows=("no CPC",), seeds=(0,)
+    )
+    ingredients.main(options)
+    assert not capsys.readouterr().out and not (tmp_path / "results.jsonl").exists()

@@ -1,21 +1,22 @@
 """What the ingredients of ETC are worth on data that need them: small tables like the paper's.
 
-Two kinds of generated examples: `range` needs what is far beyond the local radius, `structure` the
-sentence of each token. Each is learned by a model with all ingredients, and by models with one of
-them taken away or enlarged. What is in `results.jsonl` of --output_dir is not run again, so that
-the same command goes on after a stop.
+Three kinds of generated examples: `range` needs what is far beyond the local radius, `structure`
+the sentence of each token, `meaning` which sentences go together, which pre-training tells. Each is
+learned by a model with all ingredients, and by models with one of them taken away or changed;
+`length` is `range` again, learned at 128 tokens and measured at 1,024. What is in `results.jsonl`
+of --output_dir is not run again, so that the same command goes on after a stop. All rows of a seed
+are run before the next seed, so that a stop leaves whole tables of fewer seeds.
 
   python -m etcmodel.tools.benchmarks.ingredients --output_dir=ingredients
 """
 
 import dataclasses
-import functools
 import pathlib
 import time
 
 from etcmodel.options import Options, option, run_program
 from etcmodel.tools import row_results
-from etcmodel.tools.ingredients.rows import KINDS, ROWS
+from etcmodel.tools.ingredients.rows import FIGURES, KINDS, ROWS
 
 __all__ = ["IngredientOptions", "main"]
 
@@ -26,7 +27,9 @@ class IngredientOptions(Options):
 
     output_dir: str = option("ingredients", "Directory of runs and results.")
     kinds: tuple = option(tuple(KINDS), "Tables to make.", choices=tuple(KINDS))
-    rows: tuple = option(tuple(ROWS), "Rows to run, in this order.", choices=tuple(ROWS))
+    rows: tuple = option(
+        ROWS, "Rows to run in the tables that have them, in this order.", choices=ROWS
+    )
     seeds: tuple[int, ...] = option((0, 1, 2), "Seeds of weights, data and their order.")
     share: float = option(
         1.0, "Share of the steps and test examples, for a trial.", lower_bound=0, upper_bound=1
@@ -38,32 +41,30 @@ def main(options):
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     results = row_results.Results(folder / "results.jsonl")
+    graphs = {}
+    for seed in options.seeds:
+        for kind in options.kinds:
+            for name in options.rows:
+                if name in KINDS[kind]:
+                    _fill(results, kind, name, seed, options.share, graphs)
     for kind in options.kinds:
-        for name in options.rows:
-            _fill(results, kind, name, options)
         found = [x for x in results.all if x["kind"] == kind and x["share"] == options.share]
         if found:
-            print(f"\n{kind}\n{row_results.table(found, ROWS)}")
+            print(f"\n{kind}\n{row_results.table(found, KINDS[kind], FIGURES[kind])}")
 
 
-def _fill(results, kind, name, options):
-    """Runs a row with those seeds that are not in the results."""
+def _fill(results, kind, name, seed, share, graphs):
+    """Runs a row with a seed, unless it is in the results."""
 
-    @functools.cache
     def run():
         from etcmodel.tools.ingredients import runs  # With TensorFlow.
 
-        return runs.Runner(kind, ROWS[name], options.share)
-
-    def measure(seed):
-        start = time.monotonic()
-        figures = run()(seed)
+        start = time.process_time()  # Others may be using the machine, too.
+        figures = runs.RUNNERS[kind](KINDS[kind][name], share, graphs)(seed)
         print(f"{kind}, {name}, seed {seed}: {figures}", flush=True)
-        return {**figures, "seconds": round(time.monotonic() - start, 1)}
+        return {**figures, "cpu_seconds": round(time.process_time() - start, 1)}
 
-    for seed in options.seeds:
-        key = {"kind": kind, "variant": name, "seed": seed, "share": options.share}
-        results.fill(key, lambda seed=seed: measure(seed))
+    results.fill({"kind": kind, "variant": name, "seed": seed, "share": share}, run)
 
 
 if __name__ == "__main__":

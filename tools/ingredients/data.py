@@ -1,4 +1,4 @@
-"""Two kinds of generated examples, each of which needs one ingredient of ETC.
+"""Two kinds of generated examples, each of which needs one ingredient of ETC; `topics` has a third.
 
 All are arrays: features as in `etcmodel.models.features`, where `links` has the sentence of each
 token, and labels. Token 0 is padding, 1 is the global token of a sentence.
@@ -6,7 +6,7 @@ token, and labels. Token 0 is padding, 1 is the global token of a sentence.
 
 import numpy as np
 
-__all__ = ["NUM_VALUES", "long_range", "structure", "vocabulary"]
+__all__ = ["NUM_VALUES", "as_features", "long_range", "structure", "vocabulary"]
 
 NUM_VALUES = 8  # Classes.
 _VALUES = 2  # Ids of values begin here, those of the other kinds of tokens after them.
@@ -51,7 +51,7 @@ def long_range(count, rng, *, length=64, reach=32):
     tokens[:, -1] = _KEY
     labels = np.full([count, length], -1, np.int32)
     labels[:, -1] = values
-    return _features(tokens, links, num_sentences), labels
+    return as_features(tokens, links, num_sentences), labels
 
 
 def structure(count, rng, *, length=16):
@@ -90,7 +90,7 @@ def structure(count, rng, *, length=16):
     tokens[rows, keys - gaps[0]] = _VALUES + values[0]
     tokens[rows, keys + gaps[1]] = _VALUES + values[1]
     labels[rows, keys] = np.where(is_left, values[0], values[1])
-    features = _features(tokens, _sentence_ids(starts, length), starts.shape[1])
+    features = as_features(tokens, _sentence_ids(starts, length), starts.shape[1])
     return features, labels.astype(np.int32)
 
 
@@ -102,7 +102,16 @@ def _sentence_ids(starts, length):
     return np.cumsum(begins, axis=1) - 1
 
 
-def _features(tokens, links, num_sentences):
+def as_features(tokens, links, num_sentences):
+    """The features of texts with a global token for each sentence.
+
+    Args:
+        tokens: int [count, length].
+        links: int [count, length]. The sentence of each token; they rise from 0.
+        num_sentences: int. Global tokens, of which those beyond the last sentence are padding.
+    Returns:
+        dict of int32, as of `long_range`.
+    """
     is_real = np.arange(num_sentences) <= links[:, -1:]
     arrays = {"token_ids": tokens, "links": links, "global_token_ids": is_real}
     return {name: x.astype(np.int32) for name, x in arrays.items()}

@@ -2,9 +2,7 @@
 
 import dataclasses
 
-__all__ = ["KINDS", "ROWS", "Row"]
-
-KINDS = ("range", "structure")  # Of the data.
+__all__ = ["FIGURES", "KINDS", "ROWS", "Row"]
 
 _TOKENS = ("token_ids",)
 _UNLINKED = ("token_ids", "global_token_ids")
@@ -18,21 +16,59 @@ class Row:
     Attributes:
         changes: dict of entries of the encoder's config.
         features: tuple of str. What the model is given.
+        is_pretrained: bool. Of `meaning`: whether there is pre-training.
+        pretraining: dict. Options of that pre-training, as of `WindowsTask`.
     """
 
     changes: dict = dataclasses.field(default_factory=dict)
     features: tuple[str, ...] = _LINKED
+    is_pretrained: bool = True
+    pretraining: dict = dataclasses.field(default_factory=dict)
 
 
 _NO_HARD_G2L = {"use_hard_g2l_mask": False}
 _SHARED = {"share_qkv_projections": True, "share_att_output_projection": True}
-ROWS = {
+_COMMON = {
     "ETC": Row(),
     "no hard g2l": Row(changes=_NO_HARD_G2L),
     "shared": Row(changes=_SHARED),
     "larger radius": Row(changes={"local_radius": 4}),
     "larger vocabulary": Row(changes={"relative_pos_max_distance": 8, "relative_vocab_size": 20}),
+}
+_INPUTS = {
     "fixed blocks": Row(changes={"global_block_length": 8}, features=_TOKENS),
     "flat": Row(changes=_NO_HARD_G2L, features=_UNLINKED),
     "no global tokens": Row(changes={"global_block_length": 0}, features=_TOKENS),
+}
+_PRETRAINING = {
+    "no CPC": Row(pretraining={"cpc_weight": 0.0}),
+    "no pre-training": Row(is_pretrained=False),
+    "CPC of weight 0.02": Row(pretraining={"cpc_weight": 0.02}),
+    "CPC of rising weight": Row(pretraining={"cpc_warmup_steps": 200}),
+    "CPC at temperature 0.3": Row(pretraining={"cpc_temperature": 0.3}),
+    "CPC at temperature 3": Row(pretraining={"cpc_temperature": 3.0}),
+    "CPC of projections": Row(pretraining={"cpc_projection_size": 32, "cpc_temperature": 0.1}),
+}
+# Labels of links stay, those of distances go.
+_NO_POSITIONS = {"relative_pos_max_distance": 0}
+_ABSOLUTE = {**_NO_POSITIONS, "max_absolute_position_embeddings": 1024}
+_LENGTHS = {
+    "relative positions": Row(),
+    "absolute positions": Row(changes=_ABSOLUTE),
+    "no positions": Row(changes=_NO_POSITIONS),
+}
+# By the kind of data: dict of a row's name to the row.
+KINDS = {
+    "range": {**_COMMON, **_INPUTS},
+    "structure": {**_COMMON, **_INPUTS},
+    "meaning": {**_COMMON, **_PRETRAINING},
+    "length": _LENGTHS,
+}
+ROWS = tuple(dict.fromkeys(name for rows in KINDS.values() for name in rows))
+# By the kind of data: the columns of its table.
+FIGURES = {
+    "range": ("accuracy",),
+    "structure": ("accuracy",),
+    "meaning": ("accuracy", "mlm_loss", "mlm_accuracy", "cpc_accuracy"),
+    "length": ("accuracy at 128", "accuracy at 1024"),
 }

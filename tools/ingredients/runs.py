@@ -1,8 +1,6 @@
 """Runs of small models on the generated data: one for each row and seed."""
 
-import dataclasses
 import functools
-import typing
 
 import numpy as np
 
@@ -10,10 +8,12 @@ from etcmodel import training
 from etcmodel.models import heads
 from etcmodel.models.config import EtcConfig
 from etcmodel.models.initialization import mimetic_initialization
-from etcmodel.tools.ingredients import data
+from etcmodel.tools.ingredients import data, topics
+from etcmodel.tools.ingredients.rows import FIGURES
 from etcmodel.tools.ingredients.shared_graph import SharedGraph
+from etcmodel.tools.ingredients.windows_task import WindowsTask
 
-__all__ = ["ENCODER", "KINDS", "Runner"]
+__all__ = ["ENCODER", "RUNNERS"]
 
 ENCODER = {
     "hidden_size": 64,
@@ -31,76 +31,147 @@ ENCODER = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-_NUM_TEST, _TEST_SEED = 1000, 1_000_000
+_TEST_SEED = 1_000_000
+_REACH = 16  # Two layers of the larger radius see 8 tokens.
 
 
-@dataclasses.dataclass(frozen=True)
-class _Kind:
-    """What is learned, and for how long.
-
-    Attributes:
-        make: function of the number of examples and a generator: (features, labels).
-        num_steps, batch_size: int.
-    """
-
-    make: typing.Callable
-    num_steps: int
-    batch_size: int
-
-
-KINDS = {
-    # Two layers of the larger radius see 8 tokens.
-    "range": _Kind(functools.partial(data.long_range, length=48, reach=16), 200, 32),
-    "structure": _Kind(data.structure, 150, 64),
-}
-
-
-class Runner:
-    """Trains and measures models of one row; the graphs are traced once for all seeds.
+class _Runner:
+    """Trains and measures models of one row.
 
     Args:
-        kind: str, a key of `KINDS`.
         row: `rows.Row`.
         share: float. Share of the training steps and test examples, for a trial.
+        graphs: dict, empty at first, of the graphs that runs have traced. Rows and seeds whose
+            models differ in nothing but weights and data share them.
     """
 
-    def __init__(self, kind, row, share=1.0):
-        self._kind, self._row, self._share = KINDS[kind], row, share
-        self._graph = None
+    batch_size = 32
+
+    def __init__(self, row, share=1.0, graphs=None):
+        self._row, self._share = row, share
+        self._graphs = {} if graphs is None else graphs
 
     def __call__(self, seed):
         """The figures of a run with that seed of weights, data and order: dict of float."""
-        task = self._task(seed)
-        if self._graph is None:
-            self._graph = SharedGraph(
-                task,
-                num_steps=self._count(self._kind.num_steps),
-                batch_size=self._kind.batch_size,
-            )
-        self._graph.train(task, seed)
-        return {"accuracy": self._graph.evaluate(task)["accuracy"]}
+        raise NotImplementedError
 
     def _count(self, number):
         return max(1, round(number * self._share))
 
-    def _task(self, seed):
-        """The task of classifying tokens, of which the model is given what the row says."""
-        kind = self._kind
+    def _trained(self, task, seed, num_steps, *, encoder_weights=None, options=None):
+        """The `SharedGraph` after the training of a task with these options."""
+        row = self._row
+        key = repr((type(self), type(task), row.changes, row.features, options, self._share))
+        if key not in self._graphs:
+            self._graphs[key] = SharedGraph(
+                task, num_steps=self._count(num_steps), batch_size=self.batch_size
+            )
+        self._graphs[key].train(task, seed, encoder_weights)
+        return self._graphs[key]
+
+    def _config(self, vocab_size):
+        return EtcConfig(vocab_size=vocab_size, **{**ENCODER, **self._row.changes})
+
+    def _head_task(self, head_class, vocab_size, train, test, seed, **options):
+        """The task of training a model with a head, which is given what the row says."""
 
         def make_model():
-            config = EtcConfig(vocab_size=data.vocabulary(), **{**ENCODER, **self._row.changes})
-            model = heads.EtcForTokenClassification(config, num_labels=data.NUM_VALUES)
+            model = head_class(self._config(vocab_size), **options)
             mimetic_initialization(model.encoder, seed)
             return model
 
         parts = (
             ({name: features[name] for name in self._row.features}, labels)
-            for features, labels in (
-                kind.make(self._count(kind.num_steps) * kind.batch_size, _rng(seed)),
-                kind.make(self._count(_NUM_TEST), _rng(_TEST_SEED)),
-            )
+            for features, labels in (train, test)
         )
         return training.HeadTask(make_model, *parts, name="ingredients")
+
+
+class _Tagging(_Runner):
+    """Classifies the tokens of what `make` makes."""
+
+    make = None
+    num_steps = 200
+
+    def __call__(self, seed):
+        task = self._task(seed)
+        graph = self._trained(task, seed, self.num_steps)
+        return {"accuracy": graph.evaluate(task)["accuracy"]}
+
+    def _task(self, seed, num_test=1000, **test_options):
+        return self._head_task(
+            heads.EtcForTokenClassification,
+            data.vocabulary(),
+            self.make(self._count(self.num_steps) * self.batch_size, _rng(seed)),
+            self.make(self._count(num_test), _rng(_TEST_SEED), **test_options),
+            seed,
+            num_labels=data.NUM_VALUES,
+        )
+
+
+class _Range(_Tagging):
+    make = staticmethod(functools.partial(data.long_range, length=48, reach=_REACH))
+
+
+class _Structure(_Tagging):
+    num_steps, batch_size = 150, 64
+    make = staticmethod(data.structure)
+
+
+class _Length(_Tagging):
+    """Measures models at the length of their training and at eight times that length."""
+
+    make = staticmethod(functools.partial(data.long_range, length=128, reach=_REACH))
+
+    def __call__(self, seed):
+        task = self._task(seed, 400)
+        longer = self._task(seed, 400, length=1024)
+        longer.build_model()  # With which its loss and metrics come.
+        graph = self._trained(task, seed, self.num_steps)
+        found = graph.evaluate(task), graph.evaluate(longer, batch_size=20)
+        return {name: x["accuracy"] for name, x in zip(FIGURES["length"], found, strict=True)}
+
+
+class _Meaning(_Runner):
+    """Pre-trains on windows, and then learns from few documents to find the odd sentence."""
+
+    batch_size = 16
+    num_pretraining_steps, num_windows = 200, 2000
+    num_steps, num_examples = 40, 160
+
+    def __call__(self, seed):
+        figures, weights = {}, None
+        if self._row.is_pretrained:
+            task = self._windows_task(seed)
+            graph = self._trained(
+                task, seed, self.num_pretraining_steps, options=self._row.pretraining
+            )
+            figures = {**graph.evaluate(task), **graph.evaluate(task.without_masked_sentences())}
+            weights = graph.encoder_weights()
+        task = self._head_task(
+            heads.EtcForMultipleChoice,
+            topics.vocabulary(),
+            topics.odd_sentence(self.num_examples, _rng(seed)),
+            topics.odd_sentence(self._count(1000), _rng(_TEST_SEED)),
+            seed,
+            candidate_token_id=1,
+        )
+        graph = self._trained(task, seed, self.num_steps, encoder_weights=weights)
+        figures["accuracy"] = graph.evaluate(task)["accuracy"]
+        return {name: figures[name] for name in FIGURES["meaning"] if name in figures}
+
+    def _windows_task(self, seed):
+        return WindowsTask(
+            self._config(topics.vocabulary()),
+            topics.windows(self.num_windows, _rng(seed)),
+            topics.windows(self._count(400), _rng(_TEST_SEED)),
+            seed=seed,
+            **self._row.pretraining,
+        )
+
+
+# By the kind of data.
+RUNNERS = {"range": _Range, "structure": _Structure, "meaning": _Meaning, "length": _Length}
 
 
 def _rng(seed):

@@ -8,17 +8,16 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import training
+from etcmodel.checkpoints import names
 
 __all__ = ["SharedGraph"]
-
-_EVAL_BATCH = 50
 
 
 class SharedGraph:
     """A model, its step of training and its prediction.
 
     Args:
-        task: `training.HeadTask`. Its model is built here, its loss minimized.
+        task: `training.Task`. Its model is built here, its loss minimized.
         num_steps, batch_size: int. Of each training.
         learning_rate: float. Reached after the first tenth of the steps; then it falls to 0.
     """
@@ -28,22 +27,28 @@ class SharedGraph:
         config = training.TrainingConfig(learning_rate=learning_rate)
         self.model = task.build_model()
         self._optimizer = tf_keras.optimizers.Adam(
-            training.build_learning_rate(config, num_steps), global_clipnorm=1.0
+            training.build_learning_rate(config, num_steps),
+            global_clipnorm=1.0,
+            jit_compile=False,  # For steps so short, compiling takes longer than it saves.
         )
         self._optimizer.build(self.model.trainable_variables)
         self._step = tf.function(lambda features: self._train_step(task, features))
-        self._predict = tf.function(self._outputs, reduce_retracing=True)
+        self._predict = tf.function(self._outputs)
 
-    def train(self, task, seed):
+    def train(self, task, seed, encoder_weights=None):
         """Trains the model anew.
 
         Args:
-            task: `training.HeadTask` of the same model, with the data of this training.
+            task: `training.Task` of the same model, with the data of this training.
             seed: int. Of the weights and the order of the examples.
+            encoder_weights: dict as of `encoder_weights`, to begin with; or None.
         """
         tf_keras.utils.set_random_seed(seed)
         for variable, value in zip(self.model.variables, task.build_model().variables, strict=True):
             variable.assign(value)
+        if encoder_weights is not None:
+            for name, variable in names.encoder_variables(self.model).items():
+                variable.assign(encoder_weights[name])
         for variable in self._optimizer.variables:
             if variable is not self._optimizer.learning_rate:
                 variable.assign(tf.zeros_like(variable))
@@ -51,11 +56,11 @@ class SharedGraph:
         for features in task.train_dataset(request).take(self._num_steps):
             self._step(features)
 
-    def evaluate(self, task):
+    def evaluate(self, task, batch_size=50):
         """The metrics of the model as it is: dict of float."""
 
         def predictions():
-            for features in task.eval_dataset(_EVAL_BATCH):
+            for features in task.eval_dataset(batch_size):
                 both = {**features, **self._predict(features)}
                 arrays = {name: np.asarray(x) for name, x in both.items()}
                 for row in range(len(next(iter(arrays.values())))):
@@ -63,8 +68,13 @@ class SharedGraph:
 
         return task.evaluate(predictions())
 
+    def encoder_weights(self):
+        """The present weights of the encoder: dict of name to array."""
+        return {name: x.numpy() for name, x in names.encoder_variables(self.model).items()}
+
     def _outputs(self, features, is_training=False):
-        return {"logits": self.model(features, training=is_training)}
+        outputs = self.model(features, training=is_training)
+        return outputs if isinstance(outputs, dict) else {"logits": outputs}
 
     def _train_step(self, task, features):
         variables = self.model.trainable_variables
