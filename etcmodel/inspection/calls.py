@@ -1,5 +1,7 @@
 """Calling a model to look inside: how it is called, its encoder, its stack of layers."""
 
+import contextlib
+
 import tensorflow as tf
 
 from etcmodel.checkpoints import names
@@ -47,7 +49,21 @@ def call_model(model, inputs):
         return model(**{**inputs, "training": False})
     # Keras knows by the signature whether a layer asks for `training`.
     options = {"training": False} if model._expects_training_arg else {}
-    return model(inputs, **options)
+    with _padding_kept(model):
+        return model(inputs, **options)
+
+
+@contextlib.contextmanager
+def _padding_kept(model):
+    """Else places of the input that are padding could not be looked at by their numbers."""
+    skips = getattr(model, "skip_padding", False)
+    if skips:
+        model.skip_padding = False
+    try:
+        yield
+    finally:
+        if skips:
+            model.skip_padding = True
 
 
 def call_encoder(model, inputs):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from etcmodel import inspection
 from etcmodel.checkpoints import names
 from etcmodel.models import modeling
 from etcmodel.models.gmat.config import GmatConfig
@@ -175,3 +176,20 @@ def test_training_batches_are_made_by_the_number_of_tokens(name, vocab_file):
     features = batch(name)
     rows = [{key: x[row] for key, x in features.items()} for row in range(3)]
     assert [int(length_of(row)) for row in rows] == list(LENGTHS)
+
+
+@pytest.mark.parametrize("name", ["majority_tagging", "triviaqa-etc", "triviaqa-longformer"])
+def test_attention_of_any_token_can_be_looked_at(name, vocab_file):
+    rows = []
+    for skip_padding in (True, False):
+        model = make_model(make_task(name, vocab_file, skip_padding=skip_padding))
+        (found, *_) = inspection.attention(
+            model,
+            forward.model_features(model, batch(name)),
+            layers=[0],
+            heads=[inspection.MEAN],
+            queries={"long": range(WHOLE)},
+        )
+        rows.append([found.dense(query, inspection.MEAN)["long"] for query in range(WHOLE)])
+        assert model.skip_padding == skip_padding
+    np.testing.assert_allclose(*rows, atol=1e-6)
