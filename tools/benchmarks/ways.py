@@ -29,7 +29,7 @@ class WaysOptions(Options):
     )
     batch_size: int = option(1, "Examples of a call.", lower_bound=1)
     hidden_size: int = option(768, "A multiple of 64, the size of a head.", lower_bound=64)
-    num_hidden_layers: int = option(12, "Layers.", lower_bound=1)
+    num_hidden_layers: int = option(12, "Layers of the encoder.", lower_bound=1)
     ways: tuple = option(_WAYS, "What is measured beside the graph.", choices=_WAYS)
     rounds: int = option(5, "Rounds after the first, which traces.", lower_bound=3)
 
