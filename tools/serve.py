@@ -103,7 +103,7 @@ def run(options):
 
 def serve(server, what, stop_timeout):
     """Serves in the background, and stops at the first signal; a second one ends at once."""
-    # No lock is taken in the handler, not even that of a `threading.Event`: the main thread, whom it
+    # The handler takes no lock, not even that of a `threading.Event`: the main thread, which it
     # interrupts, may hold it.
     received = []
 
