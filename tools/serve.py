@@ -13,6 +13,7 @@ import dataclasses
 import re
 import sys
 import threading
+import time
 
 from etcmodel import bounded_json, program_end
 from etcmodel.options import Options, option, run_program
@@ -102,20 +103,22 @@ def run(options):
 
 def serve(server, what, stop_timeout):
     """Serves in the background, and stops at the first signal; a second one ends at once."""
-    is_asked_to_stop = threading.Event()
+    # The handler takes no lock, not even that of a `threading.Event`: the main thread, which it
+    # interrupts, may hold it.
+    received = []
 
     def stop(signum, frame):
         del frame
-        if is_asked_to_stop.is_set():
+        if received:
             raise program_end.Interrupted("requests were not answered", signum=signum)
-        is_asked_to_stop.set()
+        received.append(signum)
 
     with program_end.on_signals(stop):
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         print(f"serving {what} at {server.url}", flush=True)
-        while not is_asked_to_stop.wait(_POLL_SECONDS):
-            pass  # A signal that the system gives to another thread does not wake this one.
+        while not received:
+            time.sleep(_POLL_SECONDS)  # A signal given to another thread does not wake this one.
         num_lost = server.stop(stop_timeout)
     lost = f", {num_lost} given up" if num_lost else ""
     print(f"stopped: {server.num_answers} requests answered{lost}", flush=True)

@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
 
+from etcmodel.tools.benchmarks import serving
 from tests.serving.rest import text_models
 
 pytestmark = pytest.mark.slow
@@ -25,3 +27,10 @@ def test_it_counts_requests_rates_and_memory(tmp_path):
     numbers = [len(re.findall(r"[\d.]+", line.split(":")[1])) for line in (rates, calls, memory)]
     assert numbers == [4, 5, 5]
     assert re.fullmatch(r"ratio: ([\d.]+, ){3}[\d.]+; median [\d.]+", ratio)
+
+
+def test_without_an_export_a_tiny_one_is_made(tmp_path):
+    loaded = tf.saved_model.load(serving._export_tiny(str(tmp_path / "export")))
+    example = {name: tf.constant([x]) for name, x in serving._tiny_example(24).items()}
+    (probabilities,) = loaded.signatures["dense_features"](**example)["probabilities"].numpy()
+    assert probabilities.shape == (3,) and probabilities.sum() == pytest.approx(1)

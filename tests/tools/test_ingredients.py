@@ -165,9 +165,51 @@ def test_a_run_learns_what_a_flat_one_cannot_and_is_kept(tmp_path, capsys):
     assert row in capsys.readouterr().out.splitlines()
 
 
-def test_a_row_runs_only_where_a_table_has_it(tmp_path, capsys):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("meaning", ("no pre-training", "CPC of projections")),
+        ("length", ("absolute positions",)),
+    ],
+)
+def test_a_trial_has_all_figures_and_is_kept(kind, names, tmp_path, capsys):
     options = ingredients.IngredientOptions(
-        output_dir=str(tmp_path), kinds=("range", "length"), rows=("no CPC",), seeds=(0,)
+        output_dir=str(tmp_path), kinds=(kind,), rows=names, seeds=(0,), share=0.01
     )
     ingredients.main(options)
-    assert not capsys.readouterr().out and not (tmp_path / "results.jsonl").exists()
+    file = tmp_path / "results.jsonl"
+    results = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [result["variant"] for result in results] == list(names)
+    for result in results:
+        figures = result.keys() - {"kind", "variant", "seed", "share", "cpu_seconds"}
+        is_pretrained = rows.KINDS[kind][result["variant"]].is_pretrained
+        assert figures == set(rows.FIGURES[kind] if is_pretrained else rows.FIGURES[kind][:1])
+        assert all(np.isfinite(result[name]) for name in figures)
+    printed = capsys.readouterr().out
+    before = file.read_text()
+    ingredients.main(options)
+    assert file.read_text() == before
+    assert printed.endswith(capsys.readouterr().out)
+
+
+def test_a_row_runs_only_where_a_table_has_it(tmp_path, capsys):
+    key = {"kind": "meaning", "variant": "no CPC", "seed": 0, "share": 1.0}
+    line = json.dumps(key | dict.fromkeys(rows.FIGURES["meaning"], 0.5))
+    file = tmp_path / "results.jsonl"
+    file.write_text(line + "\n")
+    options = ingredients.IngredientOptions(
+        output_dir=str(tmp_path), kinds=("range", "meaning"), rows=("no CPC",), seeds=(0,)
+    )
+    ingredients.main(options)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line in rows.KINDS] == ["meaning"]
+    assert file.read_text() == line + "\n"
+
+
+def test_rows_without_a_table_and_the_seed_of_the_test_examples_are_refused():
+    with pytest.raises(ValueError, match=r"None of the tables \('range', 'length'\) has any of"):
+        ingredients.IngredientOptions(kinds=("range", "length"), rows=("no CPC",))
+    for seed in (-1, rows.TEST_SEED):
+        with pytest.raises(ValueError, match=f"between 0 and 999999. Received: {seed}"):
+            ingredients.IngredientOptions(seeds=(0, seed))

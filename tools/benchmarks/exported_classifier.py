@@ -6,7 +6,7 @@ import tf_keras
 from etcmodel import serving
 from etcmodel.models import input_utils, modeling
 
-__all__ = ["Classifier", "export", "random_example"]
+__all__ = ["Classifier", "export", "made_up_example"]
 
 _NUM_LABELS = 3
 _AXES = {"token_ids": "long", "sentence_ids": "long", "global_token_ids": "global"}
@@ -42,7 +42,7 @@ class Classifier(tf_keras.Model):
         return {"probabilities": self.head(hidden[:, 0])}
 
 
-def random_example(length, global_length, vocab_size):
+def made_up_example(length, global_length, vocab_size):
     """Features without the batch axis: dict of lists of int; a global token a sentence.
 
     Args:
@@ -51,7 +51,7 @@ def random_example(length, global_length, vocab_size):
         vocab_size: int. Token ids are below it.
     """
     return {
-        "token_ids": [7 + 31 * number % (vocab_size - 7) for number in range(length)],
+        "token_ids": [7 + number % (vocab_size - 7) for number in range(length)],
         "global_token_ids": [1] * global_length,
         "sentence_ids": [number * global_length // length for number in range(length)],
     }

@@ -16,7 +16,7 @@ import time
 
 from etcmodel.options import Options, option, run_program
 from etcmodel.tools import row_results
-from etcmodel.tools.ingredients.rows import FIGURES, KINDS, ROWS
+from etcmodel.tools.ingredients.rows import FIGURES, KINDS, ROWS, TEST_SEED
 
 __all__ = ["IngredientOptions", "main"]
 
@@ -34,6 +34,14 @@ class IngredientOptions(Options):
     share: float = option(
         1.0, "Share of the steps and test examples, for a trial.", lower_bound=0, upper_bound=1
     )
+
+    def __post_init__(self):
+        super().__post_init__()
+        for seed in self.seeds:
+            if not 0 <= seed < TEST_SEED:  # That one makes what is measured on.
+                raise ValueError(f"`seeds` must be between 0 and {TEST_SEED - 1}. Received: {seed}")
+        if not any(name in KINDS[kind] for kind in self.kinds for name in self.rows):
+            raise ValueError(f"None of the tables {self.kinds} has any of the rows {self.rows}.")
 
 
 def main(options):

@@ -176,15 +176,17 @@ def _resident_bytes():
 def _tiny_example(length):
     from etcmodel.tools.benchmarks import exported_classifier
 
-    return exported_classifier.random_example(length, length // 8, _TINY["vocab_size"])
+    return exported_classifier.made_up_example(length, length // 8, _TINY["vocab_size"])
 
 
 def _export_tiny(directory):
+    import tensorflow as tf
+
     from etcmodel.models import modeling
     from etcmodel.tools.benchmarks import exported_classifier
 
     model = exported_classifier.Classifier(modeling.EtcConfig(**_TINY))
-    model({name: [x] for name, x in _tiny_example(16).items()})
+    model({name: tf.constant([x]) for name, x in _tiny_example(16).items()})
     return exported_classifier.export(model, directory)
 
 

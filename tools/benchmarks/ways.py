@@ -59,7 +59,7 @@ def _make_model(options):
         share_qkv_projections=False,
     )
     model = exported_classifier.Classifier(config)
-    example = exported_classifier.random_example(
+    example = exported_classifier.made_up_example(
         options.long_length, options.global_length, config.vocab_size
     )
     features = {name: tf.constant([x] * options.batch_size) for name, x in example.items()}

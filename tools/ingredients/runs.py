@@ -9,7 +9,7 @@ from etcmodel.models import heads
 from etcmodel.models.config import EtcConfig
 from etcmodel.models.initialization import mimetic_initialization
 from etcmodel.tools.ingredients import data, topics
-from etcmodel.tools.ingredients.rows import FIGURES
+from etcmodel.tools.ingredients.rows import FIGURES, TEST_SEED
 from etcmodel.tools.ingredients.shared_graph import SharedGraph
 from etcmodel.tools.ingredients.windows_task import WindowsTask
 
@@ -31,7 +31,6 @@ ENCODER = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-_TEST_SEED = 1_000_000
 _REACH = 16  # Two layers of the larger radius see 8 tokens.
 
 
@@ -103,7 +102,7 @@ class _Tagging(_Runner):
             heads.EtcForTokenClassification,
             data.vocabulary(),
             self.make(self._count(self.num_steps) * self.batch_size, _rng(seed)),
-            self.make(self._count(num_test), _rng(_TEST_SEED), **test_options),
+            self.make(self._count(num_test), _rng(TEST_SEED), **test_options),
             seed,
             num_labels=data.NUM_VALUES,
         )
@@ -152,7 +151,7 @@ class _Meaning(_Runner):
             heads.EtcForMultipleChoice,
             topics.vocabulary(),
             topics.odd_sentence(self.num_examples, _rng(seed)),
-            topics.odd_sentence(self._count(1000), _rng(_TEST_SEED)),
+            topics.odd_sentence(self._count(1000), _rng(TEST_SEED)),
             seed,
             candidate_token_id=1,
         )
@@ -164,7 +163,7 @@ class _Meaning(_Runner):
         return WindowsTask(
             self._config(topics.vocabulary()),
             topics.windows(self.num_windows, _rng(seed)),
-            topics.windows(self._count(400), _rng(_TEST_SEED)),
+            topics.windows(self._count(400), _rng(TEST_SEED)),
             seed=seed,
             **self._row.pretraining,
         )
