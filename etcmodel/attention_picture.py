@@ -128,7 +128,7 @@ def draw(
         local_radius: int, or None where there is no such thing.
         long_tokens, global_tokens: sequences of str, one a token; or empty.
         title: str.
-        theme: `style.Theme`.
+        theme: `style.Theme`, one of `style.THEMES`.
     Raises:
         ValueError: if there are no long tokens, or too many tokens to be seen.
     """
