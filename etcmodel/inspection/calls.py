@@ -1,13 +1,11 @@
 """Calling a model to look inside: how it is called, its encoder, its stack of layers."""
 
-import contextlib
-
 import tensorflow as tf
 
 from etcmodel.checkpoints import names
 from etcmodel.layers import sublayers
 from etcmodel.layers.stack import TransformerStack
-from etcmodel.models import encoders
+from etcmodel.models import encoders, padding
 from etcmodel.models.gmat.modeling import GmatModel
 from etcmodel.models.led.encoder import LedEncoder
 from etcmodel.models.longt5.encoder import LongT5Encoder
@@ -49,21 +47,8 @@ def call_model(model, inputs):
         return model(**{**inputs, "training": False})
     # Keras knows by the signature whether a layer asks for `training`.
     options = {"training": False} if model._expects_training_arg else {}
-    with _padding_kept(model):
+    with padding.kept():  # Else places that are padding could not be looked at by their numbers.
         return model(inputs, **options)
-
-
-@contextlib.contextmanager
-def _padding_kept(model):
-    """Else places of the input that are padding could not be looked at by their numbers."""
-    skips = getattr(model, "skip_padding", False)
-    if skips:
-        model.skip_padding = False
-    try:
-        yield
-    finally:
-        if skips:
-            model.skip_padding = True
 
 
 def call_encoder(model, inputs):

@@ -43,12 +43,18 @@ def probabilities(model, inputs):
     encoder, seen = calls.encoder_of(model), []
 
     def observe(_, call, *args, **kwargs):
+        calls.check_eager()
         outputs = call(*args, **{**kwargs, "output_attentions": True})
         seen[:] = [dict(zip(_NAMES, args, strict=False), **kwargs), outputs]
         return outputs if isinstance(outputs, dict) else outputs[:-1]
 
     with intercept(encoder, by=observe):
         calls.call_encoder(model, inputs)
+    if not seen:
+        raise ValueError(
+            f"{model.name!r} calls its encoder in a graph that is there already. Look into the "
+            "model that it holds."
+        )
     given, outputs = seen
     kind = next(kind for kind in OBSERVED if isinstance(encoder, kind))
     return OBSERVED[kind](encoder, given, outputs)

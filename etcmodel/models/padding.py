@@ -1,18 +1,36 @@
 """Leaves out of the encoder what is padding in every row of a batch."""
 
+import contextlib
+import threading
+
 import tensorflow as tf
 
-__all__ = ["cut", "cut_text", "encode_without_padding", "kept_length", "restored"]
+__all__ = ["cut", "cut_text", "encode_without_padding", "kept", "kept_length", "restored"]
 
 # Lengths are rounded up to this share of the whole one: few different ones, of similar tensors.
 _STEPS = 32
+_state = threading.local()
+
+
+@contextlib.contextmanager
+def kept():
+    """A context in which this thread's calls encode whole batches.
+
+    Models do whatever else they do about padding, so that their outputs stay the same.
+    """
+    before = _is_kept()
+    _state.is_kept = True
+    try:
+        yield
+    finally:
+        _state.is_kept = before
 
 
 def encode_without_padding(encode, features, long_is_real, global_is_real, axes):
     """Encodes the part of a batch that is not padding alone.
 
     Tokens never see padding, so the outputs of real tokens are the same. In code that XLA compiles,
-    where shapes must be known, the whole batch is encoded.
+    where shapes must be known, the whole batch is encoded, and so it is within `kept`.
 
     Args:
         encode: function of features to float outputs [batch, long_len, hidden_size] and [batch,
@@ -24,20 +42,19 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
     Returns:
         As of `encode` for the whole features; 0 for what was left out.
     """
-    if _is_compiled():
+    if _stays_whole():
         return encode(features)
     masks = (long_is_real, global_is_real)
-    kept = features
     for is_real, names in zip(masks, axes, strict=True):
-        kept = cut(kept, is_real, names)
-    outputs = encode(kept)
+        features = cut(features, is_real, names)
+    outputs = encode(features)
     return tuple(restored(x, is_real) for x, is_real in zip(outputs, masks, strict=True))
 
 
 def cut(features, is_real, names):
     """A batch without the places at the end that are padding in all of its rows.
 
-    In code that XLA compiles, the batch stays whole.
+    In code that XLA compiles, and within `kept`, the batch stays whole.
 
     Args:
         features: dict of tensors [batch, ...].
@@ -47,7 +64,7 @@ def cut(features, is_real, names):
     Returns:
         dict of tensors; those of the names are [batch, kept, ...], see `kept_length`.
     """
-    if _is_compiled():
+    if _stays_whole():
         return features
     length = kept_length(is_real)
     cut_ones = {name: features[name][:, :length] for name in names if name in features}
@@ -99,5 +116,9 @@ def restored(output, is_real, fill=0):
     return tf.ensure_shape(padded, [output.shape[0], is_real.shape[1], *output.shape[2:]])
 
 
-def _is_compiled():
-    return tf.__internal__.get_enclosing_xla_context() is not None
+def _stays_whole():
+    return _is_kept() or tf.__internal__.get_enclosing_xla_context() is not None
+
+
+def _is_kept():
+    return getattr(_state, "is_kept", False)

@@ -148,7 +148,7 @@ def check_value(field, value):
     Raises:
         ValueError: naming the field and the value.
     """
-    if field.metadata["is_needed"] and not value:
+    if field.metadata["is_needed"] and value in (None, "", ()):
         raise ValueError(f"--{field.name} must be given.")
     if value is None:
         return

@@ -8,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import inspection
+from etcmodel.models import padding
 from etcmodel.pictures import style
 from etcmodel.training import best, callbacks, forward
 from etcmodel.training.task import TrainDataRequest
@@ -18,6 +19,7 @@ FOLDER = "extras"  # Beside "train" and "eval"; TensorBoard shows it as a run of
 _NUM_SAMPLES = 5
 _MOST_CHARACTERS = 500  # Of a text.
 _MOST_TOKENS = 128  # In a picture; with more, a token would be narrower than a pixel.
+_OF_TEXT = ("input_ids", "attention_mask")
 
 
 class TensorBoardExtras(callbacks.Callback):
@@ -128,6 +130,9 @@ def _attention_rows(model, inputs):
     Returns:
         (layer, dict by side of the keys of float32 [queries, keys]). The first ones of each.
     """
+    generator = getattr(model, "generator", None)
+    if generator is not None:  # The task model generates in a graph, which cannot be looked into.
+        model, inputs = generator, padding.cut_text({name: inputs[name] for name in _OF_TEXT})
     num_layers, _ = inspection.calls.sizes_of(inspection.calls.encoder_of(model))
     layer = num_layers - 1
     names = ("long_token_ids", "token_ids", "input_ids")

@@ -75,17 +75,39 @@ def test_an_input_without_places_stays_one():
     assert [tuple(output.shape) for output in outputs] == [(2, 0, 3)] * 2
 
 
+def encoded_lengths(x):
+    """How much of x, of which all is padding, is encoded: by both functions that leave it out."""
+    lengths, mask = [], tf.zeros_like(x, tf.bool)
+
+    def encode(kept):
+        lengths.append(kept["x"].shape[1])
+        return kept["x"][:, :, tf.newaxis], kept["x"][:, :, tf.newaxis]
+
+    outputs = padding.encode_without_padding(encode, {"x": x}, mask, mask, (("x",), ()))
+    kept = padding.cut({"x": x}, mask, ("x",))["x"]
+    for output in (*outputs, padding.restored(kept, mask)):
+        assert output.shape[:2] == x.shape
+    return [*lengths, kept.shape[1]]
+
+
 def test_what_xla_compiles_encodes_the_whole_batch():
     lengths = []
 
     @tf.function(jit_compile=True)
     def compiled(x):
-        def encode(kept):
-            lengths.append(kept["x"].shape[1])
-            return kept["x"][:, :, tf.newaxis], kept["x"][:, :, tf.newaxis]
-
-        mask = tf.zeros_like(x, tf.bool)
-        return padding.encode_without_padding(encode, {"x": x}, mask, mask, (("x",), ()))
+        lengths.extend(encoded_lengths(x))
+        return x
 
     compiled(tf.ones([2, 5]))
     assert set(lengths) == {5}
+
+
+def test_whole_batches_are_encoded_on_request():
+    x = tf.ones([2, 5])
+    with padding.kept():
+        with padding.kept():
+            pass
+        assert encoded_lengths(x) == [5, 5]
+    with pytest.raises(KeyError), padding.kept():
+        raise KeyError
+    assert encoded_lengths(x) == [1, 1]

@@ -270,6 +270,16 @@ def test_what_is_needed_must_be_given(given, missing):
     assert Needing(source="a", texts=("b",), output="c").output == "c"
 
 
+def test_a_zero_is_given():
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Numbers(options.Options):
+        port: int | None = option(None, "Number.", is_needed=True)
+
+    assert Numbers(port=0).port == 0
+    with pytest.raises(ValueError, match="^--port must be given.$"):
+        Numbers()
+
+
 def test_help_tells_what_must_be_given():
     _, values = program_flags(Needing)
     assert values["output"].help == "Folder. Must be given."

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from etcmodel import inspection
 from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import task as hotpotqa
 from etcmodel.tasks.nq import task as nq
@@ -152,3 +153,14 @@ def test_padding_has_no_probability(name):
         ends = batch(name)["global_paragraph_breakpoints"].numpy()
         is_real = np.cumsum(ends[:, ::-1], 1)[:, ::-1] > 0
         assert not is_real.all() and np.all(outputs["supporting_facts_probs"][~is_real] == 0.0)
+
+
+def test_contributions_are_to_what_the_model_itself_tells():
+    made, features = model("hotpotqa", True), batch("hotpotqa")
+
+    def score(outputs):
+        return tf.reduce_sum(outputs["supporting_facts_probs"], -1)
+
+    found = inspection.integrated_gradients(made, features, score, num_steps=1, tolerance=None)
+    np.testing.assert_allclose(found.score, score(made(features, training=False)), rtol=1e-5)
+    assert found.tokens[0].shape == features["long_token_ids"].shape

@@ -161,6 +161,8 @@ def test_outputs_losses_and_gradients_are_those_of_the_whole_batch(name, vocab_f
             if value.shape[1] == WHOLE:
                 value, same = value[is_token], same[is_token]
             np.testing.assert_allclose(same, value, atol=2e-5, err_msg=key)
+    if name.startswith("triviaqa"):
+        assert all(np.all(logits[:, KEPT:] == -1e9) for logits in found[0].values())
     for key, value in expected[1].items():
         np.testing.assert_allclose(found[1][key], value, rtol=1e-5, err_msg=key)
     assert len(found[2]) == len(expected[2])
@@ -193,3 +195,17 @@ def test_attention_of_any_token_can_be_looked_at(name, vocab_file):
         rows.append([found.dense(query, inspection.MEAN)["long"] for query in range(WHOLE)])
         assert model.skip_padding == skip_padding
     np.testing.assert_allclose(*rows, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["classification-gmat", "majority_tagging", "triviaqa-etc"])
+def test_a_graph_for_any_lengths_as_of_an_export_tells_the_same(name, vocab_file):
+    task = make_task(name, vocab_file, skip_padding=True)
+    model = make_model(task)
+    features = {key: batch(name)[key] for key in task.config.records().model_features()}
+    specs = {key: tf.TensorSpec([None, None], tf.int32) for key in features}
+    call = tf.function(
+        lambda given: forward.call_model(model, given, training=False), input_signature=[specs]
+    )
+    expected = forward.call_model(model, features, training=False)
+    for key, value in call(features).items():
+        np.testing.assert_allclose(value, expected[key], atol=1e-5)

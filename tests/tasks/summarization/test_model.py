@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from etcmodel import inspection
 from etcmodel.models import modeling
 from etcmodel.models.seq2seq import labels as labels_lib
 from etcmodel.models.seq2seq.generation_config import GenerationConfig
 from etcmodel.tasks.summarization import generating, model, run_config, task
+from etcmodel.training import tensorboard_extras
 from tests.models.led import models as led
 from tests.models.longt5 import models as longt5
 from tests.models.pegasus_x import models as pegasus_x
@@ -35,13 +37,14 @@ def summarizer(made):
 def batch(length):
     """Texts of 7 and 5 tokens, padded."""
     mask = (np.arange(length) < [[7], [5]]).astype(np.int32)
-    return {"input_ids": np.where(mask, led.ids(2, 12)[:, :length], 1), "attention_mask": mask}
+    ids = np.pad(led.ids(2, 7), [[0, 0], [0, length - 7]])
+    return {"input_ids": np.where(mask, ids, 1), "attention_mask": mask}
 
 
 @pytest.mark.parametrize("system", [led, longt5, pegasus_x], ids=lambda x: x.__name__[13:-7])
 def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
     made, generator = summarizer(config(system.config()))
-    long, short = batch(12), batch(7)
+    long, short = batch(40), batch(7)  # Of the longer one 8 places are encoded.
     logits = made({**long, "labels": LABELS}, training=True)["logits"]
     wanted = generator(**short, labels=LABELS)["logits"]
     np.testing.assert_allclose(logits, wanted, atol=1e-5)
@@ -50,6 +53,21 @@ def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
     wanted = generator.generate(**short, num_beams=2, max_new_tokens=5)["sequences"].numpy()
     np.testing.assert_array_equal(sequences[:, : wanted.shape[1]], wanted)
     assert not sequences[:, wanted.shape[1] :].any()
+
+
+def test_tensorboard_shows_what_the_encoder_looks_at():
+    made, generator = summarizer(config())
+    layer, sides = tensorboard_extras._attention_rows(made, batch(12))
+    mean = inspection.MEAN
+    (part,) = inspection.attention(generator, batch(7), layers=[layer], heads=[mean])
+    rows = [part.dense(query, mean)["long"] for query in range(7)]
+    assert layer == 1 and sides.keys() == {"long"}
+    np.testing.assert_allclose(sides["long"], rows, atol=1e-6)
+    with pytest.raises(ValueError, match="needs eager execution"):
+        inspection.attention(made, batch(7))
+    made(batch(7), training=False)
+    with pytest.raises(ValueError, match="'summarizer' calls its encoder in a graph"):
+        inspection.attention(made, batch(7))
 
 
 def test_each_document_has_one_summary_which_is_never_drawn_by_chance():
