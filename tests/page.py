@@ -4,7 +4,8 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
+
+from tests.warm import python as warm
 
 __all__ = [
     "DOCS",
@@ -54,15 +55,10 @@ def run_commands(name, folder, having="python -m"):
     text = (DOCS / name).read_text(encoding="utf-8")
     found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S)
     (commands,) = (block for kind, block in found if kind in ("", "sh") and having in block)
-    programs = os.path.dirname(sys.executable)
     done = subprocess.run(
         ["bash", "-ec", commands],
         cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "TF_CPP_MIN_LOG_LEVEL": "2",
-        },
+        env=warm.environment(),
         capture_output=True,
         text=True,
     )

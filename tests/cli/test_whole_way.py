@@ -1,14 +1,14 @@
 """The commands of docs/command_line.md, as the page has them, and `doctor`, in a shell."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
+
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -19,11 +19,6 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "command_line.md"
 def shell(tmp_path_factory):
     """A function that runs a script in one folder, with `etcmodel` of this Python."""
     folder = tmp_path_factory.mktemp("command_line")
-    command = folder / "bin" / "etcmodel"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m etcmodel "$@"\n')
-    command.chmod(0o755)
-    path = f"{command.parent}:{os.environ['PATH']}"
 
     def run(script):
         return subprocess.run(
@@ -31,7 +26,7 @@ def shell(tmp_path_factory):
             capture_output=True,
             text=True,
             cwd=folder,
-            env={**os.environ, "PATH": path},
+            env=warm.environment(),
         )
 
     run.folder = folder

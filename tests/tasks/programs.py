@@ -1,15 +1,14 @@
 """Runs the programs of the tasks: each in a process of its own, or in this one, which is faster."""
 
-import os
 import runpy
 import subprocess
-import sys
 from unittest import mock
 
 from absl import flags
 
 from etcmodel import finetuning
 from etcmodel.finetuning import program as program_lib
+from tests.warm import python as warm
 
 __all__ = ["fine_tune", "finish", "flag_list", "run_module", "start", "start_python"]
 
@@ -21,11 +20,10 @@ def flag_list(arguments):
 def start_python(*arguments):
     """Starts a Python program."""
     return subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
+        [warm.python(), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
     )
 
 

@@ -4,9 +4,10 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
+
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def run(program, **arguments):
     flags = [f"--{name}={value}" for name, value in arguments.items()]
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
-        [sys.executable, "-m", f"etcmodel.tools.{program}", *flags],
+        [warm.python(), "-m", f"etcmodel.tools.{program}", *flags],
         capture_output=True,
         text=True,
         env=environment,
