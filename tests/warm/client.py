@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 
-__all__ = ["Program", "limits", "start"]
+__all__ = ["Program", "start"]
 
 _PASSED_ON = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
@@ -35,16 +35,11 @@ class Program:
 
     def wait(self):
         """(exit code, or minus the signal that ended it; bytes of memory at its peak)."""
-        answer = json.loads(self._lines.readline())
+        line = self._lines.readline()  # Nothing if the server has ended, and all programs with it.
+        answer = json.loads(line) if line else {"status": -signal.SIGKILL, "memory": 0}
         self._lines.close()
         self._connection.close()
         return answer["status"], answer["memory"]
-
-
-def limits():
-    """The limits of this process: list of [soft, hard]."""
-    names = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
-    return [list(resource.getrlimit(getattr(resource, name))) for name in names]
 
 
 def start(address, arguments, *, python, folder, environment, descriptors=(0, 1, 2)):
@@ -68,7 +63,6 @@ def start(address, arguments, *, python, folder, environment, descriptors=(0, 1,
         "folder": str(folder),
         "environment": dict(environment),
         "ignored": [x for x in _PASSED_ON if signal.getsignal(x) == signal.SIG_IGN],
-        "limits": limits(),
         "mask": mask,
     }
     connection = socket.socket(socket.AF_UNIX)

@@ -1,5 +1,6 @@
 """Python as a command whose programs are there sooner: one server for each process of tests."""
 
+import atexit
 import os
 import pathlib
 import shlex
@@ -11,7 +12,7 @@ import tempfile
 __all__ = ["address", "environment", "python"]
 
 _HERE = pathlib.Path(__file__).parent
-_servers = []  # At most one, and its folder; it ends when this process does.
+_servers = []  # At most one, and its folder; it ends when this process does, also if killed.
 
 
 def _folder():
@@ -37,6 +38,7 @@ def _folder():
                 stdout=subprocess.DEVNULL,
                 pass_fds=[number],
             )
+        atexit.register(server.communicate)
         _servers.append((server, folder))
     return _servers[0][1]
 
@@ -46,8 +48,8 @@ def python():
 
     Programs are forked from a process that has TensorFlow imported, see `server`, which is started
     when it is first asked for. It is not for tests of how programs start: of imports, messages of
-    TensorFlow, signals by then; nor for programs that get SIGKILL or whose process is looked at:
-    the command's process is another one than the program's.
+    TensorFlow, signals by then; nor for programs that get SIGKILL or whose process is looked at,
+    its group and limits: the command's process is another one than the program's.
     """
     return str(_folder() / "python")
 

@@ -9,6 +9,7 @@ its standard input does.
 """
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -19,8 +20,6 @@ import signal
 import socket
 import sys
 import types
-
-import client
 
 # Imported before the first fork; none of them computes anything.
 _TASKS = (
@@ -52,7 +51,6 @@ class Server:
 
     def __init__(self, listener, environment):
         self._listener, self._environment = listener, environment
-        self._limits = client.limits()
         self._running = {}  # (pid, socket) by a descriptor of the process.
         self._asking = {}  # The same descriptor by the socket's.
 
@@ -110,7 +108,7 @@ class Server:
         other -= READ_LATER
         # A program that was quiet may have started this one.
         is_quiet = LEVEL not in here and wanted.get(LEVEL) == "3" and other <= {LEVEL, IS_QUIET}
-        return request["limits"] == self._limits and (not other or is_quiet)
+        return not other or is_quiet
 
     def _take_over(self, connection, descriptors):
         """Has the program's descriptors and no other; in a forked process."""
@@ -176,13 +174,14 @@ def begin(request, path):
 
 def main():
     listener, environment = socket.socket(fileno=int(sys.argv[1])), dict(os.environ)
-    del sys.path[0], sys.modules["client"]  # No program has them.
+    del sys.path[0]  # This module's folder: no program has it.
     path = [x for x in sys.path if x not in _python_path(environment)]
     from etcmodel import quiet
 
     quiet.quiet_tensorflow()
     for name in WARM:
         importlib.import_module(name)
+    gc.freeze()  # Else each program looks through all of this for garbage, and copies it so.
     return begin(Server(listener, environment).serve(), path)
 
 

@@ -122,7 +122,7 @@ def test_a_signal_for_the_command_is_the_program_s(signum, tmp_path):
             assert process.stdout.readline() == "there\n"
             process.send_signal(signum)
             process.wait()
-            told.append((process.returncode, process.stderr.read()))
+            told.append((process.returncode, process.stderr.read().splitlines()[-1:]))
     assert told[0] == told[1] and told[0][0] == -signum
 
 
@@ -134,6 +134,25 @@ def test_a_program_ends_with_the_command_that_stands_for_it(tmp_path):
         assert process.stdout.readline() == "there\n"
         process.kill()
         assert process.stdout.read() == ""  # It ends only when nobody has it any more.
+
+
+def test_server_and_programs_end_with_the_process_of_tests_even_if_it_is_killed(tmp_path):
+    (tmp_path / "waits.py").write_text("print('there', flush=True)\nimport sys\nsys.stdin.read()")
+    tests = f"""
+import os, signal, subprocess, sys
+from tests.warm import python as warm
+command = [warm.python(), "-m", "waits"]
+pipe = subprocess.PIPE
+program = subprocess.Popen(command, cwd={str(tmp_path)!r}, stdin=pipe, stdout=pipe)
+assert program.stdout.readline() == b"there\\n"
+print(os.path.dirname(warm.address()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    command = [sys.executable, "-c", tests]
+    # It is over only when nobody has its standard error any more.
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
+    assert not os.path.exists(done.stdout.strip())
 
 
 @pytest.mark.parametrize(
