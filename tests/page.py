@@ -49,12 +49,17 @@ def blocks(name):
 def run_commands(name, folder, having="python -m"):
     """Runs the one block of commands of a page that has these words, in a folder.
 
+    Programs are begun as `warm.python` tells; the last one of a task is started by Python itself.
+
     Returns:
         str. What they printed.
     """
     text = (DOCS / name).read_text(encoding="utf-8")
     found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S)
     (commands,) = (block for kind, block in found if kind in ("", "sh") and having in block)
+    first, start, last = commands.rpartition("\npython -m etcmodel.tasks.")
+    if start:  # Else all are of the command line.
+        commands = f"{first}\nPATH=${{PATH#*:}}{start}{last}"
     done = subprocess.run(
         ["bash", "-ec", commands],
         cwd=folder,

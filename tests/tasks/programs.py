@@ -1,7 +1,9 @@
 """Runs the programs of the tasks: each in a process of its own, or in this one, which is faster."""
 
+import os
 import runpy
 import subprocess
+import sys
 from unittest import mock
 
 from absl import flags
@@ -10,7 +12,7 @@ from etcmodel import finetuning
 from etcmodel.finetuning import program as program_lib
 from tests.warm import python as warm
 
-__all__ = ["fine_tune", "finish", "flag_list", "run_module", "start", "start_python"]
+__all__ = ["fine_tune", "finish", "flag_list", "run", "run_module", "start", "start_python"]
 
 
 def flag_list(arguments):
@@ -20,16 +22,24 @@ def flag_list(arguments):
 def start_python(*arguments):
     """Starts a Python program."""
     return subprocess.Popen(
-        [warm.python(), *map(str, arguments)],
+        [sys.executable, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
     )
 
 
 def start(task, module, **arguments):
     """Starts a program of a task."""
     return start_python("-m", f"etcmodel.tasks.{task}.{module}", *flag_list(arguments))
+
+
+def run(task, module, **arguments):
+    """What a program of a task printed, and what it logged, begun sooner than by `start`."""
+    command = [warm.python(), "-m", f"etcmodel.tasks.{task}.{module}", *flag_list(arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return finish(subprocess.Popen(command, **pipes, text=True))
 
 
 def finish(process):

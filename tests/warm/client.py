@@ -33,12 +33,17 @@ class Program:
     def __init__(self, pid, connection, lines):
         self.pid, self._connection, self._lines = pid, connection, lines
 
-    def wait(self):
-        """(exit code, or minus the signal that ended it; bytes of memory at its peak)."""
-        line = self._lines.readline()  # Nothing if the server has ended, and all programs with it.
+    def wait(self, seconds=None):
+        """(exit code, or minus the signal that ended it; bytes of memory at its peak).
+
+        Raises:
+            TimeoutError: it is still running after so many seconds; it is ended.
+        """
+        self._connection.settimeout(seconds)
+        with self._connection, self._lines:
+            line = self._lines.readline()
+        # Nothing if the server has ended, and all programs with it.
         answer = json.loads(line) if line else {"status": -signal.SIGKILL, "memory": 0}
-        self._lines.close()
-        self._connection.close()
         return answer["status"], answer["memory"]
 
 

@@ -35,7 +35,7 @@ WARM = (
 # Read when they are used. What any other variable tells may be read by an import.
 READ_LATER = {
     *("PATH", "PWD", "OLDPWD", "SHLVL", "_", "PYTHONPATH", "PYTEST_CURRENT_TEST"),
-    *("CUDA_VISIBLE_DEVICES", "COLUMNS", "LINES"),
+    *("CUDA_VISIBLE_DEVICES", "COLUMNS", "LINES", "TF_CONFIG"),
 }
 # What the package sets where nobody asks for TensorFlow's messages.
 LEVEL, IS_QUIET = "TF_CPP_MIN_LOG_LEVEL", "ETCMODEL_QUIET"
