@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import dask
 import distributed
@@ -13,7 +14,6 @@ from etcmodel import preprocessing
 from etcmodel.tools.benchmarks import preprocessing_dask
 from etcmodel.tools.benchmarks.dask_cluster import RUNNER, Killer, beam_args, local_cluster
 from tests.preprocessing import words
-from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ PROGRAMS = {
 def run_program(task, raw, out, *args):
     own = [flag.format(raw=raw, out=out) for flag in PROGRAMS[task]]
     done = subprocess.run(
-        [warm.python(), "-m", f"etcmodel.tasks.{task}.preprocess", *own, *LENGTHS, *args]
+        [sys.executable, "-m", f"etcmodel.tasks.{task}.preprocess", *own, *LENGTHS, *args]
         + [f"--vocab_file={VOCAB}"],
         capture_output=True,
         text=True,

@@ -3,12 +3,12 @@
 import json
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 from etcmodel import preprocessing
 from tests.preprocessing import words
-from tests.warm import python as warm
 
 ROOT = pathlib.Path(__file__).parents[2]
 RAW = ROOT / "tests" / "reference" / "small" / "hotpotqa" / "raw"
@@ -51,7 +51,7 @@ def files(folder):
 
 def run_program(out, *args):
     """HotpotQA's program over two real raw files."""
-    command = [warm.python(), "-m", "etcmodel.tasks.hotpotqa.preprocess"]
+    command = [sys.executable, "-m", "etcmodel.tasks.hotpotqa.preprocess"]
     command += [f"--input_pattern={RAW}/*labelled.json", f"--output_prefix={out}/train"]
     own = ["--num_shards=3", "--long_seq_length=256", "--global_seq_length=32", "--debug=false"]
     return subprocess.run(

@@ -3,13 +3,13 @@
 import json
 import re
 import subprocess
+import sys
 
 import pytest
 import tensorflow as tf
 
 from etcmodel.tools.benchmarks import serving
 from tests.serving.rest import text_models
-from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ def test_it_counts_requests_rates_and_memory(tmp_path):
     export = text_models.export(str(tmp_path / "export"), "classify")
     request = tmp_path / "request.json"
     request.write_text(json.dumps({"instances": ["Route 66"]}), encoding="utf-8")
-    command = [warm.python(), "-m", "etcmodel.tools.benchmarks.serving", "--calls=2"]
+    command = [sys.executable, "-m", "etcmodel.tools.benchmarks.serving", "--calls=2"]
     arguments = [f"--model_dir={export}", f"--request={request}", "--requests=16", "--clients=2"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
