@@ -38,7 +38,7 @@ def _folder():
                 stdout=subprocess.DEVNULL,
                 pass_fds=[number],
             )
-        atexit.register(server.communicate)
+        atexit.register(server.communicate, timeout=60)
         _servers.append((server, folder))
     return _servers[0][1]
 
