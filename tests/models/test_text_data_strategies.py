@@ -2,11 +2,10 @@
 
 import json
 import subprocess
+import sys
 
 import numpy as np
 import pytest
-
-from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module", name="found")
 def run(tmp_path_factory):
     """In a process of its own: logical devices must be made before anything else runs."""
-    command = [warm.python(), "-m", "tests.models.two_devices", str(tmp_path_factory.mktemp("x"))]
+    command = [sys.executable, "-m", "tests.models.two_devices", str(tmp_path_factory.mktemp("x"))]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -18,7 +18,6 @@ from etcmodel import training
 from etcmodel.durations import format_duration
 from etcmodel.training import progress, progress_bar
 from tests.training import terminal, toy
-from tests.warm import python as warm
 
 ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = 500  # Other programs may take most of the machine.
@@ -155,7 +154,7 @@ def test_after_an_error_the_cursor_is_in_an_empty_line(records, tmp_path, monkey
 
 @pytest.mark.slow
 def test_a_program_that_is_stopped_ends_its_bar_and_tells_so_below(records, tmp_path):
-    command = [warm.python(), "-m", "tests.training.toy", f"--records={records}"]
+    command = [sys.executable, "-m", "tests.training.toy", f"--records={records}"]
     command += [f"--output_dir={tmp_path}/run", "--num_train_epochs=100000"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     with terminal.opened() as (number, written):
