@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from etcmodel.models import heads
 from etcmodel.tools import inspect_attention
 from tests.inspection import small_models
 from tests.models.gmat import small as gmats
-from tests.warm import python as warm
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]"]
 VOCABULARY += ["the", "river", "ri", "##ses", "on", "moor", "##s", ".", "<b>", "<", "/"]
@@ -61,7 +61,7 @@ def run_here(arguments):
 def test_the_program_shows_the_attention_of_a_text(arguments, model):
     flags = [f"--{name}={value}" for name, value in arguments.items()]
     done = subprocess.run(
-        [warm.python(), "-m", "etcmodel.tools.inspect_attention", *flags, "--heads=-1,1"],
+        [sys.executable, "-m", "etcmodel.tools.inspect_attention", *flags, "--heads=-1,1"],
         capture_output=True,
         text=True,
     )
