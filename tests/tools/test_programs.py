@@ -54,7 +54,6 @@ def test_the_demo_goes_from_data_to_a_report(tmp_path):
     folder = tmp_path / "demo"
     output = run(
         "run_demo",
-        python=sys.executable,  # Truly started: what TensorFlow says then is kept back, too.
         output_dir=folder,
         num_train=64,
         num_dev=4,
@@ -124,7 +123,8 @@ def test_the_ablations_fill_their_table_and_go_on_where_they_were(tmp_path):
         "seeds": 3,
         "num_hidden_layers": 1,
     }
-    first = run("ablations", variant="no pre-training", **arguments)
+    # Truly started: what TensorFlow says then is kept back, too.
+    first = run("ablations", python=sys.executable, variant="no pre-training", **arguments)
     folder = tmp_path / "ablations"
     (result,) = read_lines(folder / "results.jsonl")
     assert result["variant"] == "no pre-training" and result["seed"] == 3
