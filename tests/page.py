@@ -4,7 +4,8 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
+
+from tests.warm import python as warm
 
 __all__ = [
     "DOCS",
@@ -48,21 +49,21 @@ def blocks(name):
 def run_commands(name, folder, having="python -m"):
     """Runs the one block of commands of a page that has these words, in a folder.
 
+    Programs are begun as `warm.python` tells; the last one of a task is started by Python itself.
+
     Returns:
         str. What they printed.
     """
     text = (DOCS / name).read_text(encoding="utf-8")
     found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S)
     (commands,) = (block for kind, block in found if kind in ("", "sh") and having in block)
-    programs = os.path.dirname(sys.executable)
+    first, start, last = commands.rpartition("\npython -m etcmodel.tasks.")
+    if start:  # Else all are of the command line.
+        commands = f"{first}\nPATH=${{PATH#*:}}{start}{last}"
     done = subprocess.run(
         ["bash", "-ec", commands],
         cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "TF_CPP_MIN_LOG_LEVEL": "2",
-        },
+        env=warm.environment(),
         capture_output=True,
         text=True,
     )

@@ -4,11 +4,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
 from tests import page
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +52,9 @@ def folder(tmp_path):
 
 def run(folder, command):
     done = subprocess.run(
-        command.replace("python ", f"{sys.executable} ", 1),
+        command.replace("python ", f"{warm.python()} ", 1),
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "TF_CPP_MIN_LOG_LEVEL": "2"},
+        env={**os.environ, "PYTHONPATH": str(folder)},
         shell=True,
         capture_output=True,
         text=True,

@@ -1,7 +1,6 @@
 """The commands of docs/command_line.md, as the page has them, and `doctor`, in a shell."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -10,52 +9,37 @@ import sys
 
 import pytest
 
+from tests.warm import python as warm
+
 pytestmark = pytest.mark.slow
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "command_line.md"
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory):
-    """A function that runs a script in one folder, with `etcmodel` of this Python."""
-    folder = tmp_path_factory.mktemp("command_line")
-    command = folder / "bin" / "etcmodel"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m etcmodel "$@"\n')
-    command.chmod(0o755)
-    path = f"{command.parent}:{os.environ['PATH']}"
-
-    def run(script):
-        return subprocess.run(
-            [shutil.which("bash"), "-e", "-c", script],
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env={**os.environ, "PATH": path},
-        )
-
-    run.folder = folder
-    return run
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
-def test_the_whole_way_from_data_to_answers(shell):
+def test_the_whole_way_from_data_to_answers(tmp_path):
     text = PAGE.read_text(encoding="utf-8").split("## The whole way")[1]
-    done = shell(re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1])
+    script = re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1]
+    bash = shutil.which("bash")
+    done = run([bash, "-e", "-c", script], cwd=tmp_path, env=warm.environment())
     assert done.returncode == 0, done.stderr[-3000:]
-    questions = json.loads((shell.folder / "try" / "wikihop_dev.json").read_text())
-    answers = json.loads((shell.folder / "try" / "answers.json").read_text())
+    questions = json.loads((tmp_path / "try" / "wikihop_dev.json").read_text())
+    answers = json.loads((tmp_path / "try" / "answers.json").read_text())
     assert len(questions) == 16
     assert set(answers) == {question["id"] for question in questions}
     for question in questions:
         assert answers[question["id"]] in question["candidates"]
-    run_config = json.loads((shell.folder / "try" / "run" / "run_config.json").read_text())
+    run_config = json.loads((tmp_path / "try" / "run" / "run_config.json").read_text())
     assert run_config["training"]["train_batch_size"] == 16
-    (steps,) = (shell.folder / "try" / "run" / "export").iterdir()
+    (steps,) = (tmp_path / "try" / "run" / "export").iterdir()
     assert steps.name == "4"
 
 
-def test_the_doctor_finds_this_machine_in_order(shell):
-    done = shell("etcmodel doctor")
+def test_the_doctor_finds_this_machine_in_order():
+    done = run([sys.executable, "-m", "etcmodel", "doctor"])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     *lines, last = done.stdout.splitlines()
     assert last == "nothing is broken"

@@ -18,7 +18,7 @@ _READERS = {".json": json.loads, ".yaml": yaml.safe_load}
 
 
 def problems_of_end(answer):
-    """What is wrong with how a process ended, by the answer of the `fork_server`: list of str."""
+    """What is wrong with how a process ended, by the answer of `server`: list of str."""
     status, errors = answer["status"], answer["err"]
     found = []
     if "Traceback" in errors or "Fatal" in errors:

@@ -10,8 +10,9 @@ from absl import flags
 
 from etcmodel import finetuning
 from etcmodel.finetuning import program as program_lib
+from tests.warm import python as warm
 
-__all__ = ["fine_tune", "finish", "flag_list", "run_module", "start", "start_python"]
+__all__ = ["fine_tune", "finish", "flag_list", "run", "run_module", "start", "start_python"]
 
 
 def flag_list(arguments):
@@ -32,6 +33,13 @@ def start_python(*arguments):
 def start(task, module, **arguments):
     """Starts a program of a task."""
     return start_python("-m", f"etcmodel.tasks.{task}.{module}", *flag_list(arguments))
+
+
+def run(task, module, **arguments):
+    """What a program of a task printed, and what it logged, begun sooner than by `start`."""
+    command = [warm.python(), "-m", f"etcmodel.tasks.{task}.{module}", *flag_list(arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return finish(subprocess.Popen(command, **pipes, text=True))
 
 
 def finish(process):

@@ -160,9 +160,7 @@ def test_training_and_then_the_second_job_evaluate_every_checkpoint(made, capsys
         printed, told = programs.finish(evaluation)
     else:
         if task == "hotpotqa":
-            programs.finish(
-                programs.start(task, "run_finetuning", **here(task, "training", folder))
-            )
+            programs.run(task, "run_finetuning", **here(task, "training", folder))
         else:
             programs.fine_tune(task, **here(task, "training", folder))
         capsys.readouterr()

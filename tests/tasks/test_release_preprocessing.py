@@ -32,10 +32,6 @@ def data(tmp_path):
     return make
 
 
-def run(task, module, **arguments):
-    return programs.finish(programs.start(task, module, **arguments))
-
-
 def names(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
@@ -55,7 +51,7 @@ def test_hotpotqa(data, tmp_path):
         ("tf_examples_train", "train", 100),
         ("tf_examples_dev_distractor", "dev", 10),
     ):
-        run(
+        programs.run(
             "hotpotqa",
             "preprocess",
             input_json_filename=paths[split],
@@ -82,7 +78,7 @@ def test_hotpotqa(data, tmp_path):
 def test_wikihop(data, tmp_path):
     paths = data("wikihop")
     out = tmp_path / "X"
-    run(
+    programs.run(
         "wikihop",
         "preprocess",
         vocab_file=paths["vocab"],
@@ -126,7 +122,7 @@ def test_nq(nq_download, tmp_path, tokenizer):
     if tokenizer == "sentence pieces":
         vocabulary = {"tokenizer_type": "ALBERT", "spm_model_path": SPM_MODEL}
     out = tmp_path / "X"
-    run("nq", "preprocess", input_dir=download, output_dir=out, **vocabulary)
+    programs.run("nq", "preprocess", input_dir=download, output_dir=out, **vocabulary)
     assert names(out) == sorted(
         name
         for split in ("train", "dev")
@@ -137,7 +133,7 @@ def test_nq(nq_download, tmp_path, tokenizer):
 
 def test_nqs_gold_cache_lies_beside_the_gold_files(nq_download):
     download, paths = nq_download
-    printed, log = run(
+    printed, log = programs.run(
         "nq", "make_gold_cache", gold_path=download / "dev" / "nq-dev-??.jsonl.gz", num_threads=3
     )
     cache = download / "dev" / "cache"
@@ -158,7 +154,7 @@ def test_openkp(data, tmp_path):
     (tmp_path / "OpenKPTrain_raw.jsonl").write_text("\n".join(raw["train"] + raw["train"][:1]))
     (tmp_path / "OpenKPEval_raw.jsonl").write_text("\n".join(map(json.dumps, without_labels)))
     for name, flags in (("OpenKPTrain", {}), ("OpenKPEval", {"is_eval": "true"})):
-        run(
+        programs.run(
             "openkp",
             "input_validate_and_dedup",
             input_file=tmp_path / f"{name}_raw.jsonl",
@@ -167,7 +163,7 @@ def test_openkp(data, tmp_path):
         )
     (tmp_path / "OpenKPDev.jsonl").write_text("\n".join([*raw["dev"][:2], json.dumps(unseen)]))
     sets = ("OpenKPTrain", "OpenKPDev", "OpenKPEval")
-    run(
+    programs.run(
         "openkp",
         "preprocess",
         input_patterns=",".join(str(tmp_path / f"{name}.jsonl") for name in sets),

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.warm import python as warm
+
 pytestmark = pytest.mark.slow
 
 # What TensorFlow says of itself: in C++, in Abseil, in Python.
@@ -18,12 +20,12 @@ NOISE = re.compile(
 )
 
 
-def run(program, **arguments):
+def run(program, *, python=None, **arguments):
     """Runs a program of `etcmodel.tools` as its users do; returns what it printed."""
     flags = [f"--{name}={value}" for name, value in arguments.items()]
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
-        [sys.executable, "-m", f"etcmodel.tools.{program}", *flags],
+        [python or warm.python(), "-m", f"etcmodel.tools.{program}", *flags],
         capture_output=True,
         text=True,
         env=environment,
@@ -121,7 +123,8 @@ def test_the_ablations_fill_their_table_and_go_on_where_they_were(tmp_path):
         "seeds": 3,
         "num_hidden_layers": 1,
     }
-    first = run("ablations", variant="no pre-training", **arguments)
+    # Truly started: what TensorFlow says then is kept back, too.
+    first = run("ablations", python=sys.executable, variant="no pre-training", **arguments)
     folder = tmp_path / "ablations"
     (result,) = read_lines(folder / "results.jsonl")
     assert result["variant"] == "no pre-training" and result["seed"] == 3

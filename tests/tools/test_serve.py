@@ -15,6 +15,7 @@ import pytest
 
 from tests import page
 from tests.serving.rest import text_models
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def export(tmp_path_factory):
 @contextlib.contextmanager
 def program(export, *flags):
     """The running program and the address that it tells; it is ended by Ctrl-C at the latest."""
-    command = [sys.executable, "-m", "etcmodel.tools.serve", f"--model_dir={export}", "--port=0"]
+    command = [warm.python(), "-m", "etcmodel.tools.serve", f"--model_dir={export}", "--port=0"]
     with subprocess.Popen(
         [*command, *flags],
         stdout=subprocess.PIPE,
@@ -128,7 +129,7 @@ def test_a_folder_without_a_model_and_a_port_that_is_taken_are_told_in_a_line(ex
         port = taken.getsockname()[1]
         for folder, message in ((tmp_path, "No exported model in"), (export, "Cannot listen on")):
             done = subprocess.run(
-                [sys.executable, "-m", "etcmodel.tools.serve"]
+                [warm.python(), "-m", "etcmodel.tools.serve"]
                 + [f"--model_dir={folder}", f"--port={port}"],
                 capture_output=True,
                 text=True,

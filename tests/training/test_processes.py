@@ -19,6 +19,7 @@ import tensorflow as tf
 from etcmodel import training
 from etcmodel.tools.benchmarks import costs
 from tests.training import collectives, toy
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +28,9 @@ NUM_NUMBERS = 5  # Three losses, the norm, and whether a worker is asked to stop
 SECONDS = 500  # Other programs may take most of the machine.
 
 
-def start(records, output_dir, *flags, **environment):
+def start(records, output_dir, *flags, python=None, **environment):
     """Starts the toy program; its output goes to `<output_dir>.log`."""
-    command = [sys.executable, "-m", "tests.training.toy", f"--records={records}"]
+    command = [python or warm.python(), "-m", "tests.training.toy", f"--records={records}"]
     command += [f"--output_dir={output_dir}", "--num_train_epochs=4", *flags]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment}
     with open(f"{output_dir}.log", "a") as log:
@@ -101,7 +102,7 @@ def test_killed_and_resumed_run_equals_the_uninterrupted_one_bit_by_bit(
     through, stopped = tmp_path / "through", tmp_path / "stopped"
     uninterrupted = start(records, through, *flags)
     held = ("--held_batch=10", f"--held_until={tmp_path}/never")
-    killed = start(records, stopped, *flags, *held)
+    killed = start(records, stopped, *flags, *held, python=sys.executable)
     wait_for_step(stopped, 10)
     killed.send_signal(signal.SIGKILL)
     killed.wait()

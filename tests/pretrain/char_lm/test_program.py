@@ -18,6 +18,7 @@ import etcmodel
 from etcmodel.models.longformer_char_lm import PRESETS
 from etcmodel.pretrain.char_lm import program, run_options
 from tests import page
+from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
@@ -44,11 +45,15 @@ def write_files(folder):
     (folder / "small.json").write_text(config, encoding="utf-8")
 
 
-def start(command, folder, **options):
+def start(command, folder, python=None, **options):
     program_name, *arguments = command
     assert program_name == "python"
     return subprocess.Popen(
-        [sys.executable, *arguments, *(f"--{name}={value}" for name, value in options.items())],
+        [
+            python or warm.python(),
+            *arguments,
+            *(f"--{name}={value}" for name, value in options.items()),
+        ],
         cwd=folder,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
         stdout=subprocess.PIPE,
@@ -150,7 +155,7 @@ def wait_for(path, process):
 def test_a_run_that_is_killed_in_each_phase_comes_to_the_same_result(trained, tmp_path):
     write_files(tmp_path)
     for first in ("phase_1/ckpt-20.index", "phase_2/run_config.json"):
-        process = start(TRAIN, tmp_path)
+        process = start(TRAIN, tmp_path, python=sys.executable)
         wait_for(tmp_path / "run" / first, process)
         process.send_signal(signal.SIGKILL)
         process.communicate()

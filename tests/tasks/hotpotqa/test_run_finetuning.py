@@ -82,9 +82,7 @@ def test_evaluation_prints_the_official_metrics(trained):
 def test_the_exported_model_answers_like_the_trained_one(trained):
     folder = trained["folder"]
     questions = write_questions(folder, trained["dev"])
-    printed, log = programs.finish(
-        programs.start("hotpotqa", "run_finetuning", **predict_flags(folder))
-    )
+    printed, log = programs.run("hotpotqa", "run_finetuning", **predict_flags(folder))
     assert printed.splitlines()[-1] == f"6 predictions: {folder / 'predictions.json'}"
     assert "questions.json: element 0: example 'bare': field `question` is missing" in log
     assert "questions.json: element 7: example 'long': the CLS token and the question need" in log
