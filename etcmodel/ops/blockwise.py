@@ -14,9 +14,12 @@ from etcmodel.ops import interception
 from etcmodel.ops.compilation import traced_once
 from etcmodel.ops.computation import computation_of
 from etcmodel.ops.key_sets import PreparedKeySet
-from etcmodel.ops.tiles import Tiling, current_tiling
+from etcmodel.ops.tiles import TILE_ROWS, Tiling, current_tiling
 
 __all__ = ["attend", "attention_probs", "probs_of_steps"]
+
+# Pairs of a query and a key from which on tracing takes less time than twelve eager layers save.
+_LEAST_EAGER_PAIRS = 1 << 21
 
 
 @interception.interceptable
@@ -45,7 +48,13 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
     return _attend(queries, key_sets, scale, query_positions, tiling, dropout_rate, seed)
 
 
-@traced_once
+def _is_large(queries, key_sets, *_):
+    batch, num_rows, num_heads, _ = queries.shape
+    keys = [min(x.num_keys, x.reach.keys_per_row(TILE_ROWS, x.num_keys)) for x in key_sets]
+    return batch * num_rows * num_heads * sum(keys) >= _LEAST_EAGER_PAIRS
+
+
+@traced_once(is_large=_is_large)
 def _attend(queries, key_sets, *options):
     computation = computation_of(queries, key_sets, *options)
     tensors = computation.tensors()
