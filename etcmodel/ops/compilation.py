@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["compiled_elementwise", "fusion_scope", "traced_once"]
+__all__ = ["compiled_elementwise", "fusion_scope", "may_compile", "traced_once"]
 
 # Below this number of elements the separate passes cost less than calling a compiled function.
 _LEAST_ELEMENTS = 1 << 17
@@ -54,6 +54,11 @@ def fusion_scope(mode):
 
 def _mode():
     return getattr(_state, "mode", "auto")
+
+
+def may_compile():
+    """Whether anything is compiled here; not in what is exported."""
+    return _mode() != "never"
 
 
 def compiled_elementwise(function):
