@@ -6,17 +6,23 @@ from it, without another softmax. Dropout is seeded, so that both passes have th
 sets define which pairs attend, and with which labels: this module knows no attention pattern.
 """
 
+import dataclasses
+
 import numpy as np
 import tensorflow as tf
 
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
-from etcmodel.ops.compilation import traced_once
+from etcmodel.ops.compilation import may_compile, traced_once
 from etcmodel.ops.computation import computation_of
 from etcmodel.ops.key_sets import PreparedKeySet
-from etcmodel.ops.tiles import Tiling, current_tiling
+from etcmodel.ops.shapes import get_shape_list
+from etcmodel.ops.tiles import TILE_ROWS, Tiling, current_tiling, most_rows_together
 
 __all__ = ["attend", "attention_probs", "probs_of_steps"]
+
+# Pairs of a query and a key from which on tracing takes less time than twelve eager layers save.
+_LEAST_EAGER_PAIRS = 1 << 21
 
 
 @interception.interceptable
@@ -45,8 +51,28 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
     return _attend(queries, key_sets, scale, query_positions, tiling, dropout_rate, seed)
 
 
-@traced_once
-def _attend(queries, key_sets, *options):
+def _is_large(queries, key_sets, *_):
+    batch, num_rows, num_heads, _ = queries.shape
+    keys = [min(x.num_keys, x.reach.keys_per_row(TILE_ROWS, x.num_keys)) for x in key_sets]
+    return batch * num_rows * num_heads * sum(keys) >= _LEAST_EAGER_PAIRS
+
+
+@traced_once(is_large=_is_large)
+def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
+    """`attend`; where an export does not know the number of rows, it has tiles for short inputs."""
+
+    def attend_by(tiling):
+        return _attend_by_tiles(queries, key_sets, scale, query_positions, tiling, *dropout)
+
+    num_rows = get_shape_list(queries)[1]
+    most = most_rows_together([key_set.reach for key_set in key_sets], tiling)
+    if may_compile() or isinstance(num_rows, int) or most == 0:
+        return attend_by(tiling)
+    whole = dataclasses.replace(tiling, rows="all")
+    return tf.cond(num_rows <= most, lambda: attend_by(whole), lambda: attend_by(tiling))
+
+
+def _attend_by_tiles(queries, key_sets, *options):
     computation = computation_of(queries, key_sets, *options)
     tensors = computation.tensors()
     if any(isinstance(key_set, PreparedKeySet) for key_set in key_sets):

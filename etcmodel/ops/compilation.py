@@ -3,7 +3,8 @@
 On a CPU, TensorFlow's own kernels are fastest at matrix products and reductions, but run each
 element-wise operation as a separate pass over memory, while XLA fuses them into one pass. So only
 the element-wise functions of large tensors between two matrix products are compiled, and only if
-shapes are known when tracing (XLA would compile again for each new length).
+shapes are known when tracing (XLA would compile again for each new length). Eager calls do the same
+for still larger tensors.
 """
 
 import contextlib
@@ -16,10 +17,17 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["compiled_elementwise", "fusion_scope", "traced_once"]
+__all__ = ["compiled_elementwise", "fusion_scope", "may_compile", "traced_once"]
 
 # Below this number of elements the separate passes cost less than calling a compiled function.
 _LEAST_ELEMENTS = 1 << 17
+# An eager call compiles as well, once for each shape. That takes about as long as a model of twelve
+# layers saves in one call with so many elements.
+_LEAST_EAGER_ELEMENTS = 1 << 20
+# Beyond so many shapes eager calls run the operations one by one, or inputs that always have other
+# lengths would compile without end. What a shape got once it keeps, so that equal calls have equal
+# results to the last bit.
+_MOST_EAGER_SHAPES = 64
 
 _state = threading.local()
 
@@ -29,7 +37,7 @@ def fusion_scope(mode):
     """A context that decides what `compiled_elementwise` compiles inside it.
 
     Args:
-        mode: 'auto' (compile large functions of known shapes in graphs), 'always' (compile
+        mode: 'auto' (compile functions of large tensors of known shapes), 'always' (compile
             whatever the shapes) or 'never' (as for a SavedModel, whose server may lack XLA).
     Raises:
         ValueError: if the mode is unknown.
@@ -48,6 +56,11 @@ def _mode():
     return getattr(_state, "mode", "auto")
 
 
+def may_compile():
+    """Whether anything is compiled here; not in what is exported."""
+    return _mode() != "never"
+
+
 def compiled_elementwise(function):
     """Decorator that compiles a function of tensors where that is faster.
 
@@ -55,13 +68,13 @@ def compiled_elementwise(function):
     returns a tensor or a tuple of tensors. It must not be differentiated through: it is for use
     inside custom gradients.
     """
-    compiled = {}
+    compiled, eager_shapes = {}, set()
 
     @functools.wraps(function)
     def call(*tensors, **static):
-        if not _pays(tensors):
-            return function(*tensors, **static)
         key = tuple(sorted(static.items()))
+        if not _pays(tensors, key, eager_shapes):
+            return function(*tensors, **static)
         if key not in compiled:
             compiled[key] = tf.function(
                 functools.partial(function, **static),
@@ -74,44 +87,73 @@ def compiled_elementwise(function):
     return call
 
 
-def _pays(tensors):
+def _pays(tensors, key, eager_shapes):
+    """Whether to compile a function of these tensors; `eager_shapes` are those it is compiled for.
+
+    The set takes in the shapes of an eager call that pays.
+    """
     mode = _mode()
     if mode != "auto":
         return mode == "always"
-    if tf.executing_eagerly():
+    tensors = [tensor for tensor in tensors if tf.is_tensor(tensor)]
+    sizes = [tensor.shape.num_elements() for tensor in tensors]
+    if None in sizes:
         return False
-    sizes = [tensor.shape.num_elements() for tensor in tensors if tensor is not None]
-    return None not in sizes and math.fsum(sizes) >= _LEAST_ELEMENTS
+    if not tf.executing_eagerly():
+        return math.fsum(sizes) >= _LEAST_ELEMENTS
+    if math.fsum(sizes) < _LEAST_EAGER_ELEMENTS or not _may_trace_eagerly():
+        return False
+    shapes = (key, *((tensor.shape, tensor.dtype) for tensor in tensors))
+    if len(eager_shapes) < _MOST_EAGER_SHAPES:
+        eager_shapes.add(shapes)
+    return shapes in eager_shapes
 
 
-def traced_once(function):
+def _may_trace_eagerly():
+    """Whether eager calls may run graph functions."""
+    return not (tf.config.functions_run_eagerly() or tf.distribute.has_strategy())
+
+
+def traced_once(function=None, *, is_large=None):
     """Decorator for a pure function whose operations should be only once in a graph.
 
     In a graph, the function becomes a graph function, which is traced at the first call and called
     by one operation each time; so do its gradients. Layers that differ only in their tensors are
     then traced, optimized and initialized once. A call with different non-tensor values, or with
-    tensors of different shapes, is traced separately. Eager calls do not change, and neither do
-    calls in code that XLA compiles as a whole, where this was measured to make compilation slower.
+    tensors of different shapes, is traced separately. Calls in code that XLA compiles as a whole do
+    not change: there this was measured to make compilation slower. Eager calls become calls of
+    graph functions, too, where `is_large` of the arguments holds, except under a distribution
+    strategy and if functions shall run eagerly.
 
     The function takes, by position, tensors, variables and hashable values, also in tuples, lists,
     named tuples and dataclasses; with values that are not hashable it is called directly. It
     returns tensors.
     """
+    if function is None:
+        return functools.partial(traced_once, is_large=is_large)
     traced = weakref.WeakKeyDictionary()  # By graph, then by all values that are not tensors.
+    traced_eagerly = {}
 
     @functools.wraps(function)
     def call(*args):
-        if tf.executing_eagerly() or tf.__internal__.get_enclosing_xla_context() is not None:
+        is_eager = tf.executing_eagerly()
+        if is_eager and not (is_large and _may_trace_eagerly() and is_large(*args)):
+            return function(*args)
+        if tf.__internal__.get_enclosing_xla_context() is not None:
             return function(*args)
         tensors = []
         form = _form(args, tensors)
         tensors = [tf.convert_to_tensor(x) for x in tensors]
         specs = tuple(tf.TensorSpec(x.shape, x.dtype) for x in tensors)
         key = (form, specs, _mode(), tf.distribute.get_replica_context())
-        functions = traced.setdefault(tf.compat.v1.get_default_graph(), {})
+        functions = traced_eagerly
+        if not is_eager:
+            functions = traced.setdefault(tf.compat.v1.get_default_graph(), {})
         try:
             concrete = functions.get(key)
         except TypeError:  # Not hashable.
+            return function(*args)
+        if concrete is None and is_eager and len(functions) >= _MOST_EAGER_SHAPES:
             return function(*args)
         if concrete is None:
             concrete = functions[key] = _trace(function, form, specs)

@@ -13,7 +13,7 @@ import math
 import tensorflow as tf
 
 from etcmodel.ops import dropout as dropout_ops
-from etcmodel.ops.compilation import compiled_elementwise
+from etcmodel.ops.compilation import compiled_elementwise, may_compile
 from etcmodel.ops.key_sets import Part
 from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.steps import run_steps
@@ -97,6 +97,9 @@ class Computation:
         def run(number):
             step = self.tiles.step(number)
             taken = [part.gather(step) for part in parts]
+            if not (may_compile() or self.dropout_rate):
+                results = self._by_softmax(step.rows_of(rows, 2), taken, step)
+                return [_merge_tiles(x) for x in results], []
             weights, top, total = self._weights(step.rows_of(rows, 2), taken, step)
             dropped = self._dropped(weights, number)
             output = tf.add_n([part.mix(x) for part, x in zip(taken, dropped, strict=True)])
@@ -121,6 +124,26 @@ class Computation:
         top = _maximum([tf.reduce_max(x, -1, keepdims=True) for x in logits])
         weights = [_exp(x, top) for x in logits]
         return weights, top, tf.add_n([tf.reduce_sum(x, -1, keepdims=True) for x in weights])
+
+    def _by_softmax(self, queries, taken, step):
+        """(outputs, log normalizers) of a step.
+
+        Uncompiled, TensorFlow's own softmax takes fewer passes over the pairs of a key set. The
+        greatest probability is 1 over the sum of the weights of which the greatest is 1.
+        """
+        outputs, tops, totals = [], [], []
+        for part in taken:
+            logits = part.logits(queries, step)
+            probs = tf.nn.softmax(logits)
+            outputs.append(part.mix(tf.cast(probs, self.dtype)))
+            tops.append(tf.reduce_max(logits, -1, keepdims=True))
+            totals.append(1 / tf.reduce_max(probs, -1, keepdims=True))
+        top = _maximum(tops)
+        totals = [x * tf.exp(own - top) for x, own in zip(totals, tops, strict=True)]
+        total = tf.add_n(totals)
+        shares = [tf.cast(x / total, self.dtype) for x in totals]
+        mixed = tf.add_n([x * y for x, y in zip(outputs, shares, strict=True)])
+        return mixed, top + tf.math.log(total)
 
     def backward(self, arguments, outputs, normalizers, gradient):
         """The gradients of `arguments`: queries and `tensors()`."""

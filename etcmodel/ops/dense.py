@@ -58,8 +58,10 @@ def dense_of_activation(activation, x, kernel, bias, training=False):
                 tf.reduce_sum(gradient, axis=0),
             )
 
-        # Without a gradient, TensorFlow fuses the activation into the previous matrix product.
-        activated = compute(x) if training else activation(x)
+        # Without a gradient, TensorFlow fuses the activation in a graph into the previous matrix
+        # product.
+        is_alone = training or tf.executing_eagerly()
+        activated = compute(x) if is_alone else activation(x)
         return tf.nn.bias_add(tf.matmul(activated, kernel), bias), grad
 
     return run(x, kernel, bias)

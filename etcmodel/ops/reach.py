@@ -25,7 +25,7 @@ class Reach(Protocol):
 
     Attributes:
         shift: int. Empty places in front of the rows.
-        dilation: int. See `tiles.RowOrder.stride`.
+        dilation: int. See `row_order.RowOrder.stride`.
         wanted_rows: int or None. The preferred number of queries in a tile; None: any number.
         farthest_before, farthest_after: int. The greatest distance, in positions, from a query to a
             key that it sees before and after itself.
@@ -49,9 +49,9 @@ class Reach(Protocol):
             bool of the broadcast shape, or None if all pairs exist.
         """
 
-    def sees_all_of(self, num_rows, tile_rows):
-        """Whether one tile of all rows takes less work than tiles of `tile_rows` rows."""
-        return False
+    def most_rows_together(self, tile_rows):
+        """Up to how many rows one tile of them all takes less work than some of `tile_rows`."""
+        return 0
 
     def tile_rows(self, rows):
         """The number of rows in a tile, near the proposed `rows`, that suits the reach."""
@@ -116,9 +116,8 @@ class Window(Reach):
         wanted = (self.left + self.right) // 4 // TILE_ROWS * TILE_ROWS
         return min(max(wanted, TILE_ROWS), _MOST_TILE_ROWS)
 
-    def sees_all_of(self, num_rows, tile_rows):
-        short = tile_rows + self.left + self.right
-        return isinstance(num_rows, int) and num_rows <= short
+    def most_rows_together(self, tile_rows):
+        return tile_rows + self.left + self.right
 
     def keys_per_row(self, tile_rows, num_keys):
         return tile_rows + self.left + self.right
@@ -164,8 +163,8 @@ class Chunk(Reach):
     def wanted_rows(self):
         return self.tile_rows(TILE_ROWS)
 
-    def sees_all_of(self, num_rows, tile_rows):
-        return isinstance(num_rows, int) and num_rows <= tile_rows
+    def most_rows_together(self, tile_rows):
+        return tile_rows
 
     def tile_rows(self, rows):
         return max(1, rows // self.size) * self.size

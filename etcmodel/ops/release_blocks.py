@@ -33,8 +33,8 @@ class ReleaseBlocks(ReleaseWhole):
     def wanted_rows(self):
         return self.left + 1
 
-    def sees_all_of(self, num_rows, tile_rows):
-        return False
+    def most_rows_together(self, tile_rows):
+        return 0
 
     def tile_rows(self, rows):
         return self.wanted_rows

@@ -8,17 +8,18 @@ import dataclasses
 
 import tensorflow as tf
 
+from etcmodel.ops.row_order import RowOrder
 from etcmodel.ops.shapes import at_least, at_most, ceil_div, get_shape_list, pad_axis
 
 __all__ = [
     "DEFAULT_LOGITS",
     "TILE_ROWS",
-    "RowOrder",
     "Step",
     "Tiles",
     "Tiling",
     "current_tiling",
     "make_tiles",
+    "most_rows_together",
     "set_tiling",
 ]
 
@@ -71,60 +72,6 @@ def set_tiling(tiling):
     """
     global _current
     _current = tiling
-
-
-@dataclasses.dataclass(frozen=True)
-class RowOrder:
-    """The order in which rows are computed.
-
-    A row's position is its index in the input; its place is its index in the order of computation.
-    They are equal, or shifted by empty places, or the rows are grouped by position modulo `stride`.
-
-    Attributes:
-        num_rows: int or scalar tensor.
-        before: int. Empty places in front.
-        stride: int. If above 1, rows with the same position modulo `stride` are adjacent, each
-            group is padded to the same length, and `before` is 0.
-    """
-
-    num_rows: object
-    before: int = 0
-    stride: int = 1
-
-    @property
-    def num_places(self):
-        return self.before + ceil_div(self.num_rows, self.stride) * self.stride
-
-    def arrange(self, x, axis=1, value=0):
-        """Moves rows along `axis` from positions to places; empty places hold `value`."""
-        if self.stride == 1:
-            return pad_axis(x, axis, before=self.before, value=value)
-        x = pad_axis(x, axis, after=self.num_places - self.num_rows, value=value)
-        return self._swap(x, axis, [self.num_places // self.stride, self.stride])
-
-    def restore(self, x, axis=1):
-        """The inverse of `arrange`; `axis` may have further places at the end."""
-        if self.stride == 1:
-            return _slice(x, axis, self.before, self.num_rows)
-        x = _slice(x, axis, 0, self.num_places)
-        x = self._swap(x, axis, [self.stride, self.num_places // self.stride])
-        return _slice(x, axis, 0, self.num_rows)
-
-    def positions(self, places):
-        """Positions of places, int32; below 0 or at least `num_rows` for empty places."""
-        if self.stride == 1:
-            return places - self.before
-        class_len = self.num_places // self.stride
-        positions = places % class_len * self.stride + places // class_len
-        return tf.where((places >= 0) & (places < self.num_places), positions, -1)
-
-    def _swap(self, x, axis, sizes):
-        shape = get_shape_list(x)
-        x = tf.reshape(x, [*shape[:axis], *sizes, *shape[axis + 1 :]])
-        axes = list(range(len(x.shape)))
-        axes[axis], axes[axis + 1] = axes[axis + 1], axes[axis]
-        sizes = [*shape[:axis], sizes[0] * sizes[1], *shape[axis + 1 :]]
-        return tf.reshape(tf.transpose(x, axes), sizes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,9 +187,9 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
         before=_common("shift", 0, [reach.shift for reach in reaches]),
         stride=_common("dilation", 1, [reach.dilation for reach in reaches]),
     )
-    wanted = [rows for reach in reaches if (rows := reach.wanted_rows) is not None]
+    wanted = _wanted_rows(reaches)
     longest = max(wanted, default=TILE_ROWS)
-    is_short = tiling.rows is None and any(r.sees_all_of(num_rows, longest) for r in reaches)
+    is_short = isinstance(num_rows, int) and num_rows <= most_rows_together(reaches, tiling)
     if is_short or tiling.rows == "all":
         return Tiles(RowOrder(num_rows), num_rows, 1, 1, query_positions)
     if tiling.rows is not None:
@@ -271,6 +218,18 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
     return Tiles(order, rows, tiles_per_step, ceil_div(num_tiles, tiles_per_step), query_positions)
 
 
+def most_rows_together(reaches, tiling):
+    """Up to how many rows `make_tiles` makes one tile of them all, if their number is known."""
+    if tiling.rows is not None:
+        return 0
+    longest = max(_wanted_rows(reaches), default=TILE_ROWS)
+    return max(reach.most_rows_together(longest) for reach in reaches)
+
+
+def _wanted_rows(reaches):
+    return [rows for reach in reaches if (rows := reach.wanted_rows) is not None]
+
+
 def _keys_per_row(tile_rows, reaches, num_keys, may_guess):
     """The number of keys that are gathered for a row, of all sets.
 
@@ -290,11 +249,3 @@ def _common(name, neutral, values):
     if len(given) > 1:
         raise ValueError(f"Key sets of one attention must have one {name}. Received: {given}")
     return given[0] if given else neutral
-
-
-def _slice(x, axis, start, length):
-    if isinstance(start, int) and start == 0 and x.shape[axis] == length:
-        return x
-    begin, size = [0] * len(x.shape), get_shape_list(x)
-    begin[axis], size[axis] = start, length
-    return tf.slice(x, begin, size)

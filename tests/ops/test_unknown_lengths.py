@@ -1,0 +1,100 @@
+"""What is exported takes inputs of any length: short ones in one tile, long ones in many."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.ops import blockwise, compilation, labels, masks, offsets
+from etcmodel.ops.key_sets import KeySet
+from etcmodel.ops.reach import ALL, Window
+from etcmodel.ops.tiles import TILE_ROWS, Tiling, make_tiles, most_rows_together
+
+RADIUS, HEADS, SIZE, GLOBAL_LEN = 3, 2, 4, 5
+MOST = TILE_ROWS + 2 * RADIUS
+
+
+def tensors(num_rows):
+    rng = np.random.default_rng(num_rows)
+    shape = [1, 3 * num_rows + GLOBAL_LEN, HEADS, SIZE]
+    return tf.split(
+        tf.constant(rng.normal(size=shape).astype(np.float32)), [num_rows] * 3 + [-1], 1
+    )
+
+
+def attend(queries, keys, values, global_keys, global_mask=None):
+    rng = np.random.default_rng(0)
+    tables = labels.LabelTables(
+        tf.constant(rng.normal(size=[9, HEADS, SIZE]).astype(np.float32)),
+        tf.constant(rng.normal(size=[9, HEADS]).astype(np.float32)),
+    )
+    near = labels.OffsetLabels(tables, offsets.ClippedOffsets(4))
+    global_masks = () if global_mask is None else (masks.KeyMask(global_mask),)
+    key_sets = [
+        KeySet(keys, values, Window(RADIUS, RADIUS), (), near),
+        KeySet(global_keys, global_keys, ALL, global_masks),
+    ]
+    return blockwise.attend(queries, key_sets)
+
+
+def traced(mode):
+    spec = tf.TensorSpec([None, None, HEADS, SIZE])
+    with compilation.fusion_scope(mode):
+        return tf.function(attend, autograph=False).get_concrete_function(*[spec] * 4)
+
+
+@pytest.fixture(scope="module")
+def exported():
+    return traced("never")
+
+
+@pytest.mark.parametrize("num_rows", [1, MOST, MOST + 1, 2 * MOST])
+def test_any_length_gives_the_outputs_of_known_lengths(exported, num_rows):
+    given = tensors(num_rows)
+    np.testing.assert_allclose(exported(*given), attend(*given), rtol=1e-5, atol=1e-5)
+
+
+def operations(concrete):
+    graph = concrete.graph.as_graph_def()
+    return {node.op for function in graph.library.function for node in function.node_def}
+
+
+def test_only_exports_have_the_operations_of_both(exported):
+    assert operations(exported) & {"If", "StatelessIf"}
+    assert not operations(traced("auto")) & {"If", "StatelessIf"}
+
+
+def test_the_most_rows_of_one_tile_are_those_of_known_lengths():
+    reaches = [Window(RADIUS, RADIUS), ALL]
+    assert most_rows_together(reaches, Tiling()) == MOST
+    assert most_rows_together(reaches, Tiling(rows=8)) == most_rows_together([ALL], Tiling()) == 0
+    for num_rows in (MOST, MOST + 1):
+        tiles = make_tiles(num_rows, HEADS, reaches, [num_rows, GLOBAL_LEN], Tiling())
+        assert tiles.is_one == (num_rows == MOST)
+
+
+@pytest.mark.parametrize("num_allowed", [0, 2, GLOBAL_LEN])
+def test_what_is_never_compiled_has_the_same_outputs_and_gradients(num_allowed):
+    given = tensors(9)
+    mask = tf.constant([[1] * num_allowed + [0] * (GLOBAL_LEN - num_allowed)])
+
+    def run(mode):
+        with compilation.fusion_scope(mode), tf.GradientTape() as tape:
+            tape.watch(given)
+            outputs = attend(*given, mask)
+            loss = tf.reduce_sum(outputs**2)
+        return [outputs, *tape.gradient(loss, given)]
+
+    for actual, expected in zip(run("never"), run("auto"), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_query_without_allowed_keys_averages_over_them():
+    _, _, keys, _ = tensors(GLOBAL_LEN)
+    mask = masks.KeyMask(tf.zeros([1, GLOBAL_LEN], tf.int32))
+    with compilation.fusion_scope("never"):
+        outputs = blockwise.attend(
+            tf.zeros_like(keys),
+            [KeySet(keys, keys, ALL, (mask,)), KeySet(-keys, 3 * keys, ALL, (mask,))],
+        )
+    expected = np.broadcast_to(2 * np.mean(keys, axis=1, keepdims=True), keys.shape)
+    np.testing.assert_allclose(outputs, expected, rtol=1e-5, atol=1e-6)
