@@ -177,3 +177,19 @@ def test_what_was_traced_before_memory_was_freed_has_gradients(all_are_large):
         after = blockwise.attend(x, [KeySet(x, x)])
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
     assert float(tf.reduce_max(tf.abs(tape.gradient(after, x)))) > 0
+
+
+def test_what_may_have_other_than_first_gradients_is_not_traced():
+    log, x = [], tf.constant([1.0, 2.0, 3.0])
+    square = logged(compilation.traced_once(is_large=lambda x: True), log)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        result = square(x)
+    np.testing.assert_array_equal(tape.gradient(result, x), [2.0] * 3)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        result = square(x)
+    np.testing.assert_array_equal(accumulator.jvp(result), [2.0] * 3)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        square(x)
+    assert log == [True, True, False]
