@@ -50,10 +50,26 @@ def exported():
     return traced("never")
 
 
-@pytest.mark.parametrize("num_rows", [1, MOST, MOST + 1, 2 * MOST])
+@pytest.mark.parametrize("num_rows", [0, 1, MOST, MOST + 1, 2 * MOST])
 def test_any_length_gives_the_outputs_of_known_lengths(exported, num_rows):
     given = tensors(num_rows)
     np.testing.assert_allclose(exported(*given), attend(*given), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_inside_an_export_of_any_length_are_those_of_known_lengths():
+    def run(*given):
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            loss = tf.reduce_sum(attend(*given) ** 2)
+        return tape.gradient(loss, given)
+
+    specs = [tf.TensorSpec([None, None, HEADS, SIZE])] * 4
+    with compilation.fusion_scope("never"):
+        concrete = tf.function(run, autograph=False).get_concrete_function(*specs)
+    for num_rows in (MOST, MOST + 1):
+        given = tensors(num_rows)
+        for actual, expected in zip(concrete(*given), run(*given), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 def operations(concrete):
