@@ -191,8 +191,8 @@ def long_attend(
         labels: `RelativeLabels`, or None to ignore the structure's labels.
         dropout_rate: float. Dropout of attention probabilities.
         implementation: 'sparse' (blocks of queries over windows of keys), 'full' (one block over
-            all keys) or 'auto' (whichever computes fewer pairs; sparse if the length is not known
-            when tracing).
+            all keys) or 'auto' (whichever computes fewer pairs; if the length is not known when
+            tracing, an export chooses when it runs, and all else is sparse).
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, long_len, num_heads, size_per_head].

@@ -61,15 +61,19 @@ def _is_large(queries, key_sets, *_):
 def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
     """`attend`; where an export does not know the number of rows, it has tiles for short inputs."""
 
-    def attend_by(tiling):
-        return _attend_by_tiles(queries, key_sets, scale, query_positions, tiling, *dropout)
+    def attend_by(tiling, call):
+        return call(queries, key_sets, scale, query_positions, tiling, *dropout)
 
     num_rows = get_shape_list(queries)[1]
     most = most_rows_together([key_set.reach for key_set in key_sets], tiling)
     if may_compile() or isinstance(num_rows, int) or most == 0:
-        return attend_by(tiling)
+        return attend_by(tiling, _attend_by_tiles)
     whole = dataclasses.replace(tiling, rows="all")
-    return tf.cond(num_rows <= most, lambda: attend_by(whole), lambda: attend_by(tiling))
+    # The gradients of a branch need its tensors as arguments of a function of its own.
+    alone = traced_once(_attend_by_tiles)
+    return tf.cond(
+        num_rows <= most, lambda: attend_by(whole, alone), lambda: attend_by(tiling, alone)
+    )
 
 
 def _attend_by_tiles(queries, key_sets, *options):

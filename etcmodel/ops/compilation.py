@@ -16,6 +16,8 @@ import weakref
 from typing import NamedTuple
 
 import tensorflow as tf
+from tensorflow.python.eager import forwardprop_util
+from tensorflow.python.ops import gradients_util
 
 __all__ = ["compiled_elementwise", "fusion_scope", "may_compile", "traced_once"]
 
@@ -123,7 +125,9 @@ def traced_once(function=None, *, is_large=None):
     tensors of different shapes, is traced separately. Calls in code that XLA compiles as a whole do
     not change: there this was measured to make compilation slower. Eager calls become calls of
     graph functions, too, where `is_large` of the arguments holds, except under a distribution
-    strategy and if functions shall run eagerly.
+    strategy, if functions shall run eagerly, if more than first gradients may be taken, and with
+    objects that are equal only to themselves: they may be others at the next call, and would be
+    kept. What eager calls traced is kept until `cache_clear` of the decorated function is called.
 
     The function takes, by position, tensors, variables and hashable values, also in tuples, lists,
     named tuples and dataclasses; with values that are not hashable it is called directly. It
@@ -143,7 +147,11 @@ def traced_once(function=None, *, is_large=None):
             return function(*args)
         tensors = []
         form = _form(args, tensors)
+        if is_eager and not _is_of_values(form):
+            return function(*args)
         tensors = [tf.convert_to_tensor(x) for x in tensors]
+        if is_eager and not _has_first_gradients_alone(tensors):
+            return function(*args)
         specs = tuple(tf.TensorSpec(x.shape, x.dtype) for x in tensors)
         key = (form, specs, _mode(), tf.distribute.get_replica_context())
         functions = traced_eagerly
@@ -159,7 +167,20 @@ def traced_once(function=None, *, is_large=None):
             concrete = functions[key] = _trace(function, form, specs)
         return concrete(*tensors)
 
+    call.cache_clear = traced_eagerly.clear  # As that of `functools.cache`.
     return call
+
+
+def _has_first_gradients_alone(tensors):
+    """Whether neither persistent or nested tapes nor forward accumulators watch eager tensors.
+
+    For these TensorFlow makes graph functions that keep what the gradients of gradients need, too:
+    all logits of an attention at once.
+    """
+    orders = gradients_util.PossibleTapeGradientTypes(tensors)
+    if orders == gradients_util.POSSIBLE_GRADIENT_TYPES_HIGHER_ORDER:
+        return False
+    return not forwardprop_util.pack_tangents(tensors).tangents
 
 
 def _trace(function, form, specs):
@@ -205,6 +226,15 @@ def _form(value, tensors):
         parts = [getattr(value, name) for name in _init_fields(type(value))]
         return _Whole(type(value), tuple(_form(x, tensors) for x in parts))
     return _Value(type(value), value)
+
+
+def _is_of_values(form):
+    """Whether nothing in a form is compared by identity: such an object may change unnoticed."""
+    if isinstance(form, _Whole):
+        return all(_is_of_values(part) for part in form.parts)
+    if isinstance(form, _Place) or form.value is None:
+        return True
+    return form.kind.__hash__ is not object.__hash__
 
 
 def _filled(form, tensors):

@@ -1,11 +1,16 @@
 """Large eager calls run as graph functions: for few shapes, and with the same results."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from etcmodel.layers import dense
-from etcmodel.ops import activations, blockwise, compilation, normalization
+from etcmodel.ops import activations, blockwise, compilation, masks, normalization
+from etcmodel.ops.key_sets import KeySet
+from tests import memory
 from tests.ops import test_gradient_ways as ways
 
 
@@ -128,3 +133,63 @@ def test_normalization_and_feed_forward_have_the_same_results(dtype, request):
             scale = float(tf.reduce_max(tf.abs(values)))
             error = tf.cast(actual, tf.float32) - tf.cast(values, tf.float32)
             assert float(tf.reduce_max(tf.abs(error))) <= tolerance * scale
+
+
+class AllowedKeys:
+    """A mask that is no dataclass: it is equal to itself alone, whatever keys it allows."""
+
+    def __init__(self, keys):
+        self.keys = keys
+
+    def prepare(self, view):
+        return masks.KeyMask(self.keys).prepare(view)
+
+
+def attend_under(mask):
+    x = tf.constant(np.random.default_rng(0).normal(size=[1, 5, 2, 4]).astype(np.float32))
+    return blockwise.attend(x, [KeySet(x, x, masks=(mask,))])
+
+
+def test_a_mask_that_has_changed_since_the_last_call_is_not_taken_for_the_same(all_are_large):
+    mask = AllowedKeys(tf.constant([[1, 1, 0, 0, 0]]))
+    attend_under(mask)
+    mask.keys = tf.constant([[0, 0, 1, 1, 1]])
+    np.testing.assert_allclose(
+        attend_under(mask), attend_under(masks.KeyMask(mask.keys)), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_objects_that_are_equal_to_themselves_alone_are_not_kept(all_are_large):
+    mask = AllowedKeys(tf.constant([[1, 1, 0, 0, 0]]))
+    attend_under(mask)
+    is_there = weakref.ref(mask)
+    del mask
+    gc.collect()
+    assert is_there() is None
+
+
+def test_what_was_traced_before_memory_was_freed_has_gradients(all_are_large):
+    x = tf.constant(np.random.default_rng(0).normal(size=[1, 7, 2, 4]).astype(np.float32))
+    before = blockwise.attend(x, [KeySet(x, x)])
+    memory.free()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        after = blockwise.attend(x, [KeySet(x, x)])
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert float(tf.reduce_max(tf.abs(tape.gradient(after, x)))) > 0
+
+
+def test_what_may_have_other_than_first_gradients_is_not_traced():
+    log, x = [], tf.constant([1.0, 2.0, 3.0])
+    square = logged(compilation.traced_once(is_large=lambda x: True), log)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        result = square(x)
+    np.testing.assert_array_equal(tape.gradient(result, x), [2.0] * 3)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        result = square(x)
+    np.testing.assert_array_equal(accumulator.jvp(result), [2.0] * 3)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        square(x)
+    assert log == [True, True, False]

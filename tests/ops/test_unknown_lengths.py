@@ -1,5 +1,7 @@
 """What is exported takes inputs of any length: short ones in one tile, long ones in many."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,6 +10,7 @@ from etcmodel.ops import blockwise, compilation, labels, masks, offsets
 from etcmodel.ops.key_sets import KeySet
 from etcmodel.ops.reach import ALL, Window
 from etcmodel.ops.tiles import TILE_ROWS, Tiling, make_tiles, most_rows_together
+from etcmodel.ops.views import SharedKeys
 
 RADIUS, HEADS, SIZE, GLOBAL_LEN = 3, 2, 4, 5
 MOST = TILE_ROWS + 2 * RADIUS
@@ -47,10 +50,26 @@ def exported():
     return traced("never")
 
 
-@pytest.mark.parametrize("num_rows", [1, MOST, MOST + 1, 2 * MOST])
+@pytest.mark.parametrize("num_rows", [0, 1, MOST, MOST + 1, 2 * MOST])
 def test_any_length_gives_the_outputs_of_known_lengths(exported, num_rows):
     given = tensors(num_rows)
     np.testing.assert_allclose(exported(*given), attend(*given), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_inside_an_export_of_any_length_are_those_of_known_lengths():
+    def run(*given):
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            loss = tf.reduce_sum(attend(*given) ** 2)
+        return tape.gradient(loss, given)
+
+    specs = [tf.TensorSpec([None, None, HEADS, SIZE])] * 4
+    with compilation.fusion_scope("never"):
+        concrete = tf.function(run, autograph=False).get_concrete_function(*specs)
+    for num_rows in (MOST, MOST + 1):
+        given = tensors(num_rows)
+        for actual, expected in zip(concrete(*given), run(*given), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 def operations(concrete):
@@ -61,6 +80,32 @@ def operations(concrete):
 def test_only_exports_have_the_operations_of_both(exported):
     assert operations(exported) & {"If", "StatelessIf"}
     assert not operations(traced("auto")) & {"If", "StatelessIf"}
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnKeyInOneTile:
+    """A mask that tells how keys were gathered: rows that share all keys see only their own."""
+
+    def prepare(self, view):
+        return self
+
+    def allowed(self, pairs):
+        is_own = tf.equal(pairs.key_positions(), pairs.query_positions())
+        return tf.logical_or(is_own, not isinstance(pairs.view, SharedKeys))[tf.newaxis]
+
+
+def test_exports_compute_up_to_the_most_rows_in_one_tile_and_more_in_several():
+    def attend(queries, keys, values):
+        mask = OwnKeyInOneTile()
+        return blockwise.attend(queries, [KeySet(keys, values, Window(RADIUS, RADIUS), (mask,))])
+
+    spec = tf.TensorSpec([None, None, HEADS, SIZE])
+    with compilation.fusion_scope("never"):
+        concrete = tf.function(attend, autograph=False).get_concrete_function(*[spec] * 3)
+    for num_rows in (1, MOST, MOST + 1, 2 * MOST):
+        *given, _ = tensors(num_rows)
+        is_one = np.allclose(concrete(*given), given[-1])
+        assert is_one == (num_rows <= MOST)
 
 
 def test_the_most_rows_of_one_tile_are_those_of_known_lengths():
