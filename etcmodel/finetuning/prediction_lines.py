@@ -3,6 +3,7 @@
 Until the last one is there, they are in `<file>.partial`, whose first line says what they are of.
 """
 
+import abc
 import contextlib
 import dataclasses
 import datetime
@@ -143,13 +144,13 @@ class LineTask(FinetuningTask):
 
     decoding_needs_examples = False
 
+    @abc.abstractmethod
     def line(self, output):
         """The prediction of a record: a dict for JSON.
 
         Args:
             output: dict of NumPy arrays: the record's features, and the model's outputs.
         """
-        raise NotImplementedError
 
     def source(self):
         """What predictions depend on beside weights and data: dict for JSON."""
@@ -222,13 +223,13 @@ class MeasuredLineTask(LineTask):
 
     needs_gold = False
 
+    @abc.abstractmethod
     def metrics_of(self, lines):
         """The metrics of predictions of the evaluation's records: dict of float.
 
         Args:
             lines: iterable of dict.
         """
-        raise NotImplementedError
 
     def metrics(self, examples, predictions):
         raise NotImplementedError("`metrics_of` measures what is in the predictions' lines.")
