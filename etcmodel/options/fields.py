@@ -51,7 +51,8 @@ def option(
         help_text: str.
         role: one of `ROLES`.
         choices: tuple of str. The allowed values; of a tuple, those of its items.
-        lower_bound, upper_bound: int or float. The least and the greatest allowed value.
+        lower_bound, upper_bound: int or float. The least and the greatest allowed value; of a
+            tuple, of its items.
         is_file: bool. The value, where given, must be an existing file.
         is_needed: bool. It must be given: what is empty or None is refused.
         is_repeated: bool. Of a tuple: the flag may be given several times, for all of its values;
@@ -154,15 +155,15 @@ def check_value(field, value):
         return
     low, high = field.metadata["lower_bound"], field.metadata["upper_bound"]
     choices = field.metadata["choices"]
+    if high is None:
+        condition = f"at least {low}"
+    else:
+        condition = f"at most {high}" if low is None else f"between {low} and {high}"
     for item in value if kind(field)[0] is tuple else (value,):
         if choices and item not in choices:
             raise ValueError(f"`{field.name}` must be one of {choices}. Received: {item!r}")
-    if (low is not None and not value >= low) or (high is not None and not value <= high):
-        if high is None:
-            condition = f"at least {low}"
-        else:
-            condition = f"at most {high}" if low is None else f"between {low} and {high}"
-        raise ValueError(f"`{field.name}` must be {condition}. Received: {value!r}")
+        if (low is not None and not item >= low) or (high is not None and not item <= high):
+            raise ValueError(f"`{field.name}` must be {condition}. Received: {item!r}")
 
 
 def option_fields(options_class):

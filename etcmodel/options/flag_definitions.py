@@ -36,12 +36,12 @@ def _define(field, default, flag_values):
         help_text += " Must be given."
     elif default is None and "None" not in help_text:
         help_text += " No default."  # Of others --help itself tells the default.
+    kind = fields.kind(field)[0]
     for bound in ("lower_bound", "upper_bound"):
-        if metadata[bound] is not None:
+        if metadata[bound] is not None and kind is not tuple:  # absl knows none of lists' items.
             arguments[bound] = metadata[bound]
     if isinstance(default, tuple):
         default = list(map(str, default))
-    kind = fields.kind(field)[0]
     if metadata["choices"] and (kind is not tuple or metadata["is_repeated"]):
         define = flags.DEFINE_multi_enum if kind is tuple else flags.DEFINE_enum
         define(name, default, list(metadata["choices"]), help_text, **arguments)

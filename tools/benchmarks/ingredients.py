@@ -30,16 +30,18 @@ class IngredientOptions(Options):
     rows: tuple = option(
         ROWS, "Rows to run in the tables that have them, in this order.", choices=ROWS
     )
-    seeds: tuple[int, ...] = option((0, 1, 2), "Seeds of weights, data and their order.")
+    seeds: tuple[int, ...] = option(
+        (0, 1, 2),
+        "Seeds of weights, data and their order.",
+        lower_bound=0,
+        upper_bound=TEST_SEED - 1,  # That one makes what is measured on.
+    )
     share: float = option(
         1.0, "Share of the steps and test examples, for a trial.", lower_bound=0, upper_bound=1
     )
 
     def __post_init__(self):
         super().__post_init__()
-        for seed in self.seeds:
-            if not 0 <= seed < TEST_SEED:  # That one makes what is measured on.
-                raise ValueError(f"`seeds` must be between 0 and {TEST_SEED - 1}. Received: {seed}")
         if not any(name in KINDS[kind] for kind in self.kinds for name in self.rows):
             raise ValueError(f"None of the tables {self.kinds} has any of the rows {self.rows}.")
 
