@@ -134,7 +134,7 @@ class _Length(_Tagging):
 class _Meaning(_Runner):
     """Pre-trains on windows, and then learns from few documents to find the odd sentence."""
 
-    num_pretraining_steps, num_windows = 800, 20000
+    num_pretraining_steps, num_windows = 1600, 20000
     num_steps, num_examples = 40, 160
 
     def __call__(self, seed):
