@@ -102,14 +102,16 @@ class RecordConfig(abc.ABC):
         return feature_checks.FeatureChecks(self.ranges(), tuple(self.int64_features))
 
     def model_axes(self):
-        """dict of a model's feature to the input of its first axis: 'long' or 'global'."""
-        # Features whose length changes with that of the long input belong to it.
-        longer = dataclasses.replace(self, long_seq_length=self.long_seq_length + 1)
-        changed = longer.model_features()
-        return {
-            name: "long" if changed[name].shape != feature.shape else "global"
-            for name, feature in self.model_features().items()
-        }
+        """dict of a model's feature to its first axis: 'long' or 'global', else its own name."""
+        features = self.model_features()
+        axes = {name: name for name in features}
+        for axis in ("global", "long"):
+            # Features whose length changes with that of an input belong to it.
+            length = f"{axis}_seq_length"
+            longer = dataclasses.replace(self, **{length: getattr(self, length) + 1})
+            changed = longer.model_features()
+            axes |= {name: axis for name in features if changed[name].shape != features[name].shape}
+        return axes
 
     def length_of(self):
         """The function of an example's length by which training batches it; None: by none."""

@@ -1,4 +1,4 @@
-"""Initial weights for models that are trained on a task without pre-training.
+"""Initial weights for models whose training begins without some or all of them.
 
 A small transformer with random weights spends most of its training learning to compare tokens. In
 pre-trained attention the products of query and key weights, and of value and output weights, are
@@ -10,7 +10,7 @@ import numpy as np
 
 from etcmodel.models.config import EtcConfig
 
-__all__ = ["mimetic_initialization"]
+__all__ = ["mimetic_initialization", "prefer_labels"]
 
 
 def mimetic_initialization(etc_model, seed=0):
@@ -36,6 +36,45 @@ def mimetic_initialization(etc_model, seed=0):
         attention = block.inner_layer
         _equal_queries_and_keys(attention)
         _inverse_values_and_outputs(attention, rng)
+
+
+def prefer_labels(etc_model, logits, *, global_logits=None, embedding_scale=1.0):
+    """Changes the label tables so that attention begins with a preference for pairs of some labels.
+
+    A model that is lifted from a BERT has no trained labels: random ones disturb its attention, and
+    few examples do not teach it to look where the structure points.
+
+    Args:
+        etc_model: a built `EtcModel` with label tables.
+        logits: dict of int to float. What is added to the logits of pairs with that label
+            (`ops.relation_labels.RelationLabels`) in all heads of all layers; 0 for other labels.
+        global_logits: dict likewise, of what replaces entries of `logits` where global tokens
+            attend.
+        embedding_scale: float. Label embeddings are multiplied by it; 0 leaves the logits alone.
+    Raises:
+        ValueError: if there are no label tables, or none for one of the labels.
+    """
+    size = getattr(etc_model.config, "relative_vocab_size", None)
+    labels = {*logits, *(global_logits or ())}
+    if not size or not all(0 <= label < size for label in labels):
+        raise ValueError(
+            f"Labels must be below the model's `relative_vocab_size`, {size}. Received: "
+            f"{sorted(labels)}"
+        )
+    for block in etc_model.global_local_transformer_layers.fused_att_layers:
+        attention = block.inner_layer
+        of_global = {**logits, **(global_logits or {})}
+        for labeled, preferred in (
+            (attention.long_qkv_attention.qkv_relative_attention, logits),
+            (attention.global_qkv_attention, of_global),
+        ):
+            embeddings, biases = labeled.relative_emb_table, labeled.relative_bias_table
+            embeddings.assign(embeddings * embedding_scale)
+            values = np.zeros(biases.shape, np.float32)
+            for label, logit in preferred.items():
+                # Logits are divided by this root after the bias is added.
+                values[label] = logit * np.sqrt(embeddings.shape[-1])
+            biases.assign(values)
 
 
 def _equal_queries_and_keys(attention):

@@ -36,6 +36,15 @@ class HotpotQAFeatureOptions(Options):
         role="features",
         choices=("span", "bio"),
     )
+    num_word_edges: int = option(
+        0,
+        "Room for edges between global tokens, as many of each kind: of sentences and question "
+        "tokens with the same word, and of what names a paragraph by its title and that "
+        "paragraph. The model needs four free labels (relative_vocab_size), which the released "
+        "ones have. Not in the paper. 0 for none.",
+        role="features",
+        lower_bound=0,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

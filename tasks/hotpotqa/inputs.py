@@ -20,6 +20,7 @@ LONG_FEATURES = (
     "long_paragraph_breakpoints",
 )
 GLOBAL_FEATURES = ("global_token_ids", "global_token_type_ids", "global_paragraph_breakpoints")
+EDGE_FEATURES = ("same_word_edges", "title_edges")
 DECODING_FEATURES = ("global_paragraph_ids", "global_sentence_ids")
 
 
@@ -29,12 +30,15 @@ class RecordConfig(finetuning.RecordConfig):
 
     Attributes:
         answer_encoding_method: 'span' or 'bio'.
+        num_word_edges: int. Room for edges of each kind; 0 for none.
     """
 
     answer_encoding_method: str = "span"
+    num_word_edges: int = 0
 
-    padding = {"long_sentence_ids": -1, "long_paragraph_ids": -1}
-    deciding_flags = ("is_training", "answer_encoding_method")
+    padding = dict.fromkeys(("long_sentence_ids", "long_paragraph_ids", *EDGE_FEATURES), -1)
+    deciding_flags = ("is_training", "answer_encoding_method", "num_word_edges")
+    length_flags = (*finetuning.RecordConfig.length_flags, "num_word_edges")
 
     def ranges(self):
         link = Range(-1, "global_token_ids", "-1, or the place of a global token")
@@ -46,6 +50,7 @@ class RecordConfig(finetuning.RecordConfig):
             "global_token_type_ids": self.token_type_range(),
             "long_sentence_ids": link,
             "long_paragraph_ids": link,
+            **dict.fromkeys(EDGE_FEATURES, link),
             "long_paragraph_breakpoints": FLAG,
             "global_paragraph_breakpoints": FLAG,
             "supporting_facts": FLAG,
@@ -56,9 +61,11 @@ class RecordConfig(finetuning.RecordConfig):
         }
 
     def model_features(self):
+        edges = EDGE_FEATURES if self.num_word_edges else ()
         return {
             **{name: int_feature(self.long_seq_length) for name in LONG_FEATURES},
             **{name: int_feature(self.global_seq_length) for name in GLOBAL_FEATURES},
+            **{name: int_feature(self.num_word_edges, 2) for name in edges},
         }
 
     def label_features(self):

@@ -1,5 +1,7 @@
 """Lays the tokens of one HotpotQA example out over the long and the global input."""
 
+from . import edges
+
 __all__ = ["InputLayout"]
 
 # Features of the two inputs, and what pads them.
@@ -27,7 +29,7 @@ class InputLayout:
     Attributes:
         long, globals: dict of feature to list, all as long as the input so far.
         labels: dict of feature to list. Added to the features as they are.
-        num_left_out: int. Pieces for which there was no room.
+        num_left_out: int. Pieces and edges for which there was no room.
     """
 
     def __init__(self, config):
@@ -37,6 +39,7 @@ class InputLayout:
         self.long_tokens = []
         self.labels = {}
         self.num_left_out = 0
+        self._pieces = []  # Their words, where edges are asked for.
         self._paragraph = (-1, -1)  # Its index in the file, and its global token.
         self._num_sentences = 0  # Of the paragraph, so far.
         self._has_fact_sentence = False
@@ -63,6 +66,8 @@ class InputLayout:
         self._add_global(config.cls_token_id)
         self._add_long([config.cls_token_id], config.sentence_token_type_id, sentence_id=-1)
         self._break()
+        if config.num_word_edges:
+            self._pieces.append(edges.question_piece(tokenized.tokens, 1))
         for token_id in tokenized.token_ids:
             if self._has_room(1):
                 sentence_id = self._add_global(config.question_global_token_id)
@@ -93,6 +98,10 @@ class InputLayout:
         sentence_id = self._add_global(
             config.sentence_global_token_id, self._sentence_number(sentence_index), is_fact
         )
+        if config.num_word_edges:
+            is_title = sentence_index is None
+            piece = edges.text_piece(tokenized.tokens, sentence_id, self._paragraph[1], is_title)
+            self._pieces.append(piece)
         unigrams = getattr(tokenized, "tokens_to_unigrams", None)
         self._add_long(tokenized.token_ids, token_type_id, sentence_id, unigrams)
         return True
@@ -128,6 +137,7 @@ class InputLayout:
         for name, padding in _GLOBAL_PADDING.items():
             padded = _padded(self.globals[name], padding, config.global_seq_length)
             features[f"global_{name}"] = padded
+        features |= self._edges()
         facts = features.pop("global_supporting_facts")
         if config.is_training:
             features |= {"supporting_facts": facts, **self.labels}
@@ -139,6 +149,20 @@ class InputLayout:
             for side, inputs in (("long", self.long), ("global", self.globals)):
                 tokens = tokenizer.convert_ids_to_tokens(inputs["token_ids"])
                 features[f"{side}_tokens"] = tokens
+        return features
+
+    def _edges(self):
+        room = self._config.num_word_edges
+        features = {}
+        for name, make in (
+            ("same_word_edges", edges.same_word_edges),
+            ("title_edges", edges.title_edges),
+        ):
+            if room:
+                found = make(self._pieces)
+                self.num_left_out += max(0, len(found) - room)
+                pairs = [token for pair in found[:room] for token in pair]
+                features[name] = _padded(pairs, -1, 2 * room)
         return features
 
     def _sentence_number(self, sentence_index):

@@ -8,11 +8,17 @@ import tf_keras
 
 from etcmodel.layers import heads, sublayers
 from etcmodel.models import encoders, multihop_utils, padding
+from etcmodel.ops import relations
+from etcmodel.ops.relation_labels import RelationLabels
 
 from .config import ANSWER_TYPES, BIO_IDS
-from .inputs import GLOBAL_FEATURES, LONG_FEATURES
+from .inputs import EDGE_FEATURES, GLOBAL_FEATURES, LONG_FEATURES
 
-__all__ = ["HotpotQaModel", "loss"]
+__all__ = ["EDGE_LABELS", "HotpotQaModel", "loss", "make_structure"]
+
+# The names of the first free labels, in their order; the released models have room for four. Only
+# names by a title have a direction that the tokens themselves do not tell.
+EDGE_LABELS = ("same_word_in_paragraph", "same_word", "title", "title_back")
 
 
 class HotpotQaModel(tf_keras.Model):
@@ -33,7 +39,8 @@ class HotpotQaModel(tf_keras.Model):
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
             `long_sentence_ids`, `long_paragraph_ids`, `long_paragraph_breakpoints`, and int
             [batch, global_len] `global_token_ids`, `global_token_type_ids`,
-            `global_paragraph_breakpoints`; others are ignored.
+            `global_paragraph_breakpoints`; optionally int [batch, num_edges, 2] `same_word_edges`
+            and `title_edges`, pairs of global tokens (-1 twice for none); others are ignored.
         training: bool.
     Returns:
         dict of float32 `supporting_facts_logits` and `_probs` [batch, global_len],
@@ -100,7 +107,7 @@ class HotpotQaModel(tf_keras.Model):
             segment_ids=features["long_token_type_ids"],
             global_segment_ids=features["global_token_type_ids"],
             training=training,
-            structure=self._structure(features),
+            structure=make_structure(features, self.encoder_config, self.flat_sequence),
         )
 
     def _outputs(self, long_output, global_output, long_is_real=None, global_is_real=None):
@@ -118,21 +125,6 @@ class HotpotQaModel(tf_keras.Model):
             "answer_types": tf.argmax(answer_type_logits, -1, tf.int32)[:, tf.newaxis],
             **self._answer_outputs(long_output, long_is_real),
         }
-
-    def _structure(self, features):
-        config = self.encoder_config
-        is_cls = tf.equal(tf.range(tf.shape(features["global_token_ids"])[1]), 0)
-        return multihop_utils.make_structure(
-            long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
-            long_paragraph_ids=features["long_paragraph_ids"],
-            long_sentence_ids=features["long_sentence_ids"],
-            global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
-            relative_pos_max_distance=config.relative_pos_max_distance,
-            use_hard_g2l_mask=config.use_hard_g2l_mask,
-            ignore_hard_g2l_mask=is_cls[tf.newaxis],
-            use_hard_l2g_mask=config.use_hard_l2g_mask,
-            flat_sequence=self.flat_sequence,
-        )
 
     def _answer_outputs(self, long_output, long_is_real):
         """Outputs by name of the answer's head."""
@@ -154,6 +146,78 @@ class HotpotQaModel(tf_keras.Model):
             outputs[f"answer_{name}_top_probs"] = top_probs
             outputs[f"answer_{name}_top_indices"] = top_indices
         return outputs
+
+
+def make_structure(features, encoder_config, flat_sequence=False):
+    """The structure of `HotpotQaModel`'s input.
+
+    Args:
+        features: as of the model.
+        encoder_config: `EncoderConfig`.
+        flat_sequence: bool. Ignores paragraphs and edges.
+    Returns:
+        `ops.structure.GlobalLocalStructure`.
+    Raises:
+        ValueError: if there are edges and the config has no room for their labels.
+    """
+    is_cls = tf.equal(tf.range(tf.shape(features["global_token_ids"])[1]), 0)
+    structure = multihop_utils.make_structure(
+        long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
+        long_paragraph_ids=features["long_paragraph_ids"],
+        long_sentence_ids=features["long_sentence_ids"],
+        global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
+        relative_pos_max_distance=encoder_config.relative_pos_max_distance,
+        use_hard_g2l_mask=encoder_config.use_hard_g2l_mask,
+        ignore_hard_g2l_mask=is_cls[tf.newaxis],
+        use_hard_l2g_mask=encoder_config.use_hard_l2g_mask,
+        flat_sequence=flat_sequence,
+    )
+    if flat_sequence or EDGE_FEATURES[0] not in features:
+        return structure
+    labels = RelationLabels(
+        encoder_config.relative_pos_max_distance, encoder_config.relative_vocab_size, EDGE_LABELS
+    )
+    ids = _edge_labels(features, structure, [labels[name] for name in EDGE_LABELS])
+    return structure.with_relations(relations.GlobalLabels(ids, "edges"))
+
+
+def _edge_labels(features, structure, labels):
+    """The label of each pair of global tokens with an edge, -1 for others.
+
+    Args:
+        features: as of `make_structure`.
+        structure: that without the edges.
+        labels: list of int. Those of `EDGE_LABELS`.
+    Returns:
+        int32 [batch, global_len, global_len].
+    """
+    sizes = structure.sizes()
+    words, titles = (
+        relations.GlobalEdges(features[name], name, 0).holds(sizes) for name in EDGE_FEATURES
+    )
+    segments = structure.global_segment_ids
+    same = tf.equal(segments[:, :, tf.newaxis], segments[:, tf.newaxis])
+    # What holds for a piece of a paragraph is told to all of its pieces: two steps would take
+    # two layers, and more examples to learn them.
+    words_of_paragraph, titles = _joined(same, words), _joined(titles, same)
+    ids = tf.fill(tf.shape(same), -1)
+    for pairs, label in zip(
+        (
+            words_of_paragraph | tf.linalg.matrix_transpose(words_of_paragraph),
+            words | tf.linalg.matrix_transpose(words),
+            titles,
+            tf.linalg.matrix_transpose(titles),
+        ),
+        labels,
+        strict=True,
+    ):
+        ids = tf.where(pairs, label, ids)
+    return ids
+
+
+def _joined(first, second):
+    """Pairs that are joined by a third token: bool [batch, global_len, global_len] each."""
+    return tf.matmul(tf.cast(first, tf.float32), tf.cast(second, tf.float32)) > 0
 
 
 def loss(outputs, features):

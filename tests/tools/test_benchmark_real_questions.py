@@ -56,8 +56,10 @@ def test_what_needs_no_model(tmp_path):
     raw = [question(0), question(1, "Who wrote a letter, the captain?", [("Persuasion", 1)])]
     (tmp_path / "test.json").write_text(json.dumps(raw))
     test = list(examples.read_examples(str(tmp_path / "test.json")))
-    facts = {name: predict(test)["sp"] for name, predict in benchmark.BASELINES.items()}
-    every, named, likest = facts.values()
+    *of_facts, of_answers = [predict(test) for predict in benchmark.BASELINES.values()]
+    every, named, likest = (x["sp"] for x in of_facts)
+    assert of_answers["answer"] == {"q0": "Bath", "q1": "Persuasion"}
+    assert of_answers["sp"] == {"q0": [], "q1": []} and not any(of_facts[0]["answer"].values())
     assert every["q0"] == every["q1"] == [[title, 0] for title, _ in CONTEXT]
     assert named == {"q0": [["Emma (novel)", 0]], "q1": every["q1"]}  # "q1" names none.
     assert [title for title, _ in likest["q1"]][0] == "Persuasion"
@@ -69,8 +71,10 @@ def test_what_needs_no_model(tmp_path):
 def test_runs_differ_in_first_weights_and_paragraphs():
     assert benchmark.kinds("bert") == {
         "lifted": {"init_checkpoint": "bert", "flat_sequence": False},
+        "lifted_edgeless": {"init_checkpoint": "bert", "flat_sequence": False},
         "lifted_flat": {"init_checkpoint": "bert", "flat_sequence": True},
         "random": {"flat_sequence": False},
+        "random_edgeless": {"flat_sequence": False},
         "random_flat": {"flat_sequence": True},
     }
 

@@ -6,9 +6,6 @@ for what is linked.
 """
 
 import dataclasses
-import math
-
-import numpy as np
 
 from etcmodel.options import Options, option, run_program
 
@@ -30,24 +27,15 @@ class FirstWeightsOptions(Options):
 
 def prefer_identity_and_links(etc_model):
     """Makes labels and token types of a new `EtcModel` small, and links preferred."""
-    _scale(etc_model.segment_emb_lookup.embedding_table, _SEGMENT_EMBEDDING_SCALE)
-    link_label = etc_model.config.relation_labels().linked
-    for block in etc_model.global_local_transformer_layers.fused_att_layers:
-        attention = block.inner_layer
-        _prefer_links(attention.long_qkv_attention.qkv_relative_attention, link_label)
-        _prefer_links(attention.global_qkv_attention, link_label)
+    from etcmodel.models import initialization  # With TensorFlow.
 
-
-def _scale(variable, factor):
-    variable.assign(variable * factor)
-
-
-def _prefer_links(labeled, link_label):
-    _scale(labeled.relative_emb_table, _LABEL_EMBEDDING_SCALE)
-    bias = np.zeros(labeled.relative_bias_table.shape, np.float32)
-    # Logits are divided by this root after the bias is added.
-    bias[link_label] = _LINK_LOGIT * math.sqrt(labeled.relative_emb_table.shape[-1])
-    labeled.relative_bias_table.assign(bias)
+    table = etc_model.segment_emb_lookup.embedding_table
+    table.assign(table * _SEGMENT_EMBEDDING_SCALE)
+    initialization.prefer_labels(
+        etc_model,
+        {etc_model.config.relation_labels().linked: _LINK_LOGIT},
+        embedding_scale=_LABEL_EMBEDDING_SCALE,
+    )
 
 
 def main(options):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from etcmodel.models import initialization, modeling
+from etcmodel.ops import structure_pairs
 from etcmodel.tasks.hotpotqa import model
 
 CONFIG = modeling.EtcConfig(
@@ -105,3 +106,56 @@ class TestMimeticInitialization:
         initialization.mimetic_initialization(etc_model)
         for variable, value in zip(tables, before, strict=True):
             np.testing.assert_array_equal(variable, value)
+
+
+class TestEdges:
+    # CLS, two words of the question, a paragraph with one sentence, a paragraph with two.
+    FEATURES = {
+        "long_paragraph_breakpoints": [[0, 0, 1, 1, 0, 1]],
+        "long_paragraph_ids": [[-1, -1, -1, 3, 5, 5]],
+        "long_sentence_ids": [[-1, 1, 2, 4, 6, 7]],
+        "global_token_ids": [[7, 3, 3, 5, 1, 5, 1, 1]],
+        "global_paragraph_breakpoints": [[1, 0, 1, 0, 1, 0, 0, 1]],
+    }
+    EDGES = {
+        "same_word_edges": tf.constant([[[6, 1], [-1, -1]]]),
+        "title_edges": tf.constant([[[4, 5], [2, 3]]]),
+    }
+    CONFIG = modeling.EtcConfig(**{**CONFIG.to_dict(), "relative_vocab_size": 16})
+
+    def labels(self, features, **options):
+        structure = model.make_structure(features, self.CONFIG, **options)
+        return structure_pairs.g2g_labels(structure).numpy()[0]
+
+    def test_edges_replace_the_labels_of_their_pairs_in_both_directions(self):
+        expected = self.labels(self.FEATURES)
+        free = 2 * CONFIG.relative_pos_max_distance + 4  # Positions, and three labels of links.
+        titles = [(4, 5), (4, 6), (4, 7), (2, 3), (2, 4)]
+        for number, (name, pairs) in enumerate(
+            {
+                "same_word_in_paragraph": [(5, 1), (7, 1), (1, 5), (1, 7)],
+                "same_word": [(6, 1), (1, 6)],
+                "title": titles,
+                "title_back": [pair[::-1] for pair in titles],
+            }.items()
+        ):
+            assert model.EDGE_LABELS[number] == name
+            for pair in pairs:
+                expected[pair] = free + number
+        found = self.labels({**self.FEATURES, **self.EDGES})
+        np.testing.assert_array_equal(found, expected)
+
+    def test_of_several_labels_a_pair_has_that_of_the_title(self):
+        edges = {**self.EDGES, "same_word_edges": tf.constant([[[4, 2], [3, 2]]])}
+        np.testing.assert_array_equal(
+            self.labels({**self.FEATURES, **edges})[3:5, 2],
+            2 * [15],  # That of "title_back".
+        )
+
+    def test_a_flat_sequence_has_none(self):
+        flat = self.labels({**self.FEATURES, **self.EDGES}, flat_sequence=True)
+        np.testing.assert_array_equal(flat, self.labels(self.FEATURES, flat_sequence=True))
+
+    def test_too_few_labels_are_an_error(self):
+        with pytest.raises(ValueError, match="relative_vocab_size.*same_word"):
+            model.make_structure({**self.FEATURES, **self.EDGES}, CONFIG)
