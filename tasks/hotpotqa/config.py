@@ -58,6 +58,13 @@ class HotpotQADecodingOptions(Options):
         lower_bound=0,
         upper_bound=1,
     )
+    min_supporting_facts: int = option(
+        0,
+        "Sentences taken as supporting facts at least: the likeliest, below the threshold, too. "
+        "Each of HotpotQA's questions has two or more; the release has no such limit.",
+        role="decoding",
+        lower_bound=0,
+    )
     max_answer_length: int = option(
         30, "Longest answer, in tokens.", role="decoding", lower_bound=1
     )

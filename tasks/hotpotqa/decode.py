@@ -109,17 +109,25 @@ class _Decoder:
         self._types = np.asarray(output["long_token_type_ids"])
         probs = np.asarray(output["supporting_facts_probs"])
         self._supports = probs >= config.supporting_fact_threshold
+        if least := config.min_supporting_facts:
+            sentences = [place for place in range(len(probs)) if self._is_sentence(place)]
+            self._supports[sorted(sentences, key=lambda place: -probs[place])[:least]] = True
 
     def supporting_facts(self):
         """[[title, sentence index], …] in the order of the global input."""
         facts = []
         for position in np.flatnonzero(self._supports):
-            paragraph, sentence = self._place(position)
-            if paragraph is not None and sentence >= 0:
+            if self._is_sentence(position):
+                paragraph, sentence = self._place(position)
                 fact = [paragraph.title, sentence]
                 if self._config.release_compatible or fact not in facts:
                     facts.append(fact)
         return facts
+
+    def _is_sentence(self, position):
+        """Whether a global token is that of a sentence."""
+        paragraph, sentence = self._place(position)
+        return paragraph is not None and sentence >= 0
 
     def answer(self):
         """The answer's text, '' where there is none."""

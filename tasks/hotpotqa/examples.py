@@ -52,7 +52,8 @@ class ConvertedExample:
         features: dict of str to list of int (or of str), or None if the example is dropped.
         drop_reason: str, one of `DROP_REASONS`, or None.
         num_long_tokens, num_global_tokens: int. Without padding.
-        num_left_out: int. Pieces (question tokens, paragraphs, titles, sentences) without room.
+        num_left_out: int. Pieces (question tokens, paragraphs, titles, sentences) and edges without
+            room.
         num_unmatched_facts: int. Supporting facts that name no sentence of the context.
     """
 
@@ -85,6 +86,8 @@ def make_features(example, config, tokenizer):
             long_paragraph_breakpoints, global_paragraph_breakpoints: int [L], [G]. 1 at the last
                 token of CLS, the question and each paragraph.
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
+            same_word_edges, title_edges: int [2 * num_word_edges]. Pairs of global tokens one after
+                another, see `edges`; -1 twice is padding. Only where there is room for any.
         In inference or debug: global_paragraph_ids and global_sentence_ids, int [G], the indices in
             the file, or -1; long_tokens_to_unigrams, int [L], word pieces only.
         In training: supporting_facts, int [G], 1 for the sentences to find, and their titles and

@@ -66,12 +66,13 @@ class InputLayout:
         self._add_global(config.cls_token_id)
         self._add_long([config.cls_token_id], config.sentence_token_type_id, sentence_id=-1)
         self._break()
-        if config.num_word_edges:
-            self._pieces.append(edges.question_piece(tokenized.tokens, 1))
         for token_id in tokenized.token_ids:
             if self._has_room(1):
                 sentence_id = self._add_global(config.question_global_token_id)
                 self._add_long([token_id], config.question_token_type_id, sentence_id)
+        if config.num_word_edges:
+            num_added = len(self.globals["token_ids"]) - 1
+            self._pieces.append(edges.question_piece(tokenized.tokens[:num_added], 1))
         self._break()
 
     def start_paragraph(self, index, is_fact):
@@ -152,17 +153,18 @@ class InputLayout:
         return features
 
     def _edges(self):
+        """The features of the edges: see `examples.make_features`."""
         room = self._config.num_word_edges
+        if not room:
+            return {}
         features = {}
-        for name, make in (
-            ("same_word_edges", edges.same_word_edges),
-            ("title_edges", edges.title_edges),
+        for name, found in (
+            ("same_word_edges", edges.same_word_edges(self._pieces)),
+            ("title_edges", edges.title_edges(self._pieces)),
         ):
-            if room:
-                found = make(self._pieces)
-                self.num_left_out += max(0, len(found) - room)
-                pairs = [token for pair in found[:room] for token in pair]
-                features[name] = _padded(pairs, -1, 2 * room)
+            self.num_left_out += max(0, len(found) - room)
+            pairs = [token for pair in found[:room] for token in pair]
+            features[name] = _padded(pairs, -1, 2 * room)
         return features
 
     def _sentence_number(self, sentence_index):

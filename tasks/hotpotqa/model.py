@@ -9,7 +9,6 @@ import tf_keras
 from etcmodel.layers import heads, sublayers
 from etcmodel.models import encoders, multihop_utils, padding
 from etcmodel.ops import relations
-from etcmodel.ops.relation_labels import RelationLabels
 
 from .config import ANSWER_TYPES, BIO_IDS
 from .inputs import EDGE_FEATURES, GLOBAL_FEATURES, LONG_FEATURES
@@ -174,9 +173,7 @@ def make_structure(features, encoder_config, flat_sequence=False):
     )
     if flat_sequence or EDGE_FEATURES[0] not in features:
         return structure
-    labels = RelationLabels(
-        encoder_config.relative_pos_max_distance, encoder_config.relative_vocab_size, EDGE_LABELS
-    )
+    labels = encoder_config.relation_labels(*EDGE_LABELS)
     ids = _edge_labels(features, structure, [labels[name] for name in EDGE_LABELS])
     return structure.with_relations(relations.GlobalLabels(ids, "edges"))
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pathlib
 
 import pytest
 
@@ -69,25 +70,25 @@ def test_what_needs_no_model(tmp_path):
 
 
 def test_runs_differ_in_first_weights_and_paragraphs():
-    assert benchmark.kinds("bert") == {
-        "lifted": {"init_checkpoint": "bert", "flat_sequence": False},
-        "lifted_edgeless": {"init_checkpoint": "bert", "flat_sequence": False},
-        "lifted_flat": {"init_checkpoint": "bert", "flat_sequence": True},
-        "random": {"flat_sequence": False},
-        "random_edgeless": {"flat_sequence": False},
-        "random_flat": {"flat_sequence": True},
-    }
+    found = benchmark.kinds(pathlib.Path("runs"))
+    assert set(found) == set(benchmark.RealQuestionsOptions().kinds)
+    for name, flags in found.items():
+        assert str(flags["init_checkpoint"]) == f"runs/{name.split('_')[0]}"
+        assert flags["flat_sequence"] == name.endswith("_flat")
 
 
 def test_the_table_has_means_and_spreads():
-    scores = [{"f1": x, "sp_f1": 2 * x, "joint_f1": 0.0} for x in (0.25, 0.5)]
+    scores = [
+        {"f1": x, "sp_f1": 2 * x, "joint_f1": 0.0, "train_seconds": round(400 * x)}
+        for x in (0.25, 0.5)
+    ]
     made = benchmark.table(
         {"nothing": dict.fromkeys(("f1", "sp_f1", "joint_f1"), 0.0)},
         {("lifted", 245): scores, ("random", 245): scores[:1]},
     )
     assert made.splitlines()[2:] == [
-        "| nothing |  |  | 0.000 | 0.000 | 0.000 |",
+        "| nothing |  |  | 0.000 | 0.000 | 0.000 |  |",
         "| lifted | 245 | 2 | 0.375 (0.250 to 0.500) | 0.750 (0.500 to 1.000) "
-        "| 0.000 (0.000 to 0.000) |",
-        "| random | 245 | 1 | 0.250 | 0.500 | 0.000 |",
+        "| 0.000 (0.000 to 0.000) | 200 |",
+        "| random | 245 | 1 | 0.250 | 0.500 | 0.000 | 100 |",
     ]

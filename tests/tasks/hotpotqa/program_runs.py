@@ -25,7 +25,7 @@ def run_here(**arguments):
     programs.fine_tune("hotpotqa", **arguments)
 
 
-def preprocess_here(folder, source, vocab, lengths, split):
+def preprocess_here(folder, source, vocab, lengths, split, **options):
     options = preprocess.PreprocessOptions(
         input_pattern=str(source),
         output_prefix=str(folder / split),
@@ -35,6 +35,7 @@ def preprocess_here(folder, source, vocab, lengths, split):
         num_shards=1,
         is_training=split == "train",
         strict=True,
+        **options,
     )
     preprocessing.run(program.make_job(options, *preprocess.load_parts()))
 
@@ -48,7 +49,7 @@ def write_config(folder, vocab):
         "intermediate_size": 16,
         "local_radius": 8,
         "relative_pos_max_distance": 4,
-        "relative_vocab_size": 12,
+        "relative_vocab_size": 16,
     }
     (folder / "etc_config.json").write_text(json.dumps(config))
 

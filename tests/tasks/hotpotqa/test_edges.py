@@ -2,13 +2,17 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import etcmodel
 from etcmodel.tasks.hotpotqa import edges, examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.text import tokenization
+from tests import page
+from tests.checkpoints import pretrained
 from tests.tasks.hotpotqa.raw_examples import raw_example
 
 WORDS = ["red", "rose", "song", "blue", "green"]
@@ -107,6 +111,19 @@ class TestEdges:
         assert pairs(cut.features, "same_word_edges") == {(6, 1)}
         assert cut.num_left_out - everything.num_left_out == 1
 
+    def test_a_question_that_was_cut_leaves_no_room_for_what_it_would_join(self, tokenizer):
+        config = HotpotQAInputConfig.for_tokenizer(
+            tokenizer,
+            long_seq_length=4,
+            global_seq_length=9,
+            is_training=False,
+            num_word_edges=4,
+            release_compatible=True,
+        )
+        raw = raw_example(question="red blue rose song", context=[["rose", ["song ."]]])
+        features = examples.make_features(examples.parse_example(raw), config, tokenizer).features
+        assert features["same_word_edges"] == features["title_edges"] == [-1] * 8
+
     def test_there_are_none_unless_asked_for(self, tokenizer):
         features = features_of(tokenizer, "red ?", [["blue", ["red ."]]], 0).features
         assert not {"same_word_edges", "title_edges"} & set(features)
@@ -118,3 +135,17 @@ class TestEdges:
     def test_words_of_word_pieces_and_of_sentence_pieces(self, tokens):
         words = edges.text_piece(tokens, 4, 3, is_title=False).words
         assert [word for word, _ in words if word.isalnum()] == ["rose", "red"]
+
+
+def test_a_bert_is_lifted_as_the_page_tells_and_looks_along_edges_to_begin_with(tmp_path):
+    bert, _ = pretrained.bert_folder(tmp_path / "bert")
+    page.run_python("hotpotqa.md", "my_bert", tmp_path / "work", bert)
+    etc_model = etcmodel.from_pretrained(str(tmp_path / "work" / "start"))
+    biases = {v.name: v.numpy() for v in etc_model.weights if "relative_bias_table" in v.name}
+    size_per_head = etc_model.config.hidden_size / etc_model.config.num_attention_heads
+    assert biases
+    for name, bias in biases.items():
+        logits = bias[:, 0] / size_per_head**0.5
+        np.testing.assert_allclose(logits[26], 2.0, rtol=1e-6)  # Linked tokens.
+        expected = [1.0] * 25 + [2.0, 3.0, 3.0, 3.0] if "global_qkv" in name else [0.0] * 29
+        np.testing.assert_allclose([*logits[:25], *logits[28:]], expected, rtol=1e-6)

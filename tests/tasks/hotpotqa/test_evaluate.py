@@ -116,6 +116,27 @@ class TestDecoding:
         prediction = predict([(5, 1.0)], [(6, 1.0)], supporting_fact_threshold=0.95)
         assert prediction["sp"] == {"q1": []}
 
+    @pytest.mark.parametrize("threshold", [0.95, 0.5])
+    def test_at_least_so_many_sentences_support_the_likeliest_first(self, predict, threshold):
+        probs = np.zeros(12, np.float32)
+        probs[[3, 4, SENTENCE_OF_ANSWER, SECOND_SENTENCE, TOWN_SENTENCE]] = [1, 1, 0.6, 0.2, 0.3]
+        found = {
+            least: predict(
+                [(8, 0.9), (5, 0.1)],
+                [(10, 0.9), (6, 0.1)],
+                extra={"supporting_facts_probs": probs},
+                supporting_fact_threshold=threshold,
+                min_supporting_facts=least,
+            )
+            for least in (0, 1, 2, 9)
+        }
+        answer, second, town = ["Rose", 0], ["Rose", 1], ["Town", 0]
+        facts = {least: prediction["sp"]["q1"] for least, prediction in found.items()}
+        above = [answer] if threshold < 0.6 else []
+        assert facts == {0: above, 1: [answer], 2: [answer, town], 9: [answer, second, town]}
+        # Answers come from what supports.
+        assert self.answer(found[1]) == "Red Rose" and self.answer(found[9]) == "Loudly sings"
+
     def test_bio_takes_the_run_with_the_highest_mean(self, predict):
         ids = np.full(24, 2)
         ids[[4, 5, 6, 10]] = [0, 0, 1, 1]

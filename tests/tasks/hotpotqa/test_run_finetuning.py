@@ -118,14 +118,18 @@ def test_a_decoding_option_may_be_chosen_anew_at_prediction(trained, tmp_path):
 
 
 @pytest.mark.skipif(not REAL_EXAMPLES.exists(), reason="needs the true examples beside the project")
-def test_true_examples_go_the_whole_way(tmp_path, capsys):
+@pytest.mark.parametrize("num_word_edges", [0, 64])
+def test_true_examples_go_the_whole_way(tmp_path, capsys, num_word_edges):
     lengths = LENGTHS["real"]
     for split in ("train", "dev"):
-        preprocess_here(tmp_path, REAL_EXAMPLES, REAL_VOCAB, lengths, split)
+        preprocess_here(
+            tmp_path, REAL_EXAMPLES, REAL_VOCAB, lengths, split, num_word_edges=num_word_edges
+        )
     write_config(tmp_path, REAL_VOCAB)
     model = model_flags(tmp_path, REAL_VOCAB, lengths)
     measured = eval_flags(tmp_path, REAL_EXAMPLES)
-    run_here(**train_flags(tmp_path), grad_checkpointing_period=1, **measured, **model)
+    step = {"skip_padding": True} if num_word_edges else {"grad_checkpointing_period": 1}
+    run_here(**train_flags(tmp_path), **step, **measured, **model)
     metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert set(metrics) >= {"em", "f1", "sp_f1", "joint_f1"}
     predictions = json.loads((tmp_path / "model" / "predictions.json").read_text())
