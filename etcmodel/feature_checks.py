@@ -67,7 +67,7 @@ class FeatureChecks:
         Args:
             features: dict of name to tensor.
             lengths: dict of feature name to the length that it has: int, or an int tensor that can
-                be broadcast to the features.
+                be broadcast to the first axes of the features.
             axes: dict of feature name to a key; features of one key and type have one shape and
                 are checked together. Lengths that are tensors need a key for each feature.
         Returns:
@@ -98,7 +98,9 @@ class FeatureChecks:
         ranges = [self._range(name, values.dtype.as_numpy_dtype) for name in names]
         lowest = tf.constant([r.lowest for r in ranges], values.dtype, column)
         highest = tf.stack([tf.cast(_highest(r, lengths), values.dtype) for r in ranges])
-        highest = tf.reshape(highest, column) if len(highest.shape) == 1 else highest
+        # Lengths may be of the first axes alone.
+        for _ in range(len(values.shape) - len(highest.shape)):
+            highest = highest[..., tf.newaxis]
         is_right = tf.reduce_all((values >= lowest) & (values <= highest))
 
         def fail():

@@ -88,6 +88,19 @@ def test_a_value_is_refused_if_and_only_if_it_is_outside_in_graphs_and_in_lists(
         checked(tensors(features(**{name: row})))
 
 
+@pytest.mark.parametrize(("value", "is_right"), [(2, True), (3, False), (-2, False)])
+def test_pairs_are_checked_by_the_length_of_their_own_example(value, is_right):
+    pairs = tf.constant([[[0, -1], [1, 2]], [[0, 1], [-1, value]]], tf.int64)
+    lengths = {"globals": tf.constant([[4], [3]], tf.int64)}
+    check = lambda: CHECKS.checked({"links": pairs}, lengths, {"links": "links"})  # noqa: E731
+    if is_right:
+        np.testing.assert_array_equal(check()["links"], pairs)
+    else:
+        message = f"`links` has the value {value}; allowed are -1 to 2"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            check()
+
+
 @pytest.mark.parametrize("label", [-1.0, 4.0, float("nan"), float("inf")])
 def test_labels_that_are_floats_are_checked_too(label):
     with pytest.raises(tf.errors.InvalidArgumentError, match="`label` has the value"):

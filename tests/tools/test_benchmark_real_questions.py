@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tools.benchmarks import question_rules, question_splits
 from etcmodel.tools.benchmarks import real_questions as benchmark
 
 CONTEXT = [
@@ -28,12 +29,12 @@ def question(number, text="Did the author of Emma live in the town?", facts=(("B
 
 def test_questions_are_split_by_the_hash_of_their_ids():
     questions = [question(number) for number in range(9)]
-    train, test = benchmark.split(questions, 4)
+    train, test = question_splits.split(questions, 4)
     digests = [hashlib.sha256(x["_id"].encode()).hexdigest() for x in [*test, *train]]
     assert len(test) == 4 and len(train) == 5 and digests == sorted(digests)
-    assert benchmark.split(questions[::-1], 4) == (train, test)
+    assert question_splits.split(questions[::-1], 4) == (train, test)
     with pytest.raises(ValueError, match="below the number of questions, 9. Received: 9"):
-        benchmark.split(questions, 9)
+        question_splits.split(questions, 9)
 
 
 def test_distractors_are_drawn_for_each_copy():
@@ -41,30 +42,30 @@ def test_distractors_are_drawn_for_each_copy():
     facts = [["Title 5", 0], ["Title 2", 0]]
     raw = {"_id": "q", "question": "?", "answer": "yes", "supporting_facts": facts}
     raw["context"] = context
-    assert benchmark.with_fewer_distractors([raw], 0, 1) == [raw]
-    made = benchmark.with_fewer_distractors([raw], 2, 5)
+    assert question_splits.with_fewer_distractors([raw], 0, 1) == [raw]
+    made = question_splits.with_fewer_distractors([raw], 2, 5)
     assert [x["_id"] for x in made] == ["q", "q-1", "q-2", "q-3", "q-4"]
-    assert made == benchmark.with_fewer_distractors([raw], 2, 5)
+    assert made == question_splits.with_fewer_distractors([raw], 2, 5)
     kept = [[title for title, _ in x["context"]] for x in made]
     for titles in kept:
         assert len(titles) == 4 and titles == sorted(titles)
         assert {"Title 5", "Title 2"} < set(titles)
     assert len({tuple(titles) for titles in kept}) > 1
-    assert len(benchmark.with_fewer_distractors([raw], 20, 1)[0]["context"]) == 8
+    assert len(question_splits.with_fewer_distractors([raw], 20, 1)[0]["context"]) == 8
 
 
 def test_what_needs_no_model(tmp_path):
     raw = [question(0), question(1, "Who wrote a letter, the captain?", [("Persuasion", 1)])]
     (tmp_path / "test.json").write_text(json.dumps(raw))
     test = list(examples.read_examples(str(tmp_path / "test.json")))
-    *of_facts, of_answers = [predict(test) for predict in benchmark.BASELINES.values()]
+    *of_facts, of_answers = [predict(test) for predict in question_rules.BASELINES.values()]
     every, named, likest = (x["sp"] for x in of_facts)
     assert of_answers["answer"] == {"q0": "Bath", "q1": "Persuasion"}
     assert of_answers["sp"] == {"q0": [], "q1": []} and not any(of_facts[0]["answer"].values())
     assert every["q0"] == every["q1"] == [[title, 0] for title, _ in CONTEXT]
     assert named == {"q0": [["Emma (novel)", 0]], "q1": every["q1"]}  # "q1" names none.
     assert [title for title, _ in likest["q1"]][0] == "Persuasion"
-    first = evaluate.metrics(test, benchmark.BASELINES["every first sentence"](test))
+    first = evaluate.metrics(test, question_rules.BASELINES["every first sentence"](test))
     # Of three first sentences one is the fact of "q0"; that of "q1" is a second sentence.
     assert first["sp_f1"] == pytest.approx((2 * (1 / 3) / (1 / 3 + 1)) / 2) and first["f1"] == 0.0
 

@@ -10,29 +10,20 @@ command continues a run that ended early.
 """
 
 import dataclasses
-import hashlib
 import itertools
 import json
 import pathlib
-import random
 import statistics
 import time
 
 import etcmodel
 from etcmodel import atomic_files
-from etcmodel.models import encoders, initialization
 from etcmodel.options import Options, option, run_program
 from etcmodel.tasks.hotpotqa import evaluate, examples
-from etcmodel.tools.benchmarks import programs
+from etcmodel.tools.benchmarks import programs, question_splits
+from etcmodel.tools.benchmarks.question_rules import BASELINES
 
-__all__ = [
-    "BASELINES",
-    "RealQuestionsOptions",
-    "kinds",
-    "split",
-    "table",
-    "with_fewer_distractors",
-]
+__all__ = ["RealQuestionsOptions", "kinds", "table"]
 
 _PROGRAMS = "etcmodel.tasks.hotpotqa"
 # What HotpotQA's inputs have beyond BERT's: relations, token types, sentences' own global tokens.
@@ -102,112 +93,6 @@ class RealQuestionsOptions(Options):
     )
 
 
-def split(questions, num_test):
-    """(training, test): lists of questions, by the order of their ids' hashes.
-
-    Raises:
-        ValueError: if there are no more than `num_test`.
-    """
-    if len(questions) <= num_test:
-        raise ValueError(
-            f"`num_test` must be below the number of questions, {len(questions)}. "
-            f"Received: {num_test}"
-        )
-    ordered = sorted(questions, key=lambda x: hashlib.sha256(x["_id"].encode()).digest())
-    return ordered[num_test:], ordered[:num_test]
-
-
-def with_fewer_distractors(questions, distractors, copies):
-    """Training questions with the paragraphs of their facts and a few others, in their order.
-
-    Args:
-        questions: list of dicts of HotpotQA's form.
-        distractors: int. Others of a question, drawn by the hash of its id; 0 for all.
-        copies: int. Times that each question is taken; their other paragraphs differ.
-    Returns:
-        List of dicts, with ids of their own where there are copies.
-    """
-    return [
-        _with_fewer(question, distractors, copy) for copy in range(copies) for question in questions
-    ]
-
-
-def _with_fewer(question, distractors, copy):
-    name = f"{question['_id']}-{copy}" if copy else question["_id"]
-    right = {title for title, _ in question["supporting_facts"]}
-    others = [title for title, _ in question["context"] if title not in right]
-    if distractors:
-        others = random.Random(name).sample(others, min(distractors, len(others)))
-    kept = right.union(others)
-    context = [paragraph for paragraph in question["context"] if paragraph[0] in kept]
-    return {**question, "_id": name, "context": context}
-
-
-def _predictions(facts=lambda example: (), answer=lambda example: ""):
-    """The function that predicts what the functions of one example give."""
-
-    def predict(test):
-        return {
-            "answer": {x.example_id: answer(x) for x in test},
-            "sp": {x.example_id: list(facts(x)) for x in test},
-        }
-
-    return predict
-
-
-def _first_sentences(example):
-    return ([x.title, 0] for x in example.paragraphs)
-
-
-def _of_named_paragraphs(example):
-    """The first sentences of paragraphs that the question names; of all where it names none."""
-    named = [x for x in example.paragraphs if _is_named(example, x)]
-    return ([x.title, 0] for x in named or example.paragraphs)
-
-
-def _of_likest_paragraphs(example):
-    """The first sentences of the two paragraphs with most of the question's words."""
-    return ([x.title, 0] for x in _by_likeness(example, example.paragraphs)[:2])
-
-
-def _likest_other_title(example):
-    """The title of the paragraph that is likest the question, of those that it does not name."""
-    others = [x for x in example.paragraphs if not _is_named(example, x)]
-    return _name(_by_likeness(example, others or example.paragraphs)[0])
-
-
-def _name(paragraph):
-    return paragraph.title.partition(" (")[0]
-
-
-def _is_named(example, paragraph):
-    return _name(paragraph).lower() in example.question.lower()
-
-
-def _by_likeness(example, paragraphs):
-    """The paragraphs by how many of the question's words they have, those with most first."""
-    words = set(evaluate.normalize_answer(example.question).split())
-
-    def common(paragraph):
-        text = " ".join([paragraph.title, *paragraph.sentences])
-        return len(words & set(evaluate.normalize_answer(text).split()))
-
-    return sorted(paragraphs, key=common, reverse=True)
-
-
-# What needs no model: functions from the examples to predictions in the official format.
-BASELINES = {
-    "every first sentence": _predictions(_first_sentences),
-    "first sentences of paragraphs that the question names": _predictions(_of_named_paragraphs),
-    "first sentences of the two paragraphs likest the question": _predictions(
-        _of_likest_paragraphs
-    ),
-    "title of the likest paragraph that the question does not name": _predictions(
-        answer=_likest_other_title
-    ),
-}
-
-
 def kinds(folder):
     """The flags of `run_finetuning` for each kind of run: dict of name to dict.
 
@@ -250,7 +135,8 @@ def _spread(values):
 
 def _prefer_structure(encoder):
     """Makes attention look along links and edges to begin with, as BERT's has learned no labels."""
-    from etcmodel.tasks.hotpotqa import model  # With TensorFlow.
+    from etcmodel.models import initialization
+    from etcmodel.tasks.hotpotqa import model
 
     labels = encoder.config.relation_labels(*model.EDGE_LABELS)
     initialization.prefer_labels(
@@ -272,7 +158,9 @@ def _make_data(options, folder):
     """
     data, vocabulary = folder / "data", folder / "lifted" / "vocab.txt"
     if not (folder / "random" / "config.json").exists():
-        import tf_keras
+        import tf_keras  # With TensorFlow, which takes seconds to import.
+
+        from etcmodel.models import encoders
 
         lifted = etcmodel.from_pretrained(
             options.bert, local_radius=options.local_radius, **_STRUCTURE
@@ -284,12 +172,12 @@ def _make_data(options, folder):
             encoder.save_pretrained(str(folder / name), lifted.processor)
     data.mkdir(parents=True, exist_ok=True)
     with open(options.questions, encoding="utf-8") as file:
-        train, test = split(json.load(file), options.num_test)
+        train, test = question_splits.split(json.load(file), options.num_test)
     parts = {"test": test}
     drawn = (options.distractors, options.copies)
     drawn = "" if drawn == (0, 1) else "_{}x{}".format(*drawn)
     for number in options.num_train:
-        parts[f"train_{number or len(train)}{drawn}"] = with_fewer_distractors(
+        parts[f"train_{number or len(train)}{drawn}"] = question_splits.with_fewer_distractors(
             train[: number or None], options.distractors, options.copies
         )
     edges = {"": options.num_word_edges, _EDGELESS: 0}
