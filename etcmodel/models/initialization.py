@@ -55,15 +55,14 @@ def prefer_labels(etc_model, logits, *, global_logits=None, embedding_scale=1.0)
         ValueError: if there are no label tables, or none for one of the labels.
     """
     size = getattr(etc_model.config, "relative_vocab_size", None)
-    labels = {*logits, *(global_logits or ())}
-    if not size or not all(0 <= label < size for label in labels):
+    of_global = {**logits, **(global_logits or {})}
+    if not size or not all(0 <= label < size for label in of_global):
         raise ValueError(
             f"Labels must be below the model's `relative_vocab_size`, {size}. Received: "
-            f"{sorted(labels)}"
+            f"{sorted(of_global)}"
         )
     for block in etc_model.global_local_transformer_layers.fused_att_layers:
         attention = block.inner_layer
-        of_global = {**logits, **(global_logits or {})}
         for labeled, preferred in (
             (attention.long_qkv_attention.qkv_relative_attention, logits),
             (attention.global_qkv_attention, of_global),

@@ -14,6 +14,7 @@ __all__ = [
     "make_global_local_transformer_side_inputs",
     "make_structure",
     "real_tokens",
+    "structure_of",
 ]
 
 SENTENCE_GLOBAL_TOKEN_ID = 1
@@ -127,6 +128,28 @@ def make_structure(
         global_segment_ids=global_paragraphs,
         ignore_hard_g2l_mask=ignore_hard_g2l_mask,
         ignore_hard_l2g_mask=ignore_hard_l2g_mask,
+    )
+
+
+def structure_of(features, encoder_config, **options):
+    """`make_structure` of a task's features, for a model of this config.
+
+    Args:
+        features: dict with the int [batch, len] arguments of `make_structure`, by their names.
+        encoder_config: config with the model's `relative_pos_max_distance` and `use_hard_*_mask`.
+        **options: the other arguments of `make_structure`.
+    Returns:
+        `ops.structure.GlobalLocalStructure`.
+    """
+    return make_structure(
+        long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
+        long_paragraph_ids=features["long_paragraph_ids"],
+        long_sentence_ids=features["long_sentence_ids"],
+        global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
+        relative_pos_max_distance=encoder_config.relative_pos_max_distance,
+        use_hard_g2l_mask=encoder_config.use_hard_g2l_mask,
+        use_hard_l2g_mask=encoder_config.use_hard_l2g_mask,
+        **options,
     )
 
 

@@ -160,15 +160,10 @@ def make_structure(features, encoder_config, flat_sequence=False):
         ValueError: if there are edges and the config has no room for their labels.
     """
     is_cls = tf.equal(tf.range(tf.shape(features["global_token_ids"])[1]), 0)
-    structure = multihop_utils.make_structure(
-        long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
-        long_paragraph_ids=features["long_paragraph_ids"],
-        long_sentence_ids=features["long_sentence_ids"],
-        global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
-        relative_pos_max_distance=encoder_config.relative_pos_max_distance,
-        use_hard_g2l_mask=encoder_config.use_hard_g2l_mask,
+    structure = multihop_utils.structure_of(
+        features,
+        encoder_config,
         ignore_hard_g2l_mask=is_cls[tf.newaxis],
-        use_hard_l2g_mask=encoder_config.use_hard_l2g_mask,
         flat_sequence=flat_sequence,
     )
     if flat_sequence or EDGE_FEATURES[0] not in features:

@@ -125,16 +125,10 @@ class WikiHopModel(tf_keras.Model):
         )
 
     def _structure(self, features):
-        config = self.encoder_config
-        return multihop_utils.make_structure(
-            long_paragraph_breakpoints=features["long_paragraph_breakpoints"],
-            long_paragraph_ids=features["long_paragraph_ids"],
-            long_sentence_ids=features["long_sentence_ids"],
-            global_paragraph_breakpoints=features["global_paragraph_breakpoints"],
-            relative_pos_max_distance=config.relative_pos_max_distance,
-            use_hard_g2l_mask=config.use_hard_g2l_mask,
+        return multihop_utils.structure_of(
+            features,
+            self.encoder_config,
             ignore_hard_g2l_mask=self._ignore_hard_g2l_mask(features["global_token_ids"]),
-            use_hard_l2g_mask=config.use_hard_l2g_mask,
             l2g_linked_ids=features["l2g_linked_ids"] if self.enable_l2g_linking else None,
         )
 
