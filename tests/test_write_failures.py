@@ -143,8 +143,10 @@ def test_exporting_on_a_full_disk_leaves_nothing(tmp_path, capsys):
     asset = tmp_path / "asset.txt"
     asset.write_text("word\n" * 1000)
     (tmp_path / "out").mkdir()
+    exported(tmp_path / "elsewhere", asset)
+    largest = max(map(len, contents(tmp_path / "elsewhere").values()))
     failed = []
-    for size in sizes_up_to(60_000, 9):
+    for size in sizes_up_to(1.05 * largest, 9):
 
         def export(size=size):
             with files_of_at_most(size):
