@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from etcmodel.preprocessing.padding import padded
+
 from . import words
 
 __all__ = ["Windows", "make_windows", "split_document", "tokenize_sentences"]
@@ -149,15 +151,13 @@ def _features(parts, config):
             global_breakpoints.append(0)
             num_sentences += 1
         long["long_breakpoints"][-1] = global_breakpoints[-1] = 1
-    padding = config.long_seq_length - len(long["long_token_ids"])
     features = {
-        name: values + [-1 if name == "sentence_ids" else 0] * padding
+        name: padded(values, config.long_seq_length, -1 if name == "sentence_ids" else 0)
         for name, values in long.items()
     }
-    padding = config.global_seq_length - num_sentences
     token_ids = [config.sentence_global_token_id] * num_sentences
     return {
         **features,
-        "global_token_ids": token_ids + [0] * padding,
-        "global_breakpoints": global_breakpoints + [0] * padding,
+        "global_token_ids": padded(token_ids, config.global_seq_length),
+        "global_breakpoints": padded(global_breakpoints, config.global_seq_length),
     }

@@ -1,5 +1,7 @@
 """Windows of text alone: documents one after the other, cut into pieces of full length."""
 
+from etcmodel.preprocessing.padding import padded
+
 from . import words
 from .examples import Windows
 
@@ -44,9 +46,9 @@ def make_text_windows(documents, config, tokenizer):
 
 def _features(ids, starts, ends, config):
     ids, starts = [ends[0], *ids, ends[1]], [1, 1, *starts[1:], 1]
-    padding = [0] * (config.long_seq_length - len(ids))
+    length = config.long_seq_length
     return {
-        "long_token_ids": ids + padding,
-        "long_word_starts": starts + padding,
-        "sentence_ids": [0] * len(ids) + [-1] * len(padding),
+        "long_token_ids": padded(ids, length),
+        "long_word_starts": padded(starts, length),
+        "sentence_ids": padded([0] * len(ids), length, -1),
     }

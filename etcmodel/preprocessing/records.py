@@ -1,12 +1,16 @@
 """What a converter returns, and how it becomes a record."""
 
 import dataclasses
+import functools
 
 import tensorflow as tf
 
 from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.padding import Joined, Repeated
 
 __all__ = ["BadExampleError", "Converted", "convert_example", "to_tf_example"]
+
+_BLOCK = 256  # Numbers that are serialized once, for all records.
 
 
 class BadExampleError(ValueError):
@@ -18,7 +22,8 @@ class Converted:
     """What a converter makes of one raw example.
 
     Attributes:
-        features: list of dict, one a TF example, of feature name to list of int, float or str.
+        features: list of dict, one a TF example, of feature name to list of int, float or str (a
+            `preprocessing.padded` one is written fastest).
         counts: dict of str to int. Added up over all examples in the statistics.
         lengths: dict of str to int. Averaged over all examples in the statistics.
         lines: dict of a name of `Job.line_files` to a line (str) for that file.
@@ -93,8 +98,40 @@ def _fill(feature, values):
     if values and isinstance(values[0], str | bytes):
         encoded = [v.encode("utf-8") if isinstance(v, str) else v for v in values]
         feature.bytes_list.value.extend(encoded)
-    elif values and isinstance(values[0], float):
-        feature.float_list.value.extend(values)
+    elif values:
+        is_float = isinstance(values[0], float)
+        _add_numbers(feature.float_list if is_float else feature.int64_list, values)
     else:
         feature.int64_list.SetInParent()  # No values are a list, too.
-        feature.int64_list.value.extend(values)
+
+
+def _add_numbers(message, values):
+    """Adds numbers to a `tf.train.Int64List` or `FloatList`."""
+    for part in values.parts if isinstance(values, Joined) else (values,):
+        if isinstance(part, Repeated):
+            num_blocks, rest = divmod(part.count, _BLOCK)
+            # A message's bytes again and again are those of one message with all of the values.
+            message.MergeFromString(num_blocks * _repeated(type(message), repr(part.number)))
+            message.value.extend([part.number] * rest)
+        elif isinstance(part, range) and part.step == 1:
+            begin = min(-(-part.start // _BLOCK) * _BLOCK, part.stop)
+            end = max(part.stop // _BLOCK * _BLOCK, begin)
+            message.value.extend(range(part.start, begin))
+            for first in range(begin, end, _BLOCK):
+                message.MergeFromString(_counting(type(message), first))
+            message.value.extend(range(end, part.stop))
+        else:
+            message.value.extend(part)
+
+
+@functools.lru_cache(maxsize=16)
+def _repeated(kind, text):
+    """Bytes of a message with a number again and again, by its text: -0.0 equals 0.0."""
+    number = int(text) if kind is tf.train.Int64List else float(text)
+    return kind(value=[number] * _BLOCK).SerializeToString()
+
+
+@functools.lru_cache(maxsize=256)
+def _counting(kind, first):
+    """Bytes of a message with the numbers from one on."""
+    return kind(value=range(first, first + _BLOCK)).SerializeToString()

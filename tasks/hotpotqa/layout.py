@@ -1,5 +1,7 @@
 """Lays the tokens of one HotpotQA example out over the long and the global input."""
 
+from etcmodel.preprocessing.padding import padded
+
 from . import edges
 
 __all__ = ["InputLayout"]
@@ -134,10 +136,10 @@ class InputLayout:
         features = {"unique_ids": [example.example_id]}
         features |= {"type": [example.type], "level": [example.level]}
         for name, padding in _LONG_PADDING.items():
-            features[f"long_{name}"] = _padded(self.long[name], padding, config.long_seq_length)
+            features[f"long_{name}"] = padded(self.long[name], config.long_seq_length, padding)
         for name, padding in _GLOBAL_PADDING.items():
-            padded = _padded(self.globals[name], padding, config.global_seq_length)
-            features[f"global_{name}"] = padded
+            values = padded(self.globals[name], config.global_seq_length, padding)
+            features[f"global_{name}"] = values
         features |= self._edges()
         facts = features.pop("global_supporting_facts")
         if config.is_training:
@@ -164,7 +166,7 @@ class InputLayout:
         ):
             self.num_left_out += max(0, len(found) - room)
             pairs = [token for pair in found[:room] for token in pair]
-            features[name] = _padded(pairs, -1, 2 * room)
+            features[name] = padded(pairs, 2 * room, -1)
         return features
 
     def _sentence_number(self, sentence_index):
@@ -213,7 +215,3 @@ class InputLayout:
     def _break(self):
         self.long["paragraph_breakpoints"][-1] = 1
         self.globals["paragraph_breakpoints"][-1] = 1
-
-
-def _padded(values, padding, length):
-    return values + [padding] * ((length or len(values)) - len(values))

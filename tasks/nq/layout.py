@@ -4,6 +4,8 @@ The global input is a token for CLS and each question token (SEP included) and o
 candidate in the window; with `fixed_blocks` it is one token for so many long tokens.
 """
 
+from etcmodel.preprocessing.padding import padded
+
 __all__ = ["window_features"]
 
 
@@ -50,9 +52,9 @@ def window_features(page, window, config):
     features = {
         "unique_ids": [page.example_id],
         "question_ids": page.question_ids,
-        "token_ids": _padded(token_ids, 0, length),
-        "token_pos": _padded(outside + page.token_pos[part], -1, length),
-        "candidate_ids": _padded(outside + candidate_ids, -1, length),
+        "token_ids": padded(token_ids, length),
+        "token_pos": padded(outside + page.token_pos[part], length, -1),
+        "candidate_ids": padded(outside + candidate_ids, length, -1),
         "sentence_ids": sentence_ids,
         "long_breakpoints": breakpoints,
         **global_features,
@@ -105,14 +107,14 @@ def _candidate_globals(page, num_before, candidate_ids, num_real, config):
     global_token_ids = [config.cls_token_id, *question]
     global_token_ids += [config.candidate_global_token_id] * len(kept)
     global_features = {
-        "global_token_ids": _padded(global_token_ids, 0, global_length),
+        "global_token_ids": padded(global_token_ids, global_length),
         "global_breakpoints": breakpoints,
-        "global_type_id": _padded(types, 0, global_length),
-        "global_candidate_ids": _padded([-1] * num_before + kept, -1, global_length),
-        "global_token_pos_start": _padded(nothing + [s for s, _ in spans], 0, global_length),
-        "global_token_pos_end": _padded(nothing + [e for _, e in spans], 0, global_length),
+        "global_type_id": padded(types, global_length),
+        "global_candidate_ids": padded([-1] * num_before + kept, global_length, -1),
+        "global_token_pos_start": padded(nothing + [s for s, _ in spans], global_length),
+        "global_token_pos_end": padded(nothing + [e for _, e in spans], global_length),
     }
-    return _padded(sentence_ids, missing, length), global_features, len(in_window) - len(kept)
+    return padded(sentence_ids, length, missing), global_features, len(in_window) - len(kept)
 
 
 def _block_globals(page, num_before, candidate_ids, num_real, config):
@@ -123,7 +125,7 @@ def _block_globals(page, num_before, candidate_ids, num_real, config):
     breakpoints = [0] * global_length
     breakpoints[num_blocks - 1] = 1
     type_of_block, type_of_cls, type_of_question = config.global_token_types
-    types = _padded([type_of_block] * num_blocks, 0, global_length)
+    types = padded([type_of_block] * num_blocks, global_length)
     if config.release_compatible:
         # There the types are those of the candidates' layout, and of another length.
         types = [type_of_cls] + [type_of_question] * (num_before - 1)
@@ -132,7 +134,7 @@ def _block_globals(page, num_before, candidate_ids, num_real, config):
         types = types[:global_length] + [0] * (global_length - num_blocks)
     token_ids = [config.candidate_global_token_id] * num_blocks
     global_features = {
-        "global_token_ids": _padded(token_ids, 0, global_length),
+        "global_token_ids": padded(token_ids, global_length),
         "global_breakpoints": breakpoints,
         "global_type_id": types,
     }
@@ -141,8 +143,4 @@ def _block_globals(page, num_before, candidate_ids, num_real, config):
     if config.release_compatible:  # There the first padding token belongs to a block as well.
         sentence_ids = [*sentence_ids, num_real // size][: config.long_seq_length]
         padding = 0
-    return _padded(sentence_ids, padding, config.long_seq_length), global_features, 0
-
-
-def _padded(values, padding, length):
-    return values + [padding] * (length - len(values))
+    return padded(sentence_ids, config.long_seq_length, padding), global_features, 0

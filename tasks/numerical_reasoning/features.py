@@ -4,6 +4,7 @@ import dataclasses
 
 from etcmodel import preprocessing
 from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
+from etcmodel.preprocessing.padding import padded
 from etcmodel.text import number_pieces
 
 from . import examples
@@ -114,7 +115,7 @@ def _labels(example, num_labels, tokenizer):
             f"{num_labels - 1}"
         )
     ids = tokenizer.convert_tokens_to_ids([*answer, number_pieces.END])
-    return [*ids, *[_IGNORED_LABEL] * (num_labels - len(ids))]
+    return padded(ids, num_labels, _IGNORED_LABEL)
 
 
 class ConverterFactory(preprocessing.ConverterFactory):

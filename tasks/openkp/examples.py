@@ -94,11 +94,12 @@ def make_features(example, config, tokenize_word):
             "convert pages for inference"
         )
     inputs = layout.lay_out(example, config, tokenize_word)
-    labels = _labels(example, config, inputs)
+    words = phrases.normalized_words(example.words[: inputs.num_words])
+    labels = _labels(example, config, inputs, words)
     drop_reason = _drop_reason(example, config, labels)
     features = None
     if not drop_reason:
-        features = layout.features(example, config, inputs)
+        features = layout.features(example, config, inputs, words)
         labels = labels[:MAX_KEY_PHRASES]
         padding = [-1] * (MAX_KEY_PHRASES - len(labels))
         features["label_start_idx"] = [start for start, _ in labels] + padding
@@ -129,9 +130,8 @@ def _distinct_phrases(example):
     return list(dict.fromkeys(phrases.normalized(p) for p in example.key_phrases or ()))
 
 
-def _labels(example, config, inputs):
-    """(first word, number of words) of each key phrase in the input."""
-    words = phrases.normalized_words(example.words[: inputs.num_words])
+def _labels(example, config, inputs, words):
+    """(first word, number of words) of each key phrase in the input, of normalized words."""
     wanted = [phrases.split(phrase) for phrase in _distinct_phrases(example)]
     if not config.release_compatible:
         wanted = [phrase for phrase in wanted if len(phrase) <= config.kp_max_length]

@@ -2,8 +2,8 @@
 
 import dataclasses
 import itertools
-import operator
 
+from etcmodel.preprocessing.padding import Joined, padded
 from etcmodel.text import characters
 
 from . import phrases, vdom
@@ -47,7 +47,17 @@ class Inputs:
     def add_words(self, words, begin, end, tokenize_word, max_tokens, max_words):
         """Adds words while they fit; returns the number of the first that did not, or `end`."""
         room = max_tokens - len(self.token_ids)
-        for word, ids in enumerate(map(tokenize_word, words[begin:end]), begin):
+        tokens = map(tokenize_word, words[begin:end])
+        if begin < end <= max_words and end - begin <= room:  # Then all may fit.
+            tokens = list(tokens)
+            lengths = list(map(len, tokens))
+            if sum(lengths) <= room:
+                self.token_ids += itertools.chain.from_iterable(tokens)
+                numbers = map(itertools.repeat, range(begin, end), lengths)
+                self.word_ids += itertools.chain.from_iterable(numbers)
+                self.num_words = end
+                return end
+        for word, ids in enumerate(tokens, begin):
             room -= len(ids)
             # Words without tokens fill no room of the tokens, but one in each feature of words.
             if room < 0 or word >= max_words:
@@ -123,32 +133,35 @@ def _in_blocks(example, config, tokenize_word):
     return inputs
 
 
-def features(example, config, inputs):
+def features(example, config, inputs, words):
     """All features but the labels: see `examples.make_features`.
 
+    Args:
+        example: an `OpenKpExample`.
+        config: an `OpenKpInputConfig`.
+        inputs: the `Inputs` of `lay_out`.
+        words: list of str. The words in them, normalized.
     Raises:
         ValueError: if the URL is too long.
     """
     long_length, global_length = config.long_seq_length, config.global_seq_length
     num_tokens = len(inputs.token_ids)
     made = {
-        "url_code_points": _padded(_url(example, config), config.url_max_code_points, -1),
-        "long_token_ids": _padded(inputs.token_ids, long_length),
-        "long_input_mask": _padded([1] * num_tokens, long_length),
-        "long_word_idx": _padded(inputs.word_ids, long_length),
-        "long_vdom_idx": _padded(inputs.global_ids, long_length),
-        "long_word_input_mask": _padded([1] * inputs.num_words, long_length),
-        "long_word_first_occurrence": _first_occurrences(example, config, inputs),
+        "url_code_points": padded(_url(example, config), config.url_max_code_points, -1),
+        "long_token_ids": padded(inputs.token_ids, long_length),
+        "long_input_mask": padded([1] * num_tokens, long_length),
+        "long_word_idx": padded(inputs.word_ids, long_length),
+        "long_vdom_idx": padded(inputs.global_ids, long_length),
+        "long_word_input_mask": padded([1] * inputs.num_words, long_length),
+        "long_word_first_occurrence": _first_occurrences(words, config, inputs.elements),
         "global_token_ids": [config.global_token_id] * global_length,
-        "global_input_mask": _padded([1] * inputs.num_globals, global_length),
+        "global_input_mask": padded([1] * inputs.num_globals, global_length),
     }
     names = FLOAT_FEATURES + INDICATOR_FEATURES + FONT_FEATURES
     if not config.fixed_block_len:
-        values_of = operator.itemgetter(*names)
-        columns = zip(*(values_of(element.features) for element in inputs.elements), strict=True)
-        for name, values in itertools.zip_longest(names, columns, fillvalue=()):
+        for name, values in vdom.features(inputs.elements).items():
             padding = 0.0 if name in FLOAT_FEATURES else 0
-            made[name] = _padded(list(values), global_length, padding)
+            made[name] = padded(values, global_length, padding)
     elif config.release_compatible:
         made |= {name: [] for name in names}
     return made
@@ -163,19 +176,11 @@ def _url(example, config):
     return [ord(char) for char in example.url]
 
 
-def _first_occurrences(example, config, inputs):
+def _first_occurrences(words, config, elements):
     """The lists of `phrases.first_occurrences`, each padded by its own places, in one list."""
     if config.release_compatible and config.fixed_block_len:
         return []
-    words = phrases.normalized_words(example.words[: inputs.num_words])
-    breaks = {element.end for element in inputs.elements} if config.release_compatible else ()
+    breaks = {element.end for element in elements} if config.release_compatible else ()
     rows = phrases.first_occurrences(words, config.kp_max_length, breaks)
-    padding, made = list(range(len(words), config.long_seq_length)), []
-    for row in rows:
-        made += row
-        made += padding
-    return made
-
-
-def _padded(values, length, padding=0):
-    return values + [padding] * (length - len(values))
+    padding = range(len(words), config.long_seq_length)
+    return Joined(*itertools.chain.from_iterable((row, padding) for row in rows))

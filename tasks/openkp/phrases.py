@@ -5,6 +5,9 @@ tab is part of a word, and between two blanks stands an empty word, which counts
 phrase is its words joined by blanks; nothing is trimmed.
 """
 
+import bisect
+import itertools
+
 __all__ = [
     "find",
     "first_occurrences",
@@ -30,7 +33,7 @@ def joined(words):
 
 def normalized_words(words):
     """The words as they are compared: a list of str."""
-    return [word.lower() for word in words]
+    return list(map(str.lower, words))
 
 
 def normalized(phrase):
@@ -79,22 +82,33 @@ def first_occurrences(words, max_length, breaks=()):
         list of `max_length` lists of int, one a word: `result[n - 1][i]` is the first place of
         the n words from i on, or i where a break or the end of the text comes before.
     """
-    places = {}
-    of_word = [places.setdefault(word, place) for place, word in enumerate(words)]
-    result = [of_word]
-    num_words, broken = len(words), set()
+    everywhere, broken = range(len(words)), set()
+    of_word = list(map({}.setdefault, words, everywhere))
+    result, repeated = [of_word], _repeated(_later(everywhere, of_word))
     for length in range(2, max_length + 1):
-        places = {}
-        broken |= {place - length + 1 for place in breaks}
+        ahead = length - 1
+        # Only where a shorter n-gram is one of several the longer one can be, too.
+        places = repeated[: bisect.bisect_left(repeated, len(words) - ahead)]
+        if breaks:
+            broken |= {place - ahead for place in breaks}
+            places = [place for place in places if place not in broken]
         # An n-gram is a shorter one and a word; their first places, as one number, stand for both.
-        pairs = zip(result[-1], of_word[length - 1 :], strict=False)
-        keys = [num_words * shorter + last for shorter, last in pairs]
-        if broken:
-            found = [
-                place if place in broken else places.setdefault(key, place)
-                for place, key in enumerate(keys)
-            ]
-        else:
-            found = list(map(places.setdefault, keys, range(len(keys))))
-        result.append(found + list(range(len(found), len(words))))
+        shorter = result[-1]
+        keys = [len(words) * shorter[place] + of_word[place + ahead] for place in places]
+        later = _later(places, map({}.setdefault, keys, places))
+        row = list(everywhere)
+        for place, first in later:
+            row[place] = first
+        result.append(row)
+        repeated = _repeated(later)
     return result
+
+
+def _later(places, firsts):
+    """(place, first place) of what occurred before."""
+    return [pair for pair in zip(places, firsts, strict=True) if pair[0] != pair[1]]
+
+
+def _repeated(later):
+    """All places, in order, of what occurs more than once."""
+    return sorted(set(itertools.chain.from_iterable(later)))

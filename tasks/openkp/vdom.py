@@ -1,18 +1,19 @@
 """The VDOM of a page: its rendered elements, where their words stand in the text, how they look."""
 
 import bisect
-import contextlib
-import dataclasses
+import itertools
 import json
 import math
+import typing
 
 from etcmodel import bounded_json
 from etcmodel.preprocessing.json_fields import is_int
+from etcmodel.text import characters
 
 from . import phrases
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
-__all__ = ["Element", "check_complete", "font_size_to_font_id", "parse"]
+__all__ = ["Element", "check_complete", "features", "font_size_to_font_id", "parse"]
 
 # Where the 20 numbers of an element hold what; those of its parent come 10 later.
 _NUM_NUMBERS = 20
@@ -39,26 +40,24 @@ def _places(names):
         yield name, _PLACES[kind.removeprefix("parent_")] + offset
 
 
-_FLOAT_PLACES = tuple(_places(FLOAT_FEATURES))
 _INDICATOR_PLACES = tuple(_places(INDICATOR_FEATURES))
-_FONT_PLACES = tuple(_places(FONT_FEATURES))
 _NUMBER_TYPES = {int, float}  # Not bool, which JSON tells apart too.
+_BITS = {0, 1}
 # Font sizes, in pixels, at which the next bucket begins.
 _FONT_BOUNDARIES = (1, *range(9, 26), 30, 35, 40, 45, 50)
 
 
-@dataclasses.dataclass(frozen=True)
-class Element:
+class Element(typing.NamedTuple):
     """A text element of a page.
 
     Attributes:
         begin, end: int. Its words are `words[begin:end]` of the page.
-        features: dict of visual feature (`config`) to float, or int for ids and indicators.
+        numbers: list of 20 int or float. How it looks: see `parse` and `features`.
     """
 
     begin: int
     end: int
-    features: dict
+    numbers: list
 
 
 def font_size_to_font_id(font_size):
@@ -68,6 +67,18 @@ def font_size_to_font_id(font_size):
         font_size: int or float, finite.
     """
     return bisect.bisect_right(_FONT_BOUNDARIES, round(font_size))
+
+
+# By visual feature: the place of its number, and the function that makes a value of it.
+_COLUMNS = {
+    name: (place, kind)
+    for names, kind in (
+        (FLOAT_FEATURES, float),
+        (INDICATOR_FEATURES, int),
+        (FONT_FEATURES, characters.Memo(font_size_to_font_id).__getitem__),
+    )
+    for name, place in _places(names)
+}
 
 
 def parse(value, words):
@@ -88,14 +99,31 @@ def parse(value, words):
     """
     elements, end = [], 0
     for index, raw in enumerate(_load(value)):
-        with _naming_element(index):
+        try:
             begin, end = _span(raw, words, end)
-            features = _features(raw.get("feature"))
-        if begin < end:
-            elements.append(Element(begin, end, features))
+        except ValueError as error:
+            raise _of_element(index, error) from error
+        elements.append(Element(begin, end, raw.get("feature")))
+    _check_all_numbers([element.numbers for element in elements])
+    elements = tuple(element for element in elements if element.begin < element.end)
     if not elements:
         raise ValueError("field `VDOM` has no element with text")
-    return tuple(elements)
+    return elements
+
+
+def features(elements):
+    """How elements look.
+
+    Args:
+        elements: sequence of `Element` of `parse`.
+
+    Returns:
+        dict of visual feature (`config`) to list, of one float an element, or int for ids and
+        indicators.
+    """
+    columns = list(zip(*(element.numbers for element in elements), strict=True))
+    columns = columns or [()] * _NUM_NUMBERS
+    return {name: list(map(kind, columns[place])) for name, (place, kind) in _COLUMNS.items()}
 
 
 def check_complete(value, words):
@@ -113,10 +141,12 @@ def check_complete(value, words):
         raise ValueError("field `VDOM` has no element")
     end = 0
     for index, raw in enumerate(elements):
-        with _naming_element(index):
+        try:
             begin, next_end = _span(raw, words, end)
             _check_equal("start_idx", begin, end, "the end of the element before")
             _check_equal("Id", raw.get("Id"), elements[0].get("Id"), "that of the first element")
+        except ValueError as error:
+            raise _of_element(index, error) from error
         end = next_end
     if end != len(words):
         raise ValueError(
@@ -148,12 +178,8 @@ def _load(value):
     return value
 
 
-@contextlib.contextmanager
-def _naming_element(index):
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"VDOM element {index}: {error}") from error
+def _of_element(index, error):
+    return ValueError(f"VDOM element {index}: {error}")
 
 
 def _span(raw, words, previous_end):
@@ -175,24 +201,37 @@ def _span(raw, words, previous_end):
     return begin, end
 
 
-def _features(numbers):
-    """Visual features by name."""
-    if not isinstance(numbers, list) or len(numbers) != _NUM_NUMBERS:
+def _check_all_numbers(rows):
+    """Checks the numbers of all elements: at once first, which is several times faster."""
+    if all(map(_is_row, rows)) and _are_numbers(itertools.chain.from_iterable(rows)):
+        columns = list(zip(*rows, strict=True))
+        if all(_BITS.issuperset(columns[place]) for _, place in _INDICATOR_PLACES if columns):
+            return
+    for index, numbers in enumerate(rows):
+        try:
+            _check_numbers(numbers)
+        except ValueError as error:
+            raise _of_element(index, error) from error
+
+
+def _check_numbers(numbers):
+    if not _is_row(numbers):
         raise ValueError(f"`feature` must be a list of {_NUM_NUMBERS} numbers")
-    if not _NUMBER_TYPES.issuperset(map(type, numbers)) or not _are_finite(numbers):
+    if not _are_numbers(numbers):
         raise ValueError(f"`feature` must hold finite numbers only. Received: {numbers}")
-    features = {name: float(numbers[place]) for name, place in _FLOAT_PLACES}
     for name, place in _INDICATOR_PLACES:
-        if numbers[place] not in (0, 1):
+        if numbers[place] not in _BITS:
             raise ValueError(f"`{name}` must be 0 or 1. Received: {numbers[place]}")
-        features[name] = int(numbers[place])
-    for name, place in _FONT_PLACES:
-        features[name] = font_size_to_font_id(numbers[place])
-    return features
 
 
-def _are_finite(numbers):
+def _is_row(numbers):
+    return isinstance(numbers, list) and len(numbers) == _NUM_NUMBERS
+
+
+def _are_numbers(values):
+    """Whether all are numbers, and finite."""
+    values = list(values)
     try:
-        return all(map(math.isfinite, numbers))
+        return _NUMBER_TYPES.issuperset(map(type, values)) and all(map(math.isfinite, values))
     except OverflowError:  # An integer beyond all floats.
         return False

@@ -1,5 +1,7 @@
 """From typed examples to features: token ids of the document, and those of the summary."""
 
+from etcmodel.preprocessing.padding import padded
+
 from .config import SummarizationInputConfig
 from .raw_data import SummaryExample, example_reader, parse_example, parse_row
 
@@ -52,13 +54,11 @@ def make_features(example, config, tokenizer):
     """
     features = make_input(example, config, tokenizer)
     ids = features["input_ids"]
-    rest = config.long_seq_length - len(ids)
     labels, left_out = make_labels(example, config, tokenizer)
-    padding = [PADDING_LABEL] * (config.target_length - len(labels))
     return {
         **features,
-        "input_ids": [*ids, *[tokenizer.pad_id] * rest],
-        "attention_mask": [*[1] * len(ids), *[0] * rest],
-        "labels": [*labels, *padding],
+        "input_ids": padded(ids, config.long_seq_length, tokenizer.pad_id),
+        "attention_mask": padded([1] * len(ids), config.long_seq_length),
+        "labels": padded(labels, config.target_length, PADDING_LABEL),
         "summary": [example.summary],
     }, left_out

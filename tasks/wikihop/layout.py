@@ -1,5 +1,7 @@
 """Lays the tokens of one WikiHop example out over the long and the global input."""
 
+from etcmodel.preprocessing.padding import padded
+
 __all__ = ["GLOBAL_PADDING", "LONG_PADDING", "InputLayout"]
 
 # Features of the two inputs, and what pads them.
@@ -184,6 +186,4 @@ class InputLayout:
 
 
 def _padded(features, padding, length):
-    return {
-        name: values + [padding[name]] * (length - len(values)) for name, values in features.items()
-    }
+    return {name: padded(values, length, padding[name]) for name, values in features.items()}

@@ -1,9 +1,14 @@
 """TF examples are the same bytes, however they are built."""
 
+import copy
+import pickle
+
+import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etcmodel import preprocessing
 from etcmodel.preprocessing import records
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -13,6 +18,21 @@ VALUES = st.one_of(
     st.lists(st.text(max_size=3), min_size=1, max_size=5),
     st.lists(st.binary(max_size=3), min_size=1, max_size=5),
 )
+
+
+COUNTS = st.integers(0, 1100)
+PARTS = {
+    int: st.one_of(
+        st.lists(INT64, max_size=20),
+        st.builds(preprocessing.Repeated, INT64, COUNTS),
+        st.builds(range, st.integers(0, 5000), st.integers(0, 5000)),
+        st.builds(range, st.integers(-600, 600), st.integers(0, 600), st.integers(1, 3)),
+    ),
+    float: st.one_of(
+        st.lists(st.floats(width=32), max_size=5),
+        st.builds(preprocessing.Repeated, st.floats(width=32), COUNTS),
+    ),
+}
 
 
 def feature(values):
@@ -39,3 +59,59 @@ def test_examples_are_those_that_are_built_of_whole_messages(features):
 def test_a_feature_without_values_is_a_list_of_integers():
     example = records.to_tf_example({"empty": []})
     assert example.features.feature["empty"].WhichOneof("kind") == "int64_list"
+
+
+def numbers(part):
+    return [part.number] * part.count if isinstance(part, preprocessing.Repeated) else list(part)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.one_of(*(st.lists(parts, max_size=5) for parts in PARTS.values())))
+def test_joined_parts_are_written_as_the_list_that_they_are(parts):
+    joined = preprocessing.Joined(*parts)
+    plain = [number for part in parts for number in numbers(part)]
+    assert list(map(repr, joined)) == list(map(repr, plain))
+    serialized = [
+        records.to_tf_example({"x": values}).SerializeToString() for values in (joined, plain)
+    ]
+    assert serialized[0] == serialized[1]
+
+
+def test_zeros_of_both_signs_and_kinds_are_told_apart():
+    for number in (0, 0.0, -0.0, 1, 1.0):
+        values = preprocessing.padded([], 300, number)
+        expected = feature([number] * 300).SerializeToString()
+        assert records.to_tf_example({"x": values}).features.feature["x"].SerializeToString() == (
+            expected
+        )
+
+
+def test_padding_fills_a_list_up_and_takes_nothing_from_a_longer_one():
+    assert preprocessing.padded([5, 6], 4, -1) == [5, 6, -1, -1]
+    assert preprocessing.padded([5, 6], 4) == [5, 6, 0, 0]
+    for length in (2, 1, None):
+        assert preprocessing.padded([5, 6], length) == [5, 6]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: values.append(1),
+        lambda values: values.__setitem__(0, 1),
+        lambda values: values.__delitem__(0),
+        lambda values: values.__iadd__([1]),
+        lambda values: values.sort(),
+    ],
+)
+def test_a_padded_list_cannot_be_changed_behind_what_is_written(change):
+    values = preprocessing.padded([2, 1], 4)
+    with pytest.raises(TypeError, match=r"cannot be changed .*: change a copy"):
+        change(values)
+    assert values == [2, 1, 0, 0]
+
+
+def test_copies_of_a_padded_list_are_written_alike():
+    values = preprocessing.padded([2, 1], 300)
+    for other in (copy.deepcopy(values), pickle.loads(pickle.dumps(values)), list(values)):
+        assert other == values
+        assert records.to_tf_example({"x": other}) == records.to_tf_example({"x": values})

@@ -142,7 +142,7 @@ class TestVdom:
             "global_font_ids": 5,  # 12.5 is rounded to 12.
             "global_parent_font_ids": 23,
         }
-        assert parsed.features == expected
+        assert vdom.features([parsed]) == {name: [value] for name, value in expected.items()}
 
     def test_an_element_has_the_words_of_the_page_with_all_their_blanks(self):
         words = phrases.split("red\u00a0fox  den")
@@ -160,8 +160,9 @@ class TestVdom:
         expected = sum(np.rint(size) >= boundary for boundary in boundaries)
         assert vdom.font_size_to_font_id(size) == expected
         (parsed,) = vdom.parse([element("the red rose", 0, n8=size, n18=9.5)], WORDS)
-        assert parsed.features["global_font_ids"] == expected
-        assert parsed.features["global_parent_font_ids"] == vdom.font_size_to_font_id(10)
+        found = vdom.features([parsed])
+        assert found["global_font_ids"] == [expected]
+        assert found["global_parent_font_ids"] == [vdom.font_size_to_font_id(10)]
 
     def test_elements_without_words_vanish(self):
         parsed = vdom.parse([element("the", 0), element("", 1), element("red rose", 1)], WORDS)
