@@ -120,6 +120,7 @@ class _Structure(_Tagging):
 class _Length(_Tagging):
     """Measures models at the length of their training and at eight times that length."""
 
+    num_steps = 600  # With 200, those without positions of their own stay at guessing.
     make = staticmethod(functools.partial(data.long_range, length=128, reach=_REACH))
 
     def __call__(self, seed):
