@@ -29,8 +29,11 @@ class Joined(list):
     its parts.
 
     Attributes:
-        parts: tuple. In order, each a list or tuple, or a range or a `Repeated`, of which long ones
-            cost little to write.
+        parts: tuple. In order, each a tuple, or a range or a `Repeated`, of which long ones cost
+            little to write.
+
+    Args:
+        *parts: likewise; a list is copied.
     """
 
     __slots__ = ("parts",)
@@ -44,7 +47,8 @@ class Joined(list):
             elif isinstance(part, range):
                 part = counted.get(part) or counted.setdefault(part, list(part))
             super().extend(part)
-        self.parts = parts
+        # What becomes of the caller's lists is not to become of these.
+        self.parts = tuple(tuple(part) if isinstance(part, list) else part for part in parts)
 
     def __reduce__(self):
         return Joined, self.parts

@@ -111,7 +111,9 @@ def _add_numbers(message, values):
         if isinstance(part, Repeated):
             num_blocks, rest = divmod(part.count, _BLOCK)
             # A message's bytes again and again are those of one message with all of the values.
-            message.MergeFromString(num_blocks * _repeated(type(message), repr(part.number)))
+            message.MergeFromString(
+                num_blocks * _repeated(type(message), part.number, str(part.number))
+            )
             message.value.extend([part.number] * rest)
         elif isinstance(part, range) and part.step == 1:
             begin = min(-(-part.start // _BLOCK) * _BLOCK, part.stop)
@@ -125,9 +127,8 @@ def _add_numbers(message, values):
 
 
 @functools.lru_cache(maxsize=16)
-def _repeated(kind, text):
-    """Bytes of a message with a number again and again, by its text: -0.0 equals 0.0."""
-    number = int(text) if kind is tf.train.Int64List else float(text)
+def _repeated(kind, number, unused_text):
+    """Bytes of a message with a number again and again; its text tells 0.0 from -0.0."""
     return kind(value=[number] * _BLOCK).SerializeToString()
 
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
@@ -108,6 +109,20 @@ def test_a_padded_list_cannot_be_changed_behind_what_is_written(change):
     with pytest.raises(TypeError, match=r"cannot be changed .*: change a copy"):
         change(values)
     assert values == [2, 1, 0, 0]
+
+
+def test_a_padded_list_does_not_change_with_what_it_was_made_of():
+    values = [2, 1]
+    padded = preprocessing.padded(values, 4)
+    values.append(3)
+    assert records.to_tf_example({"x": padded}) == records.to_tf_example({"x": [2, 1, 0, 0]})
+
+
+@pytest.mark.parametrize("number", [np.int64(7), np.int32(-1), np.float32(0.1), True])
+def test_numbers_of_other_types_pad_too(number):
+    first = 1.0 if isinstance(number, np.floating) else 1
+    values = preprocessing.padded([first], 300, number)
+    assert records.to_tf_example({"x": values}) == records.to_tf_example({"x": list(values)})
 
 
 def test_copies_of_a_padded_list_are_written_alike():
