@@ -13,7 +13,8 @@ def elements_of(raw):
     """(text, visual features) of each element; malformed pages fail."""
     example = raw_data.parse_example(raw)
     for element in vdom.parse(example.vdom, example.words):
-        yield " ".join(example.words[element.begin : element.end]), element.features
+        looks = {name: value for name, (value,) in vdom.features([element]).items()}
+        yield " ".join(example.words[element.begin : element.end]), looks
 
 
 def test_pages_are_valid_and_need_no_cleaning():
