@@ -14,10 +14,13 @@ from etcmodel.pictures import style
 
 from .benchmarks import report, turns
 from .benchmarks.costs import forward_flops
-from .benchmarks.turns import tensorflow_worker, torch_worker
+from .benchmarks.turns import keras_hub_worker, tensorflow_worker, torch_worker
 from .benchmarks.worker import matmul_seconds_to_speed
 
 _MODELS = ("etc", "etc_bfloat16", "etc_checkpointed", "bert")
+_TORCH_MODELS = ("longformer", "bigbird", "bert", "modernbert")
+_KERAS_HUB_MODELS = ("bert", "fnet", "roformer")
+_FULL = ("bert", "roformer")  # Attention between all tokens, in all layers.
 _RADIUS = 84  # Of ETC's base model.
 
 
@@ -48,10 +51,24 @@ class BenchmarkOptions(Options):
         "Python interpreter that has torch and transformers: measures Hugging Face's models too.",
         is_file=True,
     )
+    torch_models: tuple = option(
+        _TORCH_MODELS, "Hugging Face's models to measure.", choices=_TORCH_MODELS
+    )
+    keras_hub_python: str | None = option(
+        None,
+        "Python interpreter that has keras-hub and TensorFlow: measures its models too.",
+        is_file=True,
+    )
+    keras_hub_models: tuple = option(
+        _KERAS_HUB_MODELS, "keras-hub's models to measure.", choices=_KERAS_HUB_MODELS
+    )
+    peer_train_max_length: int = option(
+        0, "Longest input, in tokens, of a training step of Hugging Face's and keras-hub's models."
+    )
     quick: bool = option(
         False,
         "ETC and BERT in float32 at lengths 512 and 1024, one round, training at 512: under two "
-        "minutes on two cores, without --torch_python.",
+        "minutes on two cores, without other libraries.",
     )
     models: tuple = option(_MODELS, "TensorFlow models to measure.", choices=_MODELS)
     theme: str = option("light", "Ground of the picture.", choices=tuple(style.THEMES))
@@ -92,22 +109,27 @@ def make_workers(length, global_length, options):
         settings = {"length": length, **model}
         phases = both if length <= options.bert_train_max_length else ("forward",)
         workers.append(tensorflow_worker("bert", "bert", phases, **settings))
-    return workers + make_torch_workers(length, options)
+    return workers + make_peers(length, options)
 
 
-def make_torch_workers(length, options):
-    """Hugging Face's models, if asked for."""
-    if not options.torch_python:
-        return []
-    kinds = ["longformer", "bigbird"] + ["bert"] * (length <= options.bert_max_length)
+def make_peers(length, options):
+    """The models of other libraries that are asked for."""
+    trains = length <= options.peer_train_max_length
+    phases = ("forward", "train") if trains else ("forward",)
     settings = {
         "length": length,
         "layers": options.num_hidden_layers,
         "hidden": options.hidden_size,
     }
+    libraries = (
+        ("hf", torch_worker, options.torch_python, options.torch_models),
+        ("keras-hub", keras_hub_worker, options.keras_hub_python, options.keras_hub_models),
+    )
     return [
-        torch_worker(f"hf {kind}", options.torch_python, kind, ("forward",), **settings)
+        make(f"{library} {kind}", python, kind, phases, **settings)
+        for library, make, python, kinds in libraries
         for kind in kinds
+        if python and (kind not in _FULL or length <= options.bert_max_length)
     ]
 
 

@@ -9,6 +9,7 @@ from etcmodel.pictures import style
 __all__ = ["Chart", "Line", "draw", "draw_panel", "number", "save_png"]
 
 _MOST_MARKERS = 40  # With more points, marks would make a band of a line.
+_LINE_STYLES = ("-", ":")  # Of lines of one color, in turn.
 _LINE_HEIGHT = 1.25  # Of labels, in heights of their letters.
 _COLUMN_INCHES = 4.6  # About 330 points: as wide as a phone, where letters then keep their size.
 _ROW_INCHES = 3.1
@@ -99,11 +100,12 @@ def draw_panel(panel, chart, theme):
     panel.set(title=chart.title, xlabel=chart.x_label)
     lines = [line for line in chart.lines if line.points]
     for place, line in enumerate(lines):
-        color = theme.series[(place if line.color is None else line.color) % len(theme.series)]
+        # A second line of the same color is dotted.
+        turn, color = divmod(place if line.color is None else line.color, len(theme.series))
         panel.plot(
             *zip(*line.points, strict=True),
-            color=theme.muted if line.is_reference else color,
-            linestyle="--" if line.is_reference else "-",
+            color=theme.muted if line.is_reference else theme.series[color],
+            linestyle="--" if line.is_reference else _LINE_STYLES[turn % len(_LINE_STYLES)],
             linewidth=1.4 if line.is_reference else 2.0,
             marker="o" if len(line.points) <= _MOST_MARKERS and not line.is_reference else None,
             label=line.label,

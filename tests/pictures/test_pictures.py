@@ -67,6 +67,13 @@ def test_a_logarithmic_axis_has_plain_ticks_and_lines_have_their_names():
     ]
 
 
+def test_more_lines_than_colors_are_told_apart():
+    lines = tuple(charts.Line(str(y), ((1, y), (2, y))) for y in range(1, 10))
+    panel, _, _ = drawn(charts.Chart("Seconds", "tokens", lines))
+    looks = [(line.get_color(), line.get_linestyle()) for line in panel.lines]
+    assert len(set(looks)) == 9 and looks[7] == (looks[0][0], ":")
+
+
 def test_a_picture_in_a_page_takes_the_colors_of_its_style_sheet():
     chart = charts.Chart("A <b>", "x", (charts.Line("", ((1, 2.0), (2, 3.0))),))
     text = style.svg(lambda theme: charts.draw([chart], theme), chart.title)

@@ -22,6 +22,10 @@ _NAMES = {
     "hf bert": "HF BERT",
     "hf longformer": "HF Longformer",
     "hf bigbird": "HF BigBird",
+    "hf modernbert": "HF ModernBERT",
+    "keras-hub bert": "keras-hub BERT",
+    "keras-hub fnet": "keras-hub FNet",
+    "keras-hub roformer": "keras-hub RoFormer V2",
 }
 
 

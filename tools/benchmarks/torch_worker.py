@@ -17,28 +17,38 @@ def make_model(kind, length, layers, hidden):
     import transformers
 
     sizes = {
-        "vocab_size": _VOCABULARY_SIZE,
         "hidden_size": hidden,
-        "num_hidden_layers": layers,
         "num_attention_heads": hidden // 64,
-        "intermediate_size": 4 * hidden,
         "max_position_embeddings": length + 2,
+    }
+    of_bert = {
+        "vocab_size": _VOCABULARY_SIZE,
+        "num_hidden_layers": layers,
+        "intermediate_size": 4 * hidden,
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
     tokens = torch.randint(3, _VOCABULARY_SIZE, (1, length))
     inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
     if kind == "longformer":
-        config = transformers.LongformerConfig(**sizes, attention_window=512)
+        config = transformers.LongformerConfig(**sizes, **of_bert, attention_window=512)
         global_attention = torch.zeros_like(tokens)
         global_attention[:, :64] = 1
         inputs["global_attention_mask"] = global_attention
         model = transformers.LongformerModel(config, add_pooling_layer=False)
     elif kind == "bigbird":
-        config = transformers.BigBirdConfig(**sizes, attention_type="block_sparse")
+        config = transformers.BigBirdConfig(**sizes, **of_bert, attention_type="block_sparse")
         model = transformers.BigBirdModel(config, add_pooling_layer=False)
+    elif kind == "modernbert":
+        # Its base model has 22 layers where BERT's has 12, and gated units of half as many more as
+        # the hidden size. Its own vocabulary stays, and no dropout is its default.
+        layers, units = 22 * layers // 12, 3 * hidden // 2
+        config = transformers.ModernBertConfig(
+            **sizes, num_hidden_layers=layers, intermediate_size=units
+        )
+        model = transformers.ModernBertModel(config)
     else:
-        config = transformers.BertConfig(**sizes)
+        config = transformers.BertConfig(**sizes, **of_bert)
         model = transformers.BertModel(config, add_pooling_layer=False)
         model.set_attn_implementation("sdpa")
     return model, inputs

@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import sys
 
-__all__ = ["Worker", "take_turns", "tensorflow_worker", "torch_worker"]
+__all__ = ["Worker", "keras_hub_worker", "take_turns", "tensorflow_worker", "torch_worker"]
 
 _HERE = pathlib.Path(__file__).resolve().parent
 
@@ -66,8 +66,17 @@ def torch_worker(name, python, kind, phases, **settings):
         **settings: of the kind.
     """
     settings = {"threads": len(os.sched_getaffinity(0)), **settings}
-    script = str(_HERE / "torch_worker.py")
-    return Worker(name, [python, script, kind, json.dumps(settings)], phases)
+    return _script_worker("torch_worker.py", name, python, kind, phases, settings)
+
+
+def keras_hub_worker(name, python, kind, phases, **settings):
+    """A model of keras-hub's, see `keras_hub_worker.py`; `python` has it and TensorFlow."""
+    return _script_worker("keras_hub_worker.py", name, python, kind, phases, settings)
+
+
+def _script_worker(script, name, python, kind, phases, settings):
+    """A model measured by a script that needs nothing of this package."""
+    return Worker(name, [python, str(_HERE / script), kind, json.dumps(settings)], phases)
 
 
 def take_turns(workers, phase, rounds, after_each=None, label=""):
