@@ -1,6 +1,6 @@
 """Windows of text alone: documents one after the other, cut into pieces of full length."""
 
-from etcmodel.preprocessing.padding import padded
+from etcmodel.preprocessing.padding import Repeated, padded
 
 from . import words
 from .examples import Windows
@@ -50,5 +50,5 @@ def _features(ids, starts, ends, config):
     return {
         "long_token_ids": padded(ids, length),
         "long_word_starts": padded(starts, length),
-        "sentence_ids": padded([0] * len(ids), length, -1),
+        "sentence_ids": padded(Repeated(0, len(ids)), length, -1),
     }

@@ -69,11 +69,15 @@ def padded(values, length, padding=0):
     """A list, and after it as many of a number as make it of some length.
 
     Args:
-        values: list of int or float.
+        values: list of int or float, or a `Repeated`.
         length: int, or None for that of the list, which is then returned as it is.
         padding: int or float.
     Returns:
         list. Not to be changed.
     """
-    rest = 0 if length is None else length - len(values)
-    return Joined(values, Repeated(padding, rest)) if rest > 0 else values
+    is_repeated = isinstance(values, Repeated)
+    count = values.count if is_repeated else len(values)
+    rest = 0 if length is None else length - count
+    if rest > 0:
+        return Joined(values, Repeated(padding, rest))
+    return Joined(values) if is_repeated else values

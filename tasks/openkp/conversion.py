@@ -26,7 +26,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
     def __call__(self):
         tokenizer = self.tokenizer()
         config = self.input_config(tokenizer)
-        tokenize_word = layout.WordTokenizer(tokenizer)
+        tokenize_word = layout.word_tokenizer(tokenizer)
         return lambda raw: self.convert(raw, config, tokenize_word)
 
     def convert(self, raw, config, tokenize_word):

@@ -68,7 +68,7 @@ def make_features(example, config, tokenize_word):
     Args:
         example: an `OpenKpExample`. Its VDOM is not needed if `config.fixed_block_len` is set.
         config: an `OpenKpInputConfig`. Padding fills each feature up to its lengths.
-        tokenize_word: function of a word (str) to its token ids, such as `layout.WordTokenizer`.
+        tokenize_word: function of a word (str) to its token ids, such as `layout.word_tokenizer`.
 
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens, U code points):

@@ -1,28 +1,26 @@
 """Lays the words of a page out over the long and the global input."""
 
+import bisect
 import dataclasses
 import itertools
 
-from etcmodel.preprocessing.padding import Joined, padded
+from etcmodel.preprocessing.padding import Joined, Repeated, padded
 from etcmodel.text import characters
 
 from . import phrases, vdom
 from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
-__all__ = ["Inputs", "WordTokenizer", "check_page", "features", "lay_out"]
+__all__ = ["Inputs", "check_page", "features", "lay_out", "word_tokenizer"]
 
 
-class WordTokenizer(characters.Memo):
-    """From a word to its token ids; remembers the words seen.
+def word_tokenizer(tokenizer):
+    """Function of a word to its token ids, which remembers the words seen.
 
     Args:
         tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
     """
-
-    def __init__(self, tokenizer):
-        super().__init__(lambda word: tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)))
-
-    __call__ = characters.Memo.__getitem__
+    ids = characters.Memo(lambda word: tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)))
+    return ids.__getitem__
 
 
 @dataclasses.dataclass
@@ -44,28 +42,50 @@ class Inputs:
     elements: list = dataclasses.field(default_factory=list)
     num_globals: int = 0
 
-    def add_words(self, words, begin, end, tokenize_word, max_tokens, max_words):
-        """Adds words while they fit; returns the number of the first that did not, or `end`."""
-        room = max_tokens - len(self.token_ids)
-        tokens = map(tokenize_word, words[begin:end])
-        if begin < end <= max_words and end - begin <= room:  # Then all may fit.
-            tokens = list(tokens)
-            lengths = list(map(len, tokens))
-            if sum(lengths) <= room:
-                self.token_ids += itertools.chain.from_iterable(tokens)
-                numbers = map(itertools.repeat, range(begin, end), lengths)
-                self.word_ids += itertools.chain.from_iterable(numbers)
-                self.num_words = end
-                return end
-        for word, ids in enumerate(tokens, begin):
-            room -= len(ids)
-            # Words without tokens fill no room of the tokens, but one in each feature of words.
-            if room < 0 or word >= max_words:
-                return word
-            self.token_ids += ids
-            self.word_ids += [word] * len(ids)
-            self.num_words = word + 1
-        return end
+    def add(self, tokenized, begin, end, max_tokens):
+        """Adds words while they fit; returns the number of the first that did not, or `end`.
+
+        Args:
+            tokenized: `_TokenizedWords`. No other words fit.
+            begin, end: int. Numbers of the first word, and after the last.
+            max_tokens: int. Of all in the input.
+        """
+        stop = tokenized.fitting(begin, end, max_tokens - len(self.token_ids))
+        if stop > begin:
+            tokens = tokenized.tokens(begin, stop)
+            self.token_ids += tokenized.token_ids[tokens]
+            self.word_ids += tokenized.word_ids[tokens]
+            self.num_words = stop
+        return stop
+
+
+class _TokenizedWords:
+    """The tokens of a page's words: their ids and the words that they are of.
+
+    Args:
+        words: list of str.
+        tokenize_word: function of a word to its token ids.
+    """
+
+    def __init__(self, words, tokenize_word):
+        ids = list(map(tokenize_word, words))
+        lengths = list(map(len, ids))
+        self._ends = [0, *itertools.accumulate(lengths)]  # The tokens before each word.
+        self.token_ids = list(itertools.chain.from_iterable(ids))
+        numbers = map(itertools.repeat, range(len(words)), lengths)
+        self.word_ids = list(itertools.chain.from_iterable(numbers))
+
+    def tokens(self, begin, end):
+        """Which tokens are of `words[begin:end]`: a slice."""
+        return slice(self._ends[begin], self._ends[end])
+
+    def fitting(self, begin, end, room):
+        """Up to which word those from one on have no more tokens than there is room for: int."""
+        end = min(end, len(self._ends) - 1)
+        if begin >= end:
+            return begin
+        # Words without tokens fill no room.
+        return bisect.bisect_right(self._ends, self._ends[begin] + room, begin + 1, end + 1) - 1
 
 
 def check_page(example, config):
@@ -89,14 +109,12 @@ def lay_out(example, config, tokenize_word):
 def _by_elements(example, config, tokenize_word):
     """A global token an element, until one of the inputs is full."""
     inputs = Inputs()
+    tokenized = _tokenized(example, config, tokenize_word)
     for element in _elements(example)[: config.global_seq_length]:
         if config.release_compatible and not _fits(inputs, example, element, config, tokenize_word):
             break
         num_tokens = len(inputs.token_ids)
-        length = config.long_seq_length
-        end = inputs.add_words(
-            example.words, element.begin, element.end, tokenize_word, length, length
-        )
+        end = inputs.add(tokenized, element.begin, element.end, config.long_seq_length)
         if end > element.begin:
             num_tokens = len(inputs.token_ids) - num_tokens
             inputs.global_ids += [inputs.num_globals] * num_tokens
@@ -105,6 +123,11 @@ def _by_elements(example, config, tokenize_word):
         if end < element.end:
             break
     return inputs
+
+
+def _tokenized(example, config, tokenize_word):
+    # Words without tokens fill no room of the tokens, but one in each feature of words.
+    return _TokenizedWords(example.words[: config.long_seq_length], tokenize_word)
 
 
 def _elements(example):
@@ -124,10 +147,9 @@ def _in_blocks(example, config, tokenize_word):
     """A global token for every `fixed_block_len` long tokens."""
     inputs = Inputs()
     length = config.fixed_block_len
-    max_words = config.long_seq_length
     max_tokens = min(config.long_seq_length, config.global_seq_length * length)
-    words = example.words
-    inputs.add_words(words, 0, len(words), tokenize_word, max_tokens, max_words)
+    tokenized = _tokenized(example, config, tokenize_word)
+    inputs.add(tokenized, 0, len(example.words), max_tokens)
     inputs.global_ids = [token // length for token in range(len(inputs.token_ids))]
     inputs.num_globals = -(-len(inputs.token_ids) // length)
     return inputs
@@ -149,13 +171,13 @@ def features(example, config, inputs, words):
     made = {
         "url_code_points": padded(_url(example, config), config.url_max_code_points, -1),
         "long_token_ids": padded(inputs.token_ids, long_length),
-        "long_input_mask": padded([1] * num_tokens, long_length),
+        "long_input_mask": padded(Repeated(1, num_tokens), long_length),
         "long_word_idx": padded(inputs.word_ids, long_length),
         "long_vdom_idx": padded(inputs.global_ids, long_length),
-        "long_word_input_mask": padded([1] * inputs.num_words, long_length),
+        "long_word_input_mask": padded(Repeated(1, inputs.num_words), long_length),
         "long_word_first_occurrence": _first_occurrences(words, config, inputs.elements),
-        "global_token_ids": [config.global_token_id] * global_length,
-        "global_input_mask": padded([1] * inputs.num_globals, global_length),
+        "global_token_ids": padded(Repeated(config.global_token_id, global_length), global_length),
+        "global_input_mask": padded(Repeated(1, inputs.num_globals), global_length),
     }
     names = FLOAT_FEATURES + INDICATOR_FEATURES + FONT_FEATURES
     if not config.fixed_block_len:

@@ -5,8 +5,9 @@ tab is part of a word, and between two blanks stands an empty word, which counts
 phrase is its words joined by blanks; nothing is trimmed.
 """
 
-import bisect
 import itertools
+
+import numpy as np
 
 __all__ = [
     "find",
@@ -82,33 +83,25 @@ def first_occurrences(words, max_length, breaks=()):
         list of `max_length` lists of int, one a word: `result[n - 1][i]` is the first place of
         the n words from i on, or i where a break or the end of the text comes before.
     """
-    everywhere, broken = range(len(words)), set()
-    of_word = list(map({}.setdefault, words, everywhere))
-    result, repeated = [of_word], _repeated(_later(everywhere, of_word))
-    for length in range(2, max_length + 1):
-        ahead = length - 1
-        # Only where a shorter n-gram is one of several the longer one can be, too.
-        places = repeated[: bisect.bisect_left(repeated, len(words) - ahead)]
-        if breaks:
-            broken |= {place - ahead for place in breaks}
-            places = [place for place in places if place not in broken]
+    of_word = np.fromiter(map({}.setdefault, words, itertools.count()), int, len(words))
+    rows, broken = [of_word], []
+    for ahead in range(1, max_length):
+        count = max(len(words) - ahead, 0)
         # An n-gram is a shorter one and a word; their first places, as one number, stand for both.
-        shorter = result[-1]
-        keys = [len(words) * shorter[place] + of_word[place + ahead] for place in places]
-        later = _later(places, map({}.setdefault, keys, places))
-        row = list(everywhere)
-        for place, first in later:
-            row[place] = first
-        result.append(row)
-        repeated = _repeated(later)
-    return result
+        keys = len(words) * rows[-1][:count] + of_word[ahead:]
+        broken += [place - ahead for place in breaks if ahead <= place < len(words)]
+        broken = [place for place in broken if place < count]
+        keys[broken] = -1 - np.array(broken, int)  # Each like no other.
+        rows.append(np.concatenate([_firsts(keys), np.arange(count, len(words))]))
+    return [row.tolist() for row in rows]
 
 
-def _later(places, firsts):
-    """(place, first place) of what occurred before."""
-    return [pair for pair in zip(places, firsts, strict=True) if pair[0] != pair[1]]
-
-
-def _repeated(later):
-    """All places, in order, of what occurs more than once."""
-    return sorted(set(itertools.chain.from_iterable(later)))
+def _firsts(keys):
+    """The first place of each key, for all places: an array of int from an array of int."""
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    is_first = np.ones(len(keys), bool)
+    is_first[1:] = in_order[1:] != in_order[:-1]
+    firsts = np.empty_like(order)
+    firsts[order] = order[is_first][np.cumsum(is_first) - 1]
+    return firsts

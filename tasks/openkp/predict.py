@@ -25,7 +25,7 @@ class OpenKpPredictor(finetuning.Predictor):
     def __init__(self, directory, **options):
         super().__init__(directory, **options)
         self._features = self.config.features()
-        self._tokenize_word = layout.WordTokenizer(self.tokenizer)
+        self._tokenize_word = layout.word_tokenizer(self.tokenizer)
 
     def parse_example(self, raw):
         return examples.parse_example(raw)

@@ -1,6 +1,6 @@
 """From typed examples to features: token ids of the document, and those of the summary."""
 
-from etcmodel.preprocessing.padding import padded
+from etcmodel.preprocessing.padding import Repeated, padded
 
 from .config import SummarizationInputConfig
 from .raw_data import SummaryExample, example_reader, parse_example, parse_row
@@ -58,7 +58,7 @@ def make_features(example, config, tokenizer):
     return {
         **features,
         "input_ids": padded(ids, config.long_seq_length, tokenizer.pad_id),
-        "attention_mask": padded([1] * len(ids), config.long_seq_length),
+        "attention_mask": padded(Repeated(1, len(ids)), config.long_seq_length),
         "labels": padded(labels, config.target_length, PADDING_LABEL),
         "summary": [example.summary],
     }, left_out

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from etcmodel import preprocessing
 from etcmodel.preprocessing import records
+from etcmodel.preprocessing.serialization import serialize
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.one_of(
@@ -48,13 +49,30 @@ def feature(values):
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
-@given(st.dictionaries(st.text(max_size=4), VALUES, max_size=5))
+@given(
+    st.dictionaries(st.one_of(st.text(max_size=4), st.text("aé", max_size=3)), VALUES, max_size=5)
+)
 def test_examples_are_those_that_are_built_of_whole_messages(features):
     made = {name: feature(values) for name, values in features.items()}
     expected = tf.train.Example(features=tf.train.Features(feature=made))
-    example = records.to_tf_example(features)
-    serialize = tf.train.Example.SerializeToString
-    assert serialize(example, deterministic=True) == serialize(expected, deterministic=True)
+    assert serialize(features) == expected.SerializeToString(deterministic=True)
+    assert records.to_tf_example(features) == expected
+
+
+@pytest.mark.parametrize("length", [0, 1, 127, 128, 16383, 16384, 70000])
+def test_lengths_are_written_as_they_are_read(length):
+    features = {"x" * length: ["y" * length], "numbers": [1] * length}
+    made = {name: feature(values) for name, values in features.items()}
+    expected = tf.train.Example(features=tf.train.Features(feature=made))
+    assert serialize(features) == expected.SerializeToString(deterministic=True)
+
+
+def test_what_a_message_does_not_take_is_refused():
+    for values in ([1, "a"], ["a", 1], [2**63], [1, 0.5], [None]):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            serialize({"x": values})
+    with pytest.raises(UnicodeEncodeError):
+        serialize({"x": ["\ud800"]})
 
 
 def test_a_feature_without_values_is_a_list_of_integers():
@@ -92,6 +110,8 @@ def test_padding_fills_a_list_up_and_takes_nothing_from_a_longer_one():
     assert preprocessing.padded([5, 6], 4) == [5, 6, 0, 0]
     for length in (2, 1, None):
         assert preprocessing.padded([5, 6], length) == [5, 6]
+    for length, values in ((5, [7, 7, 0, 0, 0]), (2, [7, 7]), (1, [7, 7]), (None, [7, 7])):
+        assert preprocessing.padded(preprocessing.Repeated(7, 2), length) == values
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ RAW_FILE = "raw_examples.jsonl"
 
 @functools.lru_cache
 def load_word_tokenizer(vocab_file, spm_model_file, do_lower_case):
-    return layout.WordTokenizer(
+    return layout.word_tokenizer(
         tokenization.FullTokenizer(
             vocabulary(vocab_file) or None,
             do_lower_case,

@@ -88,7 +88,7 @@ def test_openkp_s_words_of_visual_elements(tokenizer):
     raw = pages.page("Ember Mill", "is in Tarn Hollow .", "a wheels")
     config = openkp.OpenKpInputConfig(long_seq_length=32, global_seq_length=4, is_training=False)
     example = openkp.parse_example(raw)
-    converted = openkp.make_features(example, config, layout.WordTokenizer(tokenizer))
+    converted = openkp.make_features(example, config, layout.word_tokenizer(tokenizer))
     features, length = converted.features, converted.num_long_tokens
     builder, start = documents.Builder(None), 0
     text = builder.add_text(" ".join(example.words), "page")

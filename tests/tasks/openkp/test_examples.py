@@ -31,7 +31,7 @@ def tokenizer(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tokenize_word(tokenizer):
-    return layout.WordTokenizer(tokenizer)
+    return layout.word_tokenizer(tokenizer)
 
 
 def convert(tokenize_word, raw, **fields):
@@ -281,7 +281,7 @@ class TestErrors:
 @pytest.mark.skipif(not REAL_FILE.exists(), reason="the true page is not here")
 def test_a_true_page():
     (example,) = raw_data.read_examples(REAL_FILE)
-    tokenize_word = layout.WordTokenizer(tokenization.FullTokenizer(str(BERT_VOCAB)))
+    tokenize_word = layout.word_tokenizer(tokenization.FullTokenizer(str(BERT_VOCAB)))
     config = examples.OpenKpInputConfig()
     converted = examples.make_features(example, config, tokenize_word)
     found = [" ".join(example.words[start : start + length]) for start, length in labels(converted)]

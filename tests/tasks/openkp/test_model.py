@@ -160,7 +160,7 @@ def test_words_are_remembered():
         def convert_tokens_to_ids(self, tokens):
             return [len(token) for token in tokens]
 
-    tokenize_word = layout.WordTokenizer(Tokenizer())
+    tokenize_word = layout.word_tokenizer(Tokenizer())
     assert [tokenize_word(word) for word in ("red", "rose", "red")] == [[3], [4], [3]]
     assert calls == ["red", "rose"]
 
