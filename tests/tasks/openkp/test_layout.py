@@ -1,0 +1,98 @@
+"""Which words of a page get into the inputs: those that a slow loop takes, one after another."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.tasks.openkp import layout, raw_data
+from etcmodel.tasks.openkp.config import OpenKpInputConfig
+
+LOOKS = 20 * [1]
+
+
+def tokenize(word):
+    """A token for each letter; none for what is no letter."""
+    return [ord(char) for char in word if char.isalpha()]
+
+
+def page(words, cuts):
+    """A page with an element from each even cut to the next."""
+    cuts = sorted(min(cut, len(words)) for cut in cuts)
+    elements = [
+        {"start_idx": a, "end_idx": b, "text": " ".join(words[a:b]), "feature": LOOKS}
+        for a, b in zip(cuts[::2], cuts[1::2], strict=False)
+    ]
+    whole = {"start_idx": len(words) - 1, "end_idx": len(words), "text": words[-1]}
+    last = [{**whole, "feature": LOOKS}] if cuts[-1] < len(words) else []
+    raw = {"url": "u", "text": " ".join(words), "VDOM": elements + last, "KeyPhrases": []}
+    return raw_data.parse_example(raw)
+
+
+def slowly(words, spans, max_tokens, max_words, has_room):
+    """(token ids, their words, their global tokens, number of words) of the spans that fit."""
+    tokens, of_word, of_global, num_words, num_globals = [], [], [], 0, 0
+    for begin, end in spans:
+        if not has_room(words[begin:end], len(tokens)):
+            break
+        is_begun = is_full = False
+        for word in range(begin, end):
+            ids = tokenize(words[word])
+            if word >= max_words or len(tokens) + len(ids) > max_tokens:
+                is_full = True
+                break
+            is_begun, num_words = True, word + 1
+            tokens += ids
+            of_word += [word] * len(ids)
+            of_global += [num_globals] * len(ids)
+        num_globals += is_begun
+        if is_full:
+            break
+    return tokens, of_word, of_global, num_words
+
+
+def laid_out(example, **fields):
+    config = OpenKpInputConfig(kp_max_length=1, **fields)
+    inputs = layout.lay_out(example, config, tokenize)
+    return inputs.token_ids, inputs.word_ids, inputs.global_ids, inputs.num_words
+
+
+WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "-", "d-"]), min_size=1, max_size=14)
+SIZES = (st.integers(4, 16), st.integers(1, 4))  # Long and global tokens.
+
+
+@given(WORDS, st.lists(st.integers(0, 14), min_size=2, max_size=8), st.booleans(), *SIZES)
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_elements_are_taken_while_their_words_fit(
+    words, cuts, compatible, long_length, global_length
+):
+    def has_room(of_element, num_tokens):
+        """The release takes no part of an element."""
+        num_more = sum(len(tokenize(word)) for word in of_element)
+        return not compatible or num_tokens + num_more <= long_length
+
+    example = page(words, cuts)
+    try:
+        elements = layout._elements(example)
+    except ValueError as error:
+        assert "no element with text" in str(error)
+        return
+    spans = [(element.begin, element.end) for element in elements[:global_length]]
+    assert laid_out(
+        example,
+        long_seq_length=long_length,
+        global_seq_length=global_length,
+        release_compatible=compatible,
+    ) == slowly(words, spans, long_length, long_length, has_room)
+
+
+@given(WORDS, st.integers(1, 3), *SIZES)
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_blocks_take_words_while_they_fit(words, size, long_length, global_length):
+    most = min(long_length, size * global_length)
+    whole = [(0, len(words))]
+    tokens, of_word, _, num_words = slowly(words, whole, most, long_length, lambda *_: True)
+    assert laid_out(
+        page(words, [0, len(words)]),
+        long_seq_length=long_length,
+        global_seq_length=global_length,
+        fixed_block_len=size,
+    ) == (tokens, of_word, [place // size for place in range(len(tokens))], num_words)
