@@ -67,7 +67,7 @@ PROPERTIES ?= $(addprefix tests/text/test_,alignment.py tokenization.py truncati
   relations.py processor_properties.py byte_level_processor.py) tests/text/readers/test_html_pages.py \
   $(addprefix tests/,test_bounded_json.py preprocessing/test_raw_files.py serving/rest/test_codec.py \
   finetuning/test_spans.py finetuning/test_metrics.py options/test_config_files.py) \
-  $(addprefix tests/tasks/,openkp/test_phrases.py openkp/test_examples.py openkp/test_raw_data.py \
+  $(addprefix tests/tasks/,openkp/test_phrases.py openkp/test_layout.py openkp/test_examples.py openkp/test_raw_data.py \
   nq/test_windows.py nq/test_evaluate.py wikihop/test_truncation.py wikihop/test_mentions.py \
   hotpotqa/test_official_metrics.py triviaqa/test_official_metrics.py)
 soak-properties: $(STAMP)

@@ -1,6 +1,6 @@
 """The bytes of TF examples, put together from parts of which many are the same in all records.
 
-Protocol buffers encode all numbers; what surrounds them is written here, as a `tf.train.Example`
+Protocol buffers encode all values; what surrounds them is written here, as a `tf.train.Example`
 would go through each number of the padding twice, on its way into the message and out of it.
 """
 
@@ -35,8 +35,8 @@ def _feature(values):
         return _field(_INTEGERS, b"")  # No values are a list, too.
     first = values[0]
     if isinstance(first, str | bytes):
-        encoded = (value.encode("utf-8") if isinstance(value, str) else value for value in values)
-        return _field(_BYTES, b"".join(_field(1, value) for value in encoded))
+        encoded = [value.encode("utf-8") if isinstance(value, str) else value for value in values]
+        return _field(_BYTES, tf.train.BytesList(value=encoded).SerializeToString())
     if isinstance(first, float):
         return _field(_FLOATS, _numbers(tf.train.FloatList, values))
     return _field(_INTEGERS, _numbers(tf.train.Int64List, values))
