@@ -36,7 +36,9 @@ class BenchmarkOptions(Options):
         None, "Global length, in tokens. None: a 16th of the long one, at most 512."
     )
     rounds: int = option(3, "Measured runs of each model.", lower_bound=1)
-    bert_max_length: int = option(4096, "Longest input, in tokens, of models with full attention.")
+    bert_max_length: int = option(
+        4096, "Longest input, in tokens, of models with full attention in all layers."
+    )
     bert_train_max_length: int = option(
         2048, "Longest input, in tokens, of a training step of BERT."
     )

@@ -12,6 +12,8 @@ from .config import FLOAT_FEATURES, FONT_FEATURES, INDICATOR_FEATURES
 
 __all__ = ["Inputs", "check_page", "features", "lay_out", "word_tokenizer"]
 
+_WORDS_AT_ONCE = 256
+
 
 def word_tokenizer(tokenizer):
     """Function of a word to its token ids, which remembers the words seen.
@@ -60,20 +62,20 @@ class Inputs:
 
 
 class _TokenizedWords:
-    """The tokens of a page's words: their ids and the words that they are of.
+    """The tokens of a page's words, as far as they were asked for.
 
     Args:
-        words: list of str.
+        words: sequence of str.
         tokenize_word: function of a word to its token ids.
+
+    Attributes:
+        token_ids, word_ids: list of int. The tokens, and the words that they are of.
     """
 
     def __init__(self, words, tokenize_word):
-        ids = list(map(tokenize_word, words))
-        lengths = list(map(len, ids))
-        self._ends = [0, *itertools.accumulate(lengths)]  # The tokens before each word.
-        self.token_ids = list(itertools.chain.from_iterable(ids))
-        numbers = map(itertools.repeat, range(len(words)), lengths)
-        self.word_ids = list(itertools.chain.from_iterable(numbers))
+        self._words, self._tokenize_word = words, tokenize_word
+        self._ends = [0]  # The tokens before each word that is tokenized, and before the next.
+        self.token_ids, self.word_ids = [], []
 
     def tokens(self, begin, end):
         """Which tokens are of `words[begin:end]`: a slice."""
@@ -81,11 +83,27 @@ class _TokenizedWords:
 
     def fitting(self, begin, end, room):
         """Up to which word those from one on have no more tokens than there is room for: int."""
-        end = min(end, len(self._ends) - 1)
+        end = min(end, len(self._words))
         if begin >= end:
             return begin
+        while len(self._ends) <= begin:
+            self._go_on()
+        most = self._ends[begin] + room
+        while len(self._ends) <= end and self._ends[-1] <= most:
+            self._go_on()
         # Words without tokens fill no room.
-        return bisect.bisect_right(self._ends, self._ends[begin] + room, begin + 1, end + 1) - 1
+        return bisect.bisect_right(self._ends, most, begin + 1, min(end + 1, len(self._ends))) - 1
+
+    def _go_on(self):
+        """Tokenizes the next words; not all at once, as most of a long page may not fit."""
+        begin = len(self._ends) - 1
+        words = self._words[begin : begin + _WORDS_AT_ONCE]
+        ids = list(map(self._tokenize_word, words))
+        lengths = list(map(len, ids))
+        self._ends += itertools.accumulate(lengths, initial=self._ends.pop())
+        self.token_ids += itertools.chain.from_iterable(ids)
+        numbers = map(itertools.repeat, itertools.count(begin), lengths)
+        self.word_ids += itertools.chain.from_iterable(numbers)
 
 
 def check_page(example, config):
@@ -108,9 +126,9 @@ def lay_out(example, config, tokenize_word):
 
 def _by_elements(example, config, tokenize_word):
     """A global token an element, until one of the inputs is full."""
-    inputs = Inputs()
+    inputs, elements = Inputs(), _elements(example)
     tokenized = _tokenized(example, config, tokenize_word)
-    for element in _elements(example)[: config.global_seq_length]:
+    for element in elements[: config.global_seq_length]:
         if config.release_compatible and not _fits(inputs, example, element, config, tokenize_word):
             break
         num_tokens = len(inputs.token_ids)

@@ -40,7 +40,7 @@ def make_model(kind, length, layers, hidden):
         config = transformers.BigBirdConfig(**sizes, **of_bert, attention_type="block_sparse")
         model = transformers.BigBirdModel(config, add_pooling_layer=False)
     elif kind == "modernbert":
-        # Its base model has 22 layers where BERT's has 12, and gated units of half as many more as
+        # Its base model has 22 layers where BERT's has 12, and gated units 1.5 times as wide as
         # the hidden size. Its own vocabulary stays, and no dropout is its default.
         layers, units = 22 * layers // 12, 3 * hidden // 2
         config = transformers.ModernBertConfig(

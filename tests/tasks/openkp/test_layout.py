@@ -1,5 +1,8 @@
 """Which words of a page get into the inputs: those that a slow loop takes, one after another."""
 
+import dataclasses
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,8 +31,8 @@ def page(words, cuts):
 
 
 def slowly(words, spans, max_tokens, max_words, has_room):
-    """(token ids, their words, their global tokens, number of words) of the spans that fit."""
-    tokens, of_word, of_global, num_words, num_globals = [], [], [], 0, 0
+    """What `laid_out` is, of the spans that fit."""
+    tokens, of_word, of_global, num_words, taken = [], [], [], 0, []
     for begin, end in spans:
         if not has_room(words[begin:end], len(tokens)):
             break
@@ -42,17 +45,22 @@ def slowly(words, spans, max_tokens, max_words, has_room):
             is_begun, num_words = True, word + 1
             tokens += ids
             of_word += [word] * len(ids)
-            of_global += [num_globals] * len(ids)
-        num_globals += is_begun
+            of_global += [len(taken)] * len(ids)
+        taken += [(begin, end)] * is_begun
         if is_full:
             break
-    return tokens, of_word, of_global, num_words
+    return tokens, of_word, of_global, num_words, taken
 
 
 def laid_out(example, **fields):
+    """(token ids, their words, their global tokens, number of words, spans of global tokens)."""
     config = OpenKpInputConfig(kp_max_length=1, **fields)
     inputs = layout.lay_out(example, config, tokenize)
-    return inputs.token_ids, inputs.word_ids, inputs.global_ids, inputs.num_words
+    spans = [(element.begin, element.end) for element in inputs.elements]
+    size = config.fixed_block_len
+    blocks = -(-len(inputs.token_ids) // size) if size else len(spans)
+    assert inputs.num_globals == blocks
+    return inputs.token_ids, inputs.word_ids, inputs.global_ids, inputs.num_words, spans
 
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "-", "d-"]), min_size=1, max_size=14)
@@ -89,10 +97,23 @@ def test_elements_are_taken_while_their_words_fit(
 def test_blocks_take_words_while_they_fit(words, size, long_length, global_length):
     most = min(long_length, size * global_length)
     whole = [(0, len(words))]
-    tokens, of_word, _, num_words = slowly(words, whole, most, long_length, lambda *_: True)
+    tokens, of_word, _, num_words, _ = slowly(words, whole, most, long_length, lambda *_: True)
     assert laid_out(
         page(words, [0, len(words)]),
         long_seq_length=long_length,
         global_seq_length=global_length,
         fixed_block_len=size,
-    ) == (tokens, of_word, [place // size for place in range(len(tokens))], num_words)
+    ) == (tokens, of_word, [place // size for place in range(len(tokens))], num_words, [])
+
+
+def test_words_far_behind_those_that_fit_are_not_tokenized():
+    asked = []
+    words = ["abc"] * 4000
+    config = OpenKpInputConfig(long_seq_length=4096, global_seq_length=64)
+    example = page(words, [0, 4000])
+    layout.lay_out(example, config, lambda word: asked.append(word) or [1] * 400)
+    assert len(asked) <= 256
+    damaged = dataclasses.replace(example, vdom="[]")
+    with pytest.raises(ValueError, match="no element with text"):
+        layout.lay_out(damaged, config, asked.append)
+    assert len(asked) <= 256
