@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 # Processes that benchmarks start; nobody else calls them.
-WORKERS = {f"tools.benchmarks.{x}worker" for x in ("", "systems_", "torch_")}
+WORKERS = {f"tools.benchmarks.{x}worker" for x in ("", "keras_hub_", "systems_", "torch_")}
 PROGRAMS = sorted(
     {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -5,9 +5,7 @@ Runs in an interpreter that has `keras-hub` and TensorFlow, and nothing of this 
 
 import json
 import os
-import resource
 import sys
-import time
 
 _VOCABULARY_SIZE = 30522
 _HEAD_SIZE = 64
@@ -61,17 +59,10 @@ def make_phases(model, inputs):
 
 def main(argv):
     """Arguments: kind ('bert', 'fnet', 'roformer'), then its settings as JSON."""
+    from turn_loop import serve  # Beside this script.
+
     os.environ["KERAS_BACKEND"] = "tensorflow"
-    phases = make_phases(*make_model(argv[1], **json.loads(argv[2])))
-    for line in sys.stdin:
-        run = phases[json.loads(line)]
-        start = time.perf_counter()
-        run()
-        answer = {
-            "seconds": time.perf_counter() - start,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        }
-        print(json.dumps(answer), flush=True)
+    serve(make_phases(*make_model(argv[1], **json.loads(argv[2]))))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import json
 import sys
 
 from etcmodel.tools.benchmarks import worker
+from etcmodel.tools.benchmarks.turn_loop import serve
 
 # Of token embeddings, which are also the output layer: random weights prefer some tokens so much
 # then that beams differ by more than rounding, and layers do not make rounding larger.
@@ -22,7 +23,7 @@ def longformer_phases(config, folder, inputs, output):
         inputs: str. An .npz file with arguments of the model by name.
         output: str. A .npy file for the last hidden state.
     Returns:
-        dict of functions without arguments: phases of `worker.serve`.
+        dict of functions without arguments: phases of `turn_loop.serve`.
     """
     import numpy as np
     import tensorflow as tf
@@ -93,7 +94,7 @@ def gmat_phases(config, inputs):
         config: dict, of a `GmatConfig`.
         inputs: str. An .npz file with `input_ids` and `attention_mask`.
     Returns:
-        dict of functions without arguments: phases of `worker.serve`.
+        dict of functions without arguments: phases of `turn_loop.serve`.
     """
     import numpy as np
     import tensorflow as tf
@@ -116,7 +117,7 @@ _MAKERS = {"longformer": longformer_phases, "led": led_phases, "gmat": gmat_phas
 
 def main(argv):
     """Arguments: kind, then its settings as JSON."""
-    worker.serve(_MAKERS[argv[1]](**json.loads(argv[2])))
+    serve(_MAKERS[argv[1]](**json.loads(argv[2])))
 
 
 if __name__ == "__main__":

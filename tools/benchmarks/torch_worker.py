@@ -4,9 +4,7 @@ Runs in an interpreter that has `torch` and `transformers`, and nothing of this 
 """
 
 import json
-import resource
 import sys
-import time
 
 _VOCABULARY_SIZE = 30522
 
@@ -119,21 +117,13 @@ def make_phases(model, inputs, output=None, generation=None):
 def main(argv):
     """Arguments: kind, then its settings as JSON."""
     import torch
+    from turn_loop import serve  # Beside this script.
 
     kind, settings = argv[1], json.loads(argv[2])
     torch.set_num_threads(settings.pop("threads"))
     options = {name: settings.pop(name, None) for name in ("output", "generation")}
     model, inputs = (load_model if "folder" in settings else make_model)(kind, **settings)
-    phases = make_phases(model, inputs, **options)
-    for line in sys.stdin:
-        run = phases[json.loads(line)]
-        start = time.perf_counter()
-        run()
-        answer = {
-            "seconds": time.perf_counter() - start,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        }
-        print(json.dumps(answer), flush=True)
+    serve(make_phases(model, inputs, **options))
 
 
 if __name__ == "__main__":

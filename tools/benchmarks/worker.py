@@ -6,9 +6,9 @@ keeps the memory figures apart; being told when to run lets the models take turn
 """
 
 import json
-import resource
 import sys
-import time
+
+from etcmodel.tools.benchmarks.turn_loop import serve
 
 __all__ = [
     "encoder_functions",
@@ -18,7 +18,6 @@ __all__ = [
     "matmul_phases",
     "matmul_seconds_to_speed",
     "num_heads",
-    "serve",
 ]
 
 _MATMUL_SIZE = 2048
@@ -28,23 +27,6 @@ _HEAD_SIZE = 64
 def num_heads(hidden):
     """Attention heads of a model of that size, as in BERT: int."""
     return max(hidden // _HEAD_SIZE, 1)
-
-
-def serve(phases):
-    """Answers requests until the input ends.
-
-    Args:
-        phases: dict of names to functions without arguments, which return when the work is done.
-    """
-    for line in sys.stdin:
-        run = phases[json.loads(line)]
-        start = time.perf_counter()
-        run()
-        answer = {
-            "seconds": time.perf_counter() - start,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        }
-        print(json.dumps(answer), flush=True)
 
 
 def matmul_phases():

@@ -1,0 +1,28 @@
+"""The other end of `turns.Worker`: runs what it is asked to, and tells how long that took.
+
+Needs nothing but Python: `torch_worker` and `keras_hub_worker` run where this package is not.
+"""
+
+import json
+import resource
+import sys
+import time
+
+__all__ = ["serve"]
+
+
+def serve(phases):
+    """Answers requests until the input ends.
+
+    Args:
+        phases: dict of names to functions without arguments, which return when the work is done.
+    """
+    for line in sys.stdin:
+        run = phases[json.loads(line)]
+        start = time.perf_counter()
+        run()
+        answer = {
+            "seconds": time.perf_counter() - start,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+        print(json.dumps(answer), flush=True)
