@@ -4,6 +4,7 @@ import dataclasses
 
 from etcmodel import preprocessing
 from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
+from etcmodel.preprocessing.padding import Repeated, padded
 
 from . import examples
 
@@ -69,16 +70,15 @@ def make_features(example, config, tokenizer):
             vocabulary, or in training the tags are missing.
     """
     _check_numbers(example, config, tokenizer)
-    length = len(example.tokens)
-    rest = config.long_seq_length - length
+    length = config.long_seq_length
     ids = tokenizer.convert_tokens_to_ids(list(map(str, example.tokens)))
     features = {
         "example_id": [example.example_id],
-        "input_ids": [*ids, *[0] * rest],
-        "attention_mask": [1] * length + [0] * rest,
+        "input_ids": padded(ids, length),
+        "attention_mask": padded(Repeated(1, len(ids)), length),
     }
     if example.tags is not None:
-        features["labels"] = [*(tag - 1 for tag in example.tags), *[PADDING_TAG] * rest]
+        features["labels"] = padded([tag - 1 for tag in example.tags], length, PADDING_TAG)
     elif config.is_training:
         raise ValueError(
             f"example {example.example_id!r}: field `tags` is missing, and training needs it; "

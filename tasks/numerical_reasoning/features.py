@@ -4,7 +4,7 @@ import dataclasses
 
 from etcmodel import preprocessing
 from etcmodel.options import FeatureOptions, OneInputOptions, changed, option
-from etcmodel.preprocessing.padding import padded
+from etcmodel.preprocessing.padding import Repeated, padded
 from etcmodel.text import number_pieces
 
 from . import examples
@@ -88,11 +88,11 @@ def make_features(example, config, tokenizer):
             f"with --long_seq_length={config.long_seq_length} leaves none for the passage"
         )
     tokens = ["[CLS]", *question, "[SEP]", *passage[:place], "[SEP]"]
-    rest = config.long_seq_length - len(tokens)
+    length = config.long_seq_length
     values = {
         "example_id": [example.example_id],
-        "input_ids": [*tokenizer.convert_tokens_to_ids(tokens), *[0] * rest],
-        "attention_mask": [1] * len(tokens) + [0] * rest,
+        "input_ids": padded(tokenizer.convert_tokens_to_ids(tokens), length),
+        "attention_mask": padded(Repeated(1, len(tokens)), length),
     }
     if example.answer is not None:
         values["labels"] = _labels(example, config.max_answer_length - 1, tokenizer)
