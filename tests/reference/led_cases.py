@@ -1,6 +1,6 @@
 """Which cases of LED are run, and how."""
 
-from tests.reference import cases, seq2seq_cases
+from tests.reference import cases, seq2seq_cases, ways
 
 TOPIC = "longformer"
 # Of which the small copy has these, which are run each time; those of lifting elsewhere, too.
@@ -17,6 +17,8 @@ SAMPLE = (
     "lift/led/long",
     "lift/led/same_as_source",
 )
+# And these are run in graphs, too, and compiled, among the slow tests.
+TRACED = ("led/b_lm/global_uneven", "led/b_qa/qa")
 
 
 def load_cases():
@@ -25,6 +27,6 @@ def load_cases():
     return [case for case in found if case["kind"].startswith(("led/", "lift/led"))]
 
 
-def check(case):
+def check(case, way=ways.EAGER):
     """Runs a case, and compares all that it has."""
-    seq2seq_cases.check(TOPIC, case, lookups=("led.shared.weight",))
+    seq2seq_cases.check(TOPIC, case, lookups=("led.shared.weight",), way=way)

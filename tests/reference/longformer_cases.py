@@ -26,6 +26,13 @@ SAMPLE = (
     "longformer/a_seqcls_multilabel/bce",
     "longformer/a_tokcls/global",
 )
+# And these are run in graphs, too, and compiled, among the slow tests.
+TRACED = (
+    "longformer/a_base/gradients",
+    "longformer/a_base/odd_length",
+    "longformer/a_base/padding_left",
+    "longformer/a_tokcls/global",
+)
 _LIMITS = {"logits": 1e-4, "loss": 1e-4}
 _HIDDEN, _GRADIENTS = 5e-5, 2e-4
 _PADDING_ROW = 1  # Hugging Face's tables give it no gradient.

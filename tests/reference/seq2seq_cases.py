@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import etcmodel
-from tests.reference import cases
+from tests.reference import cases, ways
 
 _RELATIVE = ("logits", "loss", "step_scores", "sequences_scores", "start_logits", "end_logits")
 _LIMITS = dict.fromkeys(_RELATIVE, 1e-4)
@@ -37,61 +37,66 @@ def model_of(topic, kind):
 
 
 @functools.cache
-def functions_of(topic, kind):
+def functions_of(topic, kind, way):
     """Functions of a model's arguments to all outputs, and to loss and gradients."""
     model = model_of(topic, kind)
 
-    @tf.function(autograph=False)
     def outputs(with_states, with_attentions, **inputs):
         wanted = {"output_hidden_states": with_states, "output_attentions": with_attentions}
         return model(**inputs, **wanted)
 
-    return outputs, gradients_function(model)
+    return ways.in_way(way, outputs), gradients_function(model, way)
 
 
-def gradients_function(model, is_compiled=None):
+def gradients_function(model, way):
     """A function of a model's arguments to the gradients of all weights, by their names."""
 
-    @tf.function(jit_compile=is_compiled, autograph=False)
     def gradients(**inputs):
         weights = model.weights_by_name()
         weights = {name: x for name, x in weights.items() if x.variable.trainable}
         with tf.GradientTape() as tape:
             loss = model(**inputs)["loss"]
-        found = tape.gradient(loss, [weight.variable for weight in weights.values()])
+        found = tape.gradient(
+            loss, [x.variable for x in weights.values()], unconnected_gradients="zero"
+        )
         found = dict(zip(weights, map(tf.convert_to_tensor, found), strict=True))
         return {
             name: tf.transpose(x) if weights[name].is_transposed else x for name, x in found.items()
         }
 
-    return gradients
+    return ways.in_way(way, gradients)
 
 
-def check(topic, case, lookups=()):
+def check(topic, case, lookups=(), way=ways.EAGER):
     """Runs a case, and compares all that it has.
 
     Args:
         topic: str.
         case: dict.
         lookups: names of tables whose row of padding got no gradient by PyTorch.
+        way: one of `ways`, but not compiled. A graph of outputs is for any batch and lengths, one
+            of gradients for those of the case. Generation is a graph of its own.
     """
     if case["kind"].endswith("_generate"):
         _check_generation(topic, case)
     else:
-        _check_outputs(topic, case, lookups)
+        _check_outputs(topic, case, lookups, way)
 
 
-def _check_outputs(topic, case, lookups):
+def _check_outputs(topic, case, lookups, way):
     arrays = arrays_of(topic, case)
-    outputs, gradients = functions_of(topic, case["kind"])
+    outputs, gradients = functions_of(topic, case["kind"], way)
     inputs = inputs_of(arrays)
     results = {}
-    # Of any batch and lengths; the gradients are of those that are known.
-    specs = {name: tf.TensorSpec([None] * len(x.shape), x.dtype) for name, x in inputs.items()}
     # What nobody looks at only takes time to trace.
     names = " ".join(arrays)
     flags = {"with_states": "hidden_states/" in names, "with_attentions": "attentions/" in names}
-    for name, value in outputs.get_concrete_function(**flags, **specs)(**inputs).items():
+    if way == ways.GRAPH:
+        of_any = {x: tf.TensorSpec([None] * len(y.shape), y.dtype) for x, y in inputs.items()}
+        outputs = outputs.get_concrete_function(**flags, **of_any)
+    else:
+        outputs = functools.partial(outputs, **flags)
+    for name, value in outputs(**inputs).items():
         values = {f"out/{name}": value}
         if isinstance(value, tuple):
             values = {f"out/{name}/{number}": x for number, x in enumerate(value)}

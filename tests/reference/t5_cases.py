@@ -1,6 +1,6 @@
 """Which cases of LongT5 and PEGASUS-X are run, and how."""
 
-from tests.reference import seq2seq_cases
+from tests.reference import seq2seq_cases, ways
 
 TOPIC = "t5"
 # Of which the small copy has these, which are run each time.
@@ -15,8 +15,14 @@ SAMPLE = (
     "pegasus_x/b_lm/decoder_mask",
     "pegasus_x/c_lm/teacher_forcing",
 )
+# And these are run in graphs, too, and compiled, among the slow tests.
+TRACED = (
+    "longt5/b_generate/greedy_ngram2",
+    "longt5/d_lm/holes",
+    "pegasus_x/b_lm/decoder_mask",
+)
 
 
-def check(case):
+def check(case, way=ways.EAGER):
     """Runs a case, and compares all that it has."""
-    seq2seq_cases.check(TOPIC, case)
+    seq2seq_cases.check(TOPIC, case, way=way)

@@ -4,6 +4,7 @@ A sample of each kind is among the slow tests, the others are among those of XLA
 LongT5 and PEGASUS-X and Longformer without a head are in the modules of all of their cases.
 """
 
+import functools
 import json
 
 import numpy as np
@@ -19,6 +20,7 @@ from tests.reference import (
     seq2seq_cases,
     t5_cases,
     test_longformer_heads,
+    ways,
 )
 
 LED_LOOKUPS = ("led.shared.weight",)
@@ -36,17 +38,7 @@ SAMPLE = (
     "pegasus_x_05",
 )
 
-
-def marked(found):
-    """The cases as parameters, each with its mark."""
-    return [
-        pytest.param(
-            case,
-            id=case["name"],
-            marks=pytest.mark.slow if case["name"] in SAMPLE else pytest.mark.xla,
-        )
-        for case in found
-    ]
+marked = functools.partial(ways.marked_for_xla, sample=SAMPLE)
 
 
 def of_models():
@@ -91,13 +83,13 @@ def test_head(case):
     length = longformer_cases.arrays_of(case)["in/input_ids"].shape[-1]
     folder = cases.topic_folder(longformer_cases.TOPIC) / case["kind"]
     model = etcmodel.from_pretrained(folder, max_global_tokens=length)
-    test_longformer_heads.check(case, model, is_compiled=True)
+    test_longformer_heads.check(case, model, ways.COMPILED)
 
 
 @pytest.mark.parametrize("case", marked(GRADIENTS))
 def test_gradients(case):
     arrays = seq2seq_cases.arrays_of(case["topic"], case)
-    gradients = seq2seq_cases.gradients_function(model_of(case), is_compiled=True)
+    gradients = seq2seq_cases.gradients_function(model_of(case), ways.COMPILED)
     lookups = LED_LOOKUPS if case["topic"] == led_cases.TOPIC else ()
     found = gradients(**seq2seq_cases.inputs_of(arrays))
     seq2seq_cases.assert_same_gradients(found, arrays, lookups)

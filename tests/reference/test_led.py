@@ -1,6 +1,6 @@
 """LED against Hugging Face's: states, attentions, logits, loss, gradients, sequences.
 
-In graphs. Here a sample, and in `test_led_all.py` all cases. Those of lifting are in
+Here a sample, and in `test_led_all.py` all cases. Those of lifting are in
 `tests/checkpoints/test_lifting_bart.py`.
 """
 

@@ -1,4 +1,4 @@
-"""All cases of LED, of which `test_led.py` has a sample, and the same compiled by XLA."""
+"""All cases of LED, of which `test_led.py` has a sample; a few in graphs, too, and by XLA."""
 
 import functools
 
@@ -6,10 +6,11 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from tests.reference import cases, led_cases, seq2seq_cases
+from tests.reference import cases, led_cases, seq2seq_cases, ways
 
 pytestmark = pytest.mark.slow
 CASES = led_cases.load_cases()
+OF_LOGITS = [case for case in CASES if not case["kind"].endswith("_generate")]
 MAX_GLOBAL_TOKENS = 16
 
 
@@ -19,6 +20,13 @@ def test_case(case):
     led_cases.check(case)
 
 
+@pytest.mark.parametrize(
+    "case", [case for case in OF_LOGITS if case["name"] in led_cases.TRACED], ids=cases.case_id
+)
+def test_case_in_a_graph(case):
+    led_cases.check(case, ways.GRAPH)
+
+
 @functools.cache
 def compiled(kind):
     folder = cases.topic_folder(led_cases.TOPIC) / kind
@@ -26,9 +34,7 @@ def compiled(kind):
     return tf.function(model, jit_compile=True, autograph=False)
 
 
-@pytest.mark.parametrize(
-    "case", [x for x in CASES if not x["kind"].endswith("_generate")], ids=cases.case_id
-)
+@pytest.mark.parametrize("case", ways.marked_for_xla(OF_LOGITS, led_cases.TRACED))
 def test_case_under_xla(case):
     arrays = seq2seq_cases.arrays_of(led_cases.TOPIC, case)
     found = compiled(case["kind"])(**seq2seq_cases.inputs_of(arrays))

@@ -1,4 +1,4 @@
-"""Longformer's encoder against Hugging Face's: hidden states, attentions, gradients; in graphs.
+"""Longformer's encoder against Hugging Face's: hidden states, attentions, gradients.
 
 Here a sample, and in `test_longformer_all.py` all cases.
 """
@@ -8,7 +8,7 @@ import functools
 import pytest
 import tensorflow as tf
 
-from tests.reference import cases, longformer_cases
+from tests.reference import cases, longformer_cases, ways
 
 TOPIC = longformer_cases.TOPIC
 CASES = [case for case in cases.load_cases(TOPIC) if case["kind"].endswith("_base")]
@@ -16,19 +16,19 @@ SAMPLE = [case for case in CASES if case["name"] in longformer_cases.SAMPLE]
 
 
 @functools.cache
-def model_and_function(kind):
-    """A model, and a function that gives all it can, traced for any batch and length."""
+def model_and_function(kind, way):
+    """A model, and a function that gives all it can; a graph is for any batch and length."""
     model = longformer_cases.model_of({"kind": kind})
     call = functools.partial(model, output_hidden_states=True, output_attentions=True)
-    return model, tf.function(call, autograph=False)
+    return model, ways.in_way(way, call)
 
 
-def check(case):
+def check(case, way=ways.EAGER):
     arrays = longformer_cases.arrays_of(case)
     inputs = longformer_cases.inputs_of(arrays, "cotangent_hidden", "cotangent_pooler")
-    model, function = model_and_function(case["kind"])
+    model, function = model_and_function(case["kind"], way)
     if "in/cotangent_hidden" in arrays:
-        check_gradients(model, inputs, arrays)
+        check_gradients(model, inputs, arrays, way)
         return
     hidden, pooled, extras = function(**inputs)
     results = {"out/last_hidden_state": hidden, "out/pooler_output": pooled}
@@ -41,8 +41,7 @@ def check(case):
     longformer_cases.assert_same(results, arrays)
 
 
-def check_gradients(model, inputs, arrays):
-    @tf.function(autograph=False)
+def check_gradients(model, inputs, arrays, way):
     def run():
         with tf.GradientTape() as tape:
             hidden, pooled = model(**inputs)
@@ -50,7 +49,7 @@ def check_gradients(model, inputs, arrays):
             loss += tf.reduce_sum(pooled * arrays["in/cotangent_pooler"])
         return loss, hidden, longformer_cases.gradients(model, tape, loss)
 
-    loss, hidden, gradients = run()
+    loss, hidden, gradients = ways.in_way(way, run)()
     results = {"out/loss": loss.numpy(), "out/last_hidden_state": hidden.numpy()}
     longformer_cases.assert_same(results, arrays)
     longformer_cases.assert_same_gradients(gradients, arrays)

@@ -8,7 +8,7 @@ import functools
 import pytest
 import tensorflow as tf
 
-from tests.reference import cases, longformer_cases
+from tests.reference import cases, longformer_cases, ways
 
 TOPIC = longformer_cases.TOPIC
 CASES = [
@@ -30,19 +30,18 @@ def loss_of(model, logits, arrays):
     return tf.add_n(ends) / len(ends)
 
 
-def check(case, model=None, is_compiled=None):
+def check(case, model=None, way=ways.EAGER):
     arrays = longformer_cases.arrays_of(case)
     model = model or model_of(case["kind"])
     batch = longformer_cases.inputs_of(arrays, *LABELS)
 
-    @tf.function(jit_compile=is_compiled, autograph=False)
     def run(batch):
         with tf.GradientTape() as tape:
             logits = model(batch)
             loss = loss_of(model, logits, arrays)
         return logits, loss, longformer_cases.gradients(model, tape, loss)
 
-    logits, loss, gradients = run(batch)
+    logits, loss, gradients = ways.in_way(way, run)(batch)
     named = logits if isinstance(logits, dict) else {"": logits}
     results = {f"out/{end}_logits".replace("/_", "/"): x.numpy() for end, x in named.items()}
     longformer_cases.assert_same({**results, "out/loss": loss.numpy()}, arrays)

@@ -1,6 +1,6 @@
 """LongT5 and PEGASUS-X against Hugging Face's: states, attentions, logits, loss, gradients.
 
-And sequences; in graphs. Here a sample, and in `test_t5_all.py` all cases.
+And sequences. Here a sample, and in `test_t5_all.py` all cases.
 """
 
 import pytest
