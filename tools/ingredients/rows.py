@@ -2,7 +2,7 @@
 
 import dataclasses
 
-__all__ = ["FIGURES", "KINDS", "ROWS", "TEST_SEED", "Row"]
+__all__ = ["FIGURES", "KINDS", "LENGTHS", "ROWS", "TEST_SEED", "Row"]
 
 _TOKENS = ("token_ids",)
 _UNLINKED = ("token_ids", "global_token_ids")
@@ -51,18 +51,25 @@ _PRETRAINING = {
 }
 # Labels of links stay, those of distances go.
 _NO_POSITIONS = {"relative_pos_max_distance": 0}
-_ABSOLUTE = {**_NO_POSITIONS, "max_absolute_position_embeddings": 1024}
-_LENGTHS = {
-    "relative positions": Row(),
-    "absolute positions": Row(changes=_ABSOLUTE),
-    "no positions": Row(changes=_NO_POSITIONS),
-}
+# By the kind of data: tokens of its training, and the more tokens that are measured, too.
+LENGTHS = {"length": (128, 1024), "longer": (512, 4096)}
+
+
+def _of_positions(longest):
+    absolute = {**_NO_POSITIONS, "max_absolute_position_embeddings": longest}
+    return {
+        "relative positions": Row(),
+        "absolute positions": Row(changes=absolute),
+        "no positions": Row(changes=_NO_POSITIONS),
+    }
+
+
 # By the kind of data: dict of a row's name to the row.
 KINDS = {
     "range": {**_COMMON, **_INPUTS},
     "structure": {**_COMMON, **_INPUTS},
     "meaning": {**_COMMON, **_PRETRAINING},
-    "length": _LENGTHS,
+    **{kind: _of_positions(longest) for kind, (_, longest) in LENGTHS.items()},
 }
 ROWS = tuple(dict.fromkeys(name for rows in KINDS.values() for name in rows))
 # By the kind of data: the columns of its table.
@@ -70,6 +77,6 @@ FIGURES = {
     "range": ("accuracy",),
     "structure": ("accuracy",),
     "meaning": ("accuracy", "mlm_loss", "mlm_accuracy", "cpc_accuracy"),
-    "length": ("accuracy at 128", "accuracy at 1024"),
+    **{kind: tuple(f"accuracy at {x}" for x in lengths) for kind, lengths in LENGTHS.items()},
 }
 TEST_SEED = 1_000_000  # Of what is measured on; seeds of training are below it.

@@ -9,7 +9,7 @@ from etcmodel.models import heads
 from etcmodel.models.config import EtcConfig
 from etcmodel.models.initialization import mimetic_initialization
 from etcmodel.tools.ingredients import data, topics
-from etcmodel.tools.ingredients.rows import FIGURES, TEST_SEED
+from etcmodel.tools.ingredients.rows import FIGURES, LENGTHS, TEST_SEED
 from etcmodel.tools.ingredients.shared_graph import SharedGraph
 from etcmodel.tools.ingredients.windows_task import WindowsTask
 
@@ -120,16 +120,24 @@ class _Structure(_Tagging):
 class _Length(_Tagging):
     """Measures models at the length of their training and at eight times that length."""
 
+    kind = "length"
     num_steps = 600  # With 200, those without positions of their own stay at guessing.
-    make = staticmethod(functools.partial(data.long_range, length=128, reach=_REACH))
+
+    def make(self, *args, length=None):
+        return data.long_range(*args, length=length or LENGTHS[self.kind][0], reach=_REACH)
 
     def __call__(self, seed):
+        length = LENGTHS[self.kind][1]
         task = self._task(seed, 400)
-        longer = self._task(seed, 400, length=1024)
+        longer = self._task(seed, 400, length=length)
         longer.build_model()  # With which its loss and metrics come.
         graph = self._trained(task, seed, self.num_steps)
-        found = graph.evaluate(task), graph.evaluate(longer, batch_size=20)
-        return {name: x["accuracy"] for name, x in zip(FIGURES["length"], found, strict=True)}
+        found = graph.evaluate(task), graph.evaluate(longer, batch_size=20 * 1024 // length)
+        return {name: x["accuracy"] for name, x in zip(FIGURES[self.kind], found, strict=True)}
+
+
+class _Longer(_Length):
+    kind = "longer"
 
 
 class _Meaning(_Runner):
@@ -170,7 +178,13 @@ class _Meaning(_Runner):
 
 
 # By the kind of data.
-RUNNERS = {"range": _Range, "structure": _Structure, "meaning": _Meaning, "length": _Length}
+RUNNERS = {
+    "range": _Range,
+    "structure": _Structure,
+    "meaning": _Meaning,
+    "length": _Length,
+    "longer": _Longer,
+}
 
 
 def _rng(seed):
