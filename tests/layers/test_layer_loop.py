@@ -11,13 +11,15 @@ from etcmodel.ops.dropout import new_seed, seed_scope
 from tests.layers import looped
 from tests.layers.looped import CASE, INPUTS, UNSHARED, compare, count_loops
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "num_layers, period, options",
     [
         (2, 0, {**UNSHARED, "use_pre_activation_order": True}),
-        pytest.param(2, 1, {}, marks=pytest.mark.slow),
-        pytest.param(4, 2, {}, marks=pytest.mark.slow),
+        (2, 1, {}),
+        (4, 2, {}),
     ],
 )
 def test_a_loop_has_the_values_gradients_and_dropout_of_its_layers(num_layers, period, options):
@@ -25,7 +27,6 @@ def test_a_loop_has_the_values_gradients_and_dropout_of_its_layers(num_layers, p
     assert compare(layers) == 1
 
 
-@pytest.mark.slow
 def test_a_loop_in_mixed_precision():
     layers = looped.make(num_hidden_layers=2, dtype="mixed_bfloat16")
     assert compare(layers, rtol=0.05, atol=0.05) == 1

@@ -118,6 +118,8 @@ WAYS = {
     "recomputed": lambda: functools.partial(run, function=recomputed),
     "recomputed in a graph": lambda: tf.function(functools.partial(run, function=recomputed)),
 }
+# The others are mixtures of these.
+QUICK = ("eagerly", "in a graph", "compiled", "recomputed")
 
 
 def check_run(results, case, tolerance=1e-5):
@@ -131,7 +133,9 @@ def check_run(results, case, tolerance=1e-5):
     assert_close([*outputs, *gradients], expected, tolerance)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [x if x in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in WAYS]
+)
 def test_gradients_with_dropout_are_the_same_however_they_are_computed(way):
     case = fixed_case()
     results = WAYS[way]()(*case)
@@ -139,7 +143,7 @@ def test_gradients_with_dropout_are_the_same_however_they_are_computed(way):
 
 
 @pytest.mark.parametrize("way", ["eagerly", "in a graph, lengths unknown", "compiled"])
-@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
+@pytest.mark.parametrize("dtype", [tf.float32, pytest.param(tf.bfloat16, marks=pytest.mark.slow)])
 def test_gradients_of_every_relation_are_the_same_however_they_are_computed(way, dtype):
     heads, tables, structure, radius = fixed_case(dtype, has_relations=True)
     prepare = forget_lengths if "unknown" in way else tf.identity

@@ -17,6 +17,8 @@ import tensorflow as tf
 from etcmodel import atomic_files, preprocessing, record_files
 from tests.preprocessing.jobs import fields_of, written
 
+pytestmark = pytest.mark.slow
+
 # Dies at a step of moving the shards into place, by its number.
 DIE = """
 import json, os, signal, sys
