@@ -3,10 +3,10 @@
 Three kinds of generated examples: `range` needs what is far beyond the local radius, `structure`
 the sentence of each token, `meaning` which sentences go together, which pre-training tells. Each is
 learned by a model with all ingredients, and by models with one of them taken away or changed;
-`length` is `range` again, learned at 128 tokens and measured at 1,024, `longer` at 512 and 4,096.
-What is in `results.jsonl` of --output_dir is not run again, so that the same command goes on after
-a stop. All rows of a seed are run before the next seed, so that a stop leaves whole tables of fewer
-seeds.
+`length` is `range` again, learned at 128 tokens and measured at 1,024; `longer` goes on from there,
+at 512 tokens and 4,096. What is in `results.jsonl` of --output_dir is not run again, so that the
+same command goes on after a stop. All rows of a seed are run before the next seed, so that a stop
+leaves whole tables of fewer seeds.
 
   python -m etcmodel.tools.benchmarks.ingredients --output_dir=ingredients
 """
