@@ -170,8 +170,7 @@ def test_a_run_learns_what_a_flat_one_cannot_and_is_kept(tmp_path, capsys):
     ("kind", "names"),
     [
         ("meaning", ("no pre-training", "CPC of projections")),
-        ("length", ("absolute positions",)),
-        ("longer", ("no positions",)),
+        ("longer", ("absolute positions",)),  # Which begins with `length`.
     ],
 )
 def test_a_trial_has_all_figures_and_is_kept(kind, names, tmp_path, capsys):

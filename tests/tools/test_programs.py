@@ -141,7 +141,7 @@ def test_the_benchmark_measures_and_reports(tmp_path):
     output = run(
         "benchmark",
         output_dir=tmp_path,
-        lengths="32,64",
+        lengths=32,
         rounds=1,
         num_hidden_layers=1,
         hidden_size=64,
@@ -149,7 +149,7 @@ def test_the_benchmark_measures_and_reports(tmp_path):
     figures = json.loads((tmp_path / "results.json").read_text())
     found = {(figure["model"], figure["phase"], figure["length"]) for figure in figures}
     assert found == {
-        (model, phase, length)
+        (model, phase, 32)
         for model, phases in {
             "etc": ("forward", "train"),
             "etc bfloat16": ("forward",),
@@ -157,7 +157,6 @@ def test_the_benchmark_measures_and_reports(tmp_path):
             "bert": ("forward", "train"),
         }.items()
         for phase in phases
-        for length in (32, 64)
     }
     for figure in figures:
         assert len(figure["seconds_all"]) == 1 and figure["seconds"] > 0
