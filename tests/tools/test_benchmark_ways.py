@@ -1,5 +1,7 @@
 """A forward pass as a graph, eagerly and from an export: the table, and a tiny measurement."""
 
+import threading
+
 import pytest
 
 from etcmodel.tools.benchmarks import ways, worker
@@ -28,8 +30,16 @@ def test_more_global_than_long_tokens_are_refused():
         ways.WaysOptions(**{**TINY, "global_length": 41})
 
 
+def test_the_processors_clock_does_not_count_waiting():
+    clocks = [ways.WaysOptions(**TINY, clock=clock).seconds for clock in ("time", "processor")]
+    before = [clock() for clock in clocks]
+    threading.Event().wait(0.1)
+    passed, worked = (clock() - start for clock, start in zip(clocks, before, strict=True))
+    assert passed >= 0.1 > worked >= 0
+
+
 @pytest.mark.slow
 def test_a_tiny_model_is_measured(capsys):
-    ways.main(ways.WaysOptions(**TINY))
+    ways.main(ways.WaysOptions(**TINY, clock="processor"))
     rows = capsys.readouterr().out.splitlines()[2:]
     assert [row.split(" | ")[0] for row in rows] == ["| graph", "| eager", "| exported"]

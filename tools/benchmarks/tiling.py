@@ -15,14 +15,39 @@ import time
 
 from etcmodel.options import Options, option, run_program
 
-__all__ = ["DEFAULT", "TilingOptions", "best", "flags_of", "table", "times_by_turns"]
+__all__ = [
+    "DEFAULT",
+    "ClockOptions",
+    "TilingOptions",
+    "best",
+    "flags_of",
+    "table",
+    "times_by_turns",
+]
 
 # (rows, logits) of `ops.tiles.Tiling` of training without flags.
 DEFAULT = (None, 1 << 22)
+_CLOCKS = {"time": time.perf_counter, "processor": time.process_time}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TilingOptions(Options):
+class ClockOptions(Options):
+    """How it is measured."""
+
+    clock: str = option(
+        "time",
+        "What seconds are of: 'time' that passes; or what the 'processor' does for this process, "
+        "in all of its threads, which others who use it change little.",
+        choices=tuple(_CLOCKS),
+    )
+
+    def seconds(self):
+        """float, to take differences of."""
+        return _CLOCKS[self.clock]()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TilingOptions(ClockOptions):
     """What is measured."""
 
     long_length: int = option(4096, "Long tokens of an example.", lower_bound=1)
@@ -138,7 +163,7 @@ def _functions(options):
 
 def main(options):
     """Prints the table and the flags."""
-    times = times_by_turns(_functions(options), options.rounds)
+    times = times_by_turns(_functions(options), options.rounds, options.seconds)
     print(table(times))
     found = flags_of(best(times))
     print(f"Fastest: {found}" if found else "No sizes are faster than those without flags.")

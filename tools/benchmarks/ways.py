@@ -2,16 +2,18 @@
 
 All ways are in one process and have the same weights and the same input, so that their ratios hold
 on a noisy machine. `share` is of the speed of this machine's matrix products, which are measured
-between the rounds.
+between the rounds. On a machine that others use, too, measure one thread and the processor's time:
 
   python -m etcmodel.tools.benchmarks.ways --long_length=4096 --global_length=230
+  TF_NUM_INTRAOP_THREADS=1 python -m etcmodel.tools.benchmarks.ways --clock=processor
 """
 
 import dataclasses
 import statistics
 import tempfile
 
-from etcmodel.options import Options, option, run_program
+from etcmodel.options import option, run_program
+from etcmodel.tools.benchmarks import tiling
 
 __all__ = ["WaysOptions", "measure", "table"]
 
@@ -20,7 +22,7 @@ _VOCAB_SIZE, _RADIUS = 30522, 84
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WaysOptions(Options):
+class WaysOptions(tiling.ClockOptions):
     """What is measured."""
 
     long_length: int = option(4096, "Long tokens of an example.", lower_bound=1)
@@ -96,15 +98,13 @@ def measure(options):
     """
     import numpy as np
 
-    from etcmodel.tools.benchmarks import tiling
-
     with tempfile.TemporaryDirectory() as folder:
         functions = _functions(options, folder)
         expected = functions["graph"]()
         for way in options.ways:
             if not np.allclose(functions[way](), expected, rtol=1e-3, atol=1e-5):
                 raise ValueError(f"The way {way!r} gives other probabilities than the graph.")
-        return tiling.times_by_turns(functions, options.rounds)
+        return tiling.times_by_turns(functions, options.rounds, options.seconds)
 
 
 def table(times, flops):
