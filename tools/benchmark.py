@@ -9,10 +9,11 @@ that take turns in one run, so that their ratios hold on a noisy machine; times 
 import dataclasses
 import statistics
 
-from etcmodel.options import Options, check_files, option, run_program
+from etcmodel.options import check_files, option, run_program
 from etcmodel.pictures import style
 
 from .benchmarks import report, turns
+from .benchmarks.clocks import ClockOptions
 from .benchmarks.costs import forward_flops
 from .benchmarks.turns import keras_hub_worker, tensorflow_worker, torch_worker
 from .benchmarks.worker import matmul_seconds_to_speed
@@ -25,7 +26,7 @@ _RADIUS = 84  # Of ETC's base model.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BenchmarkOptions(Options):
+class BenchmarkOptions(ClockOptions):
     """What is measured."""
 
     output_dir: str = option("benchmark", "Where results.json and results.png go.")
@@ -139,6 +140,8 @@ def measure_length(length, matmul, options):
     """Figures of all models at one length: list of dicts. A model that dies is left out."""
     global_length = options.global_length or min(length // 16, 512)
     workers = make_workers(length, global_length, options)
+    for worker in (matmul, *workers):
+        worker.clock = options.clock
     figures = []
     for phase in ("forward", "train"):
         able = [worker for worker in workers if phase in worker.phases]

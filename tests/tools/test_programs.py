@@ -143,6 +143,7 @@ def test_the_benchmark_measures_and_reports(tmp_path):
         output_dir=tmp_path,
         lengths=32,
         rounds=1,
+        clock="processor",
         num_hidden_layers=1,
         hidden_size=64,
     )

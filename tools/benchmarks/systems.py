@@ -16,14 +16,15 @@ import statistics
 import sys
 import tempfile
 
-from etcmodel.options import Options, check_files, option, run_program
+from etcmodel.options import check_files, option, run_program
 from etcmodel.tools.benchmarks import pairs, turns
+from etcmodel.tools.benchmarks.clocks import ClockOptions
 
 _NEEDS_TORCH = {"longformer", "led"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SystemsOptions(Options):
+class SystemsOptions(ClockOptions):
     """What is compared, at which sizes."""
 
     comparisons: tuple = option(
@@ -80,6 +81,8 @@ def compare(comparison, length, options, files):
     """
     files.write_inputs(length, options.tokens_per_global)
     workers, phases, difference = pairs.MAKERS[comparison](length, files, options)
+    for worker in workers:
+        worker.clock = options.clock
     try:
         for phase in phases:
             able, times, peaks = turns.take_turns(workers, phase, options.rounds)

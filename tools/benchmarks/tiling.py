@@ -13,37 +13,13 @@ import itertools
 import statistics
 import time
 
-from etcmodel.options import Options, option, run_program
+from etcmodel.options import option, run_program
+from etcmodel.tools.benchmarks.clocks import ClockOptions
 
-__all__ = [
-    "DEFAULT",
-    "ClockOptions",
-    "TilingOptions",
-    "best",
-    "flags_of",
-    "table",
-    "times_by_turns",
-]
+__all__ = ["DEFAULT", "TilingOptions", "best", "flags_of", "table", "times_by_turns"]
 
 # (rows, logits) of `ops.tiles.Tiling` of training without flags.
 DEFAULT = (None, 1 << 22)
-_CLOCKS = {"time": time.perf_counter, "processor": time.process_time}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ClockOptions(Options):
-    """How it is measured."""
-
-    clock: str = option(
-        "time",
-        "What seconds are of: 'time' that passes; or what the 'processor' does for this process, "
-        "in all of its threads, which others who use it change little.",
-        choices=tuple(_CLOCKS),
-    )
-
-    def seconds(self):
-        """float, to take differences of."""
-        return _CLOCKS[self.clock]()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

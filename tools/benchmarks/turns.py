@@ -19,10 +19,13 @@ class Worker:
         name: of the model, as reported.
         command: list of str. Starts the process.
         phases: what may be asked of it.
+
+    Attributes:
+        clock: str. What seconds are of, as `clocks.ClockOptions` have it.
     """
 
     def __init__(self, name, command, phases=("forward", "train")):
-        self.name = name
+        self.name, self.clock = name, "time"
         self.phases = phases
         self._command = command
         self._process = None
@@ -42,7 +45,7 @@ class Worker:
             answer = json.loads(self._process.stdout.readline())
         except (BrokenPipeError, json.JSONDecodeError):
             raise RuntimeError(f"{self.name} died during {phase}; its messages are above") from None
-        return answer["seconds"], answer["peak_bytes"]
+        return answer[self.clock], answer["peak_bytes"]
 
     def close(self):
         self._process.stdin.close()

@@ -2,10 +2,9 @@
 
 All ways are in one process and have the same weights and the same input, so that their ratios hold
 on a noisy machine. `share` is of the speed of this machine's matrix products, which are measured
-between the rounds. On a machine that others use, too, measure one thread and the processor's time:
+between the rounds.
 
   python -m etcmodel.tools.benchmarks.ways --long_length=4096 --global_length=230
-  TF_NUM_INTRAOP_THREADS=1 python -m etcmodel.tools.benchmarks.ways --clock=processor
 """
 
 import dataclasses
@@ -14,6 +13,7 @@ import tempfile
 
 from etcmodel.options import option, run_program
 from etcmodel.tools.benchmarks import tiling
+from etcmodel.tools.benchmarks.clocks import ClockOptions
 
 __all__ = ["WaysOptions", "measure", "table"]
 
@@ -22,7 +22,7 @@ _VOCAB_SIZE, _RADIUS = 30522, 84
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WaysOptions(tiling.ClockOptions):
+class WaysOptions(ClockOptions):
     """What is measured."""
 
     long_length: int = option(4096, "Long tokens of an example.", lower_bound=1)

@@ -1,0 +1,35 @@
+"""Seconds of benchmarks are of the time that passes, or of what the processor does."""
+
+import pathlib
+import sys
+import threading
+
+from etcmodel.tools.benchmarks import clocks, turns
+
+CLOCKS = ("time", "processor")
+# In a process of its own, without this package.
+WAITING = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import turn_loop
+turn_loop.serve({"forward": lambda: threading.Event().wait(0.1)})
+"""
+
+
+def test_the_processors_clock_does_not_count_waiting():
+    seconds = [clocks.ClockOptions(clock=clock).seconds for clock in CLOCKS]
+    before = [clock() for clock in seconds]
+    threading.Event().wait(0.1)
+    passed, worked = (clock() - start for clock, start in zip(seconds, before, strict=True))
+    assert passed >= 0.1 > worked >= 0
+
+
+def test_a_worker_tells_the_seconds_that_are_wanted():
+    folder = pathlib.Path(turns.__file__).parent
+    worker = turns.Worker("waiting", [sys.executable, "-c", WAITING, str(folder)])
+    found = {}
+    for worker.clock in CLOCKS:
+        _, found[worker.clock], _ = turns.take_turns([worker], "forward", 1)
+    worker.close()
+    (passed,), (worked,) = (times["waiting"] for times in found.values())
+    assert passed >= 0.1 > worked >= 0
