@@ -19,4 +19,4 @@ def test_case(case):
 
 
 def test_the_sample_is_there():
-    assert len(SAMPLE) == len(NAMES)
+    assert len(SAMPLE) == len(NAMES) and set(led_cases.TRACED) <= set(NAMES)

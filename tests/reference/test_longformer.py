@@ -63,3 +63,4 @@ def test_case(case):
 
 def test_there_is_a_sample():
     assert len(SAMPLE) == 8
+    assert set(longformer_cases.TRACED) <= set(longformer_cases.SAMPLE)

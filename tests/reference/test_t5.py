@@ -18,3 +18,4 @@ def test_case(case):
 
 def test_the_sample_is_there():
     assert len(SAMPLE) == len(t5_cases.SAMPLE)
+    assert set(t5_cases.TRACED) <= set(t5_cases.SAMPLE)
