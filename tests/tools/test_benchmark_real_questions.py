@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from etcmodel.tasks.hotpotqa import evaluate, examples
-from etcmodel.tools.benchmarks import question_rules, question_splits
+from etcmodel.tools.benchmarks import question_pretraining, question_rules, question_splits
 from etcmodel.tools.benchmarks import real_questions as benchmark
 
 CONTEXT = [
@@ -68,6 +68,16 @@ def test_what_needs_no_model(tmp_path):
     first = evaluate.metrics(test, question_rules.BASELINES["every first sentence"](test))
     # Of three first sentences one is the fact of "q0"; that of "q1" is a second sentence.
     assert first["sp_f1"] == pytest.approx((2 * (1 / 3) / (1 / 3 + 1)) / 2) and first["f1"] == 0.0
+
+
+def test_each_paragraph_is_pre_trained_on_once():
+    other = {**question(1), "context": [CONTEXT[2], ["Lyme", [" A cobb.", " It is old. "]]]}
+    assert question_pretraining.documents([question(0), other]) == [
+        {"text": "Emma (novel). Emma is a novel. It has a heroine."},
+        {"text": "Persuasion. A captain comes back. He wrote a letter."},
+        {"text": "Bath. A town. It has springs."},
+        {"text": "Lyme. A cobb. It is old."},
+    ]
 
 
 def test_runs_differ_in_first_weights_and_paragraphs():

@@ -20,7 +20,7 @@ import etcmodel
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
 from etcmodel.tasks.hotpotqa import evaluate, examples
-from etcmodel.tools.benchmarks import programs, question_splits
+from etcmodel.tools.benchmarks import programs, question_pretraining, question_splits
 from etcmodel.tools.benchmarks.question_rules import BASELINES
 
 __all__ = ["RealQuestionsOptions", "kinds", "table"]
@@ -45,7 +45,16 @@ _SECONDS = "train_seconds"  # Of the training program by the clock, since it was
 
 
 _EDGELESS = "_edgeless"  # At the end of a kind's name, and of its records'.
-_KINDS = ("lifted", "random", "lifted_edgeless", "random_edgeless", "lifted_flat", "random_flat")
+_PRETRAINED = "pretrained"
+_KINDS = (
+    "lifted",
+    "random",
+    "lifted_edgeless",
+    "random_edgeless",
+    "lifted_flat",
+    "random_flat",
+    _PRETRAINED,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,7 +69,8 @@ class RealQuestionsOptions(Options):
     kinds: tuple = option(
         _KINDS,
         "Weights to begin with; 'flat' is without paragraphs in masks and labels, 'edgeless' "
-        "without edges of words and titles.",
+        "without edges of words and titles; 'pretrained' is the lifted BERT, trained on the "
+        "paragraphs of all training questions first (MLM and CPC).",
         choices=_KINDS,
     )
     seeds: tuple[int, ...] = option((0, 1, 2), "Each is a run of each kind.")
@@ -81,6 +91,10 @@ class RealQuestionsOptions(Options):
     )
     train_batch_size: int = option(2, "Questions a step.", lower_bound=1)
     learning_rate: float = option(6e-4, "Greatest learning rate.", lower_bound=0)
+    num_pretrain_steps: int = option(
+        200, "Steps of two windows of text, for 'pretrained'.", lower_bound=1
+    )
+    pretrain_learning_rate: float = option(1e-4, "Greatest learning rate of those.", lower_bound=0)
     supporting_fact_threshold: float = option(
         0.25,
         "Least probability of a fact, 0 to 1; the two likeliest are taken in any case. Half of the "
@@ -97,15 +111,15 @@ def kinds(folder):
     """The flags of `run_finetuning` for each kind of run: dict of name to dict.
 
     Args:
-        folder: path of the folder with the models to begin with, "lifted" and "random".
+        folder: path of the folder with the models to begin with, "lifted", "random" and
+            "pretrained".
     """
     return {
-        f"{weights}{structure}": {
-            "init_checkpoint": folder / weights,
-            "flat_sequence": structure == "_flat",
+        kind: {
+            "init_checkpoint": folder / kind.split("_")[0],
+            "flat_sequence": kind.endswith("_flat"),
         }
-        for structure in ("", _EDGELESS, "_flat")
-        for weights in ("lifted", "random")
+        for kind in _KINDS
     }
 
 
@@ -150,13 +164,8 @@ def _prefer_structure(encoder):
     )
 
 
-def _make_data(options, folder):
-    """Raw files, records and the models to begin with, unless they are there.
-
-    Returns:
-        List of the names of the training records.
-    """
-    data, vocabulary = folder / "data", folder / "lifted" / "vocab.txt"
+def _make_models(options, folder, train):
+    """The models to begin with, unless they are there."""
     if not (folder / "random" / "config.json").exists():
         import tf_keras  # With TensorFlow, which takes seconds to import.
 
@@ -170,9 +179,31 @@ def _make_data(options, folder):
         for name, encoder in (("lifted", lifted), ("random", random_model)):
             _prefer_structure(encoder)
             encoder.save_pretrained(str(folder / name), lifted.processor)
+    if _PRETRAINED in options.kinds and not (folder / _PRETRAINED).exists():
+        question_pretraining.pretrain(
+            train,
+            folder / "lifted",
+            folder / _PRETRAINED,
+            folder / "pretraining",
+            num_steps=options.num_pretrain_steps,
+            learning_rate=options.pretrain_learning_rate,
+            mixed_precision=options.mixed_precision,
+            lengths=_lengths(options),
+        )
+
+
+def _lengths(options):
+    return {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
+
+
+def _make_data(options, folder, train, test):
+    """Raw files and records, unless they are there.
+
+    Returns:
+        List of the names of the training records.
+    """
+    data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
-    with open(options.questions, encoding="utf-8") as file:
-        train, test = question_splits.split(json.load(file), options.num_test)
     parts = {"test": test}
     drawn = (options.distractors, options.copies)
     drawn = "" if drawn == (0, 1) else "_{}x{}".format(*drawn)
@@ -188,12 +219,11 @@ def _make_data(options, folder):
                 f"{_PROGRAMS}.preprocess",
                 input_pattern=data / f"{name}.json",
                 output_prefix=data / f"{name}{kind}",
-                vocab_file=vocabulary,
-                long_seq_length=options.long_seq_length,
-                global_seq_length=options.global_seq_length,
+                vocab_file=folder / "lifted" / "vocab.txt",
                 num_word_edges=edges[kind],
                 is_training=name != "test",
                 num_shards=1,
+                **_lengths(options),
             )
     return [name for name in parts if name != "test"]
 
@@ -241,7 +271,10 @@ def _scores(options, folder, kind, train, seed):
 def main(options):
     """Trains and evaluates what is missing, and prints the table after each run."""
     folder = pathlib.Path(options.output_dir)
-    parts = _make_data(options, folder)
+    with open(options.questions, encoding="utf-8") as file:
+        train, test = question_splits.split(json.load(file), options.num_test)
+    _make_models(options, folder, train)
+    parts = _make_data(options, folder, train, test)
     test = list(examples.read_examples(str(folder / "data" / "test.json")))
     baselines = {name: evaluate.metrics(test, x(test)) for name, x in BASELINES.items()}
     scores = {}
