@@ -57,6 +57,7 @@ def pytest_runtest_setup():
     """
     random.seed(SEED)
     np.random.seed(SEED)
+    memory.end_iterators_at_once()
     if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
         sys.modules["tf_keras"].utils.set_random_seed(SEED)
         sys.modules["tf_keras"].mixed_precision.set_global_policy("float32")

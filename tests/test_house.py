@@ -11,7 +11,7 @@ FLOORS = (
     {"bounded_json", "durations", "file_systems", "format_versions", "lazy_imports", "path_checks"}
     | {"program_end", "quiet"},
     {"atomic_files", "feature_checks", "line_files", "ops", "options", "pictures"},
-    {"attention_picture", "record_files"},
+    {"attention_picture", "autotuning", "record_files"},
     {"text"},
     {"tensor_utils"},
     {"feature_utils"},

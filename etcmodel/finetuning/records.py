@@ -8,6 +8,7 @@ import tensorflow as tf
 from google.protobuf import message
 
 from etcmodel import feature_checks, format_versions, record_files, training
+from etcmodel.autotuning import without_autotuning
 from etcmodel.finetuning.record_settings import (
     check_punctuation,
     check_vocabulary,
@@ -207,7 +208,8 @@ def check_records(file_pattern, config, *, need_labels):
         format_versions.check(noted, config.format_version, settings_file)
     record_files.check_sizes(files)
     for file in files:
-        for serialized in tf.data.TFRecordDataset(file).take(1):
+        first = without_autotuning(tf.data.TFRecordDataset(file).take(1))
+        for serialized in first:
             example = _example(file, serialized.numpy())
             values = {
                 name: _values(file, example, name, feature, config)
@@ -237,6 +239,7 @@ def find_bad_record(file_pattern, config, *, need_labels):
     parse = _parser(spec, config)
     for file in training.matching_files(file_pattern):
         numbered = tf.data.TFRecordDataset(file).map(parse, tf.data.AUTOTUNE).enumerate(1)
+        numbered = without_autotuning(numbered)
         last = 0
         try:
             for last in numbered.map(lambda number, _: number).as_numpy_iterator():  # noqa: B007

@@ -6,6 +6,7 @@ import numbers
 import numpy as np
 import tensorflow as tf
 
+from etcmodel.autotuning import without_autotuning
 from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text.readers import fields
@@ -202,7 +203,7 @@ def _dataset(model, dataset, batch_size, problems):
         size = tf.shape(values[0], tf.int64)[0]
         return start + size, (arrays, *others) if others else arrays
 
-    return dataset.scan(np.int64(0), process).prefetch(1), None
+    return without_autotuning(dataset.scan(np.int64(0), process).prefetch(1)), None
 
 
 def _of_batch(model, texts, start=0):

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from etcmodel.autotuning import without_autotuning
 from etcmodel.text import targets as targets_lib
 from etcmodel.text.readers import fields as fields_lib
 
@@ -60,7 +61,8 @@ def make_dataset(processor, examples, batch_size, settings=None, targets=None):
             tf.nest.map_structure(_check_kind, signature, element)
             yield element
 
-    return tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
+    made = tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
+    return without_autotuning(made)
 
 
 def _spec(array):

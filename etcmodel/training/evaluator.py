@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel import extras
+from etcmodel.autotuning import without_autotuning
 from etcmodel.training import forward
 
 with extras.needed("train"):
@@ -63,7 +64,7 @@ class Predictor:
             return features, _device_batches(inputs, batch_size, devices)
 
         dataset = make_dataset(batch_size).map(split, num_parallel_calls=tf.data.AUTOTUNE)
-        dataset = dataset.prefetch(tf.data.AUTOTUNE)
+        dataset = without_autotuning(dataset.prefetch(tf.data.AUTOTUNE))
         with self._counted() as count:
             for features, device_batches in dataset:
                 outputs = self._on_all_devices(self._distributed(device_batches))

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from etcmodel import record_files
+from etcmodel.autotuning import without_autotuning
 from etcmodel.training import length_batches
 
 __all__ = ["count_examples", "training_batches"]
@@ -39,6 +40,7 @@ def count_examples(file_pattern, at_most=None):
 def _count(files, at_most=None):
     counter = tf.data.TFRecordDataset(files, num_parallel_reads=min(4, len(files)))
     counter = counter if at_most is None else counter.take(at_most)
+    counter = without_autotuning(counter)
     return int(counter.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
 
 

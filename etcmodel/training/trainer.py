@@ -12,6 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import extras
+from etcmodel.autotuning import without_autotuning
 from etcmodel.training import forward
 from etcmodel.training import gradients as gradients_lib
 from etcmodel.training import optimizer as optimizer_lib
@@ -82,7 +83,7 @@ class Trainer(orbit.StandardTrainer):
             skip_examples=int(self._global_step.numpy()) * batch_size,
             input_context=input_context,
         )
-        return self._task.train_dataset(request)
+        return without_autotuning(self._task.train_dataset(request))
 
     def create_train_loop_fn(self):
         """Steps in one graph; the very first step is run separately.

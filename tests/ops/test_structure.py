@@ -188,7 +188,10 @@ def assert_all_close(actual, expected, atol=1e-5):
         np.testing.assert_allclose(tf.convert_to_tensor(x), tf.convert_to_tensor(y), atol=atol)
 
 
-@pytest.mark.parametrize("implementation", ["auto", "sparse", "full"])
+@pytest.mark.parametrize(
+    "implementation",
+    ["auto", *(pytest.param(x, marks=pytest.mark.slow) for x in ("sparse", "full"))],
+)
 def test_a_structure_equals_its_dense_form(implementation):
     @EXAMPLES
     @given(cases())

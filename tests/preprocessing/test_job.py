@@ -17,6 +17,7 @@ from tests.preprocessing.jobs import BEAM, manifest, num_records, shards, writte
 LINES = (["a b", "bad", "c", "none", "d e f"], ["g", *(f"w{i}" for i in range(30)), "bad", "worse"])
 
 
+@pytest.mark.slow
 def test_several_processes_and_beam_write_the_same_as_one_process(make_job, tmp_path):
     one = make_job(*LINES)
     statistics = preprocessing.run(one)

@@ -35,6 +35,7 @@ def test_a_dataset_has_the_batches_of_a_list_or_a_file_again_and_again(
         source = tmp_path / "examples.jsonl"
         source.write_text("\n".join(map(json.dumps, EXAMPLES)))
     dataset = processor.dataset(source, 2, targets=labels_of)
+    assert dataset.options().autotune.enabled is False  # So that its epochs end at once.
     expected = [(x, labels_of(x)) for x in processor.batches(EXAMPLES, 2)]
     for _ in range(2):
         found = [*dataset.as_numpy_iterator()]

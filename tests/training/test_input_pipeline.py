@@ -1,9 +1,11 @@
 """The order of training examples."""
 
 import numpy as np
+import orbit
 import pytest
 import tensorflow as tf
 
+from etcmodel import training
 from etcmodel.training import input_pipeline
 from etcmodel.training import task as task_lib
 from tests.training import toy
@@ -78,3 +80,26 @@ def test_workers_share_the_global_batch(records):
     together = np.concatenate(shares, axis=1)
     whole = labels(records, 6, skip_examples=8)
     np.testing.assert_array_equal(np.sort(together, axis=1), np.sort(whole, axis=1))
+
+
+def test_iterators_of_runs_are_not_tuned(records, tmp_path, monkeypatch):
+    """So that they end at once: see `autotuning`."""
+    tuned = {"training": [], "evaluation": []}
+    distribute, iterate = orbit.utils.make_distributed_dataset, tf.data.Dataset.__iter__
+
+    def make_distributed_dataset(strategy, make):
+        tuned["training"].append(make(None).options().autotune.enabled)
+        return distribute(strategy, make)
+
+    def make_iterator(dataset):
+        tuned["evaluation"].append(dataset.options().autotune.enabled)
+        return iterate(dataset)
+
+    monkeypatch.setattr(orbit.utils, "make_distributed_dataset", make_distributed_dataset)
+    config = training.TrainingConfig(
+        output_dir=str(tmp_path), train_batch_size=12, num_train_epochs=1.0
+    )
+    training.train(toy.ToyTask(records), config)
+    monkeypatch.setattr(tf.data.Dataset, "__iter__", make_iterator)
+    training.evaluate(toy.ToyTask(records, evaluates=True), config)
+    assert tuned == {"training": [False], "evaluation": [False]}

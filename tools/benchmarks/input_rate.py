@@ -50,6 +50,7 @@ class Rate:
 def measure(options):
     """A list of `Rate`, one for each of `options.rounds`."""
     from etcmodel import finetuning, training  # With TensorFlow, which takes seconds to import.
+    from etcmodel.autotuning import without_autotuning
     from etcmodel.tasks.hotpotqa import inputs
 
     config = inputs.RecordConfig(
@@ -62,7 +63,7 @@ def measure(options):
         path = os.path.join(folder, "train.tfrecord")
         _write(path, config, options.num_records)
         request = training.TrainDataRequest(global_batch_size=options.batch_size)
-        batches = iter(finetuning.make_train_dataset(path, config, request))
+        batches = iter(without_autotuning(finetuning.make_train_dataset(path, config, request)))
         size = os.path.getsize(path) / options.num_records
         next(batches)
         return [_timed(batches, options, size) for _ in range(options.rounds)]

@@ -159,6 +159,7 @@ class TestPrograms:
         with pytest.raises(ValueError, match=message):
             self.task(folder, spm_model_file=MODEL).eval_dataset(1)
 
+    @pytest.mark.slow
     def test_an_export_keeps_how_text_is_split(self, folder, tokenizer, tmp_path):
         task = self.task(folder, spm_model_file=MODEL, split_punctuation=True)
         finetuning.export(task.build_model(), task, str(tmp_path / "export"))
