@@ -6,7 +6,7 @@ __all__ = ["without_autotuning"]
 
 
 def without_autotuning(dataset):
-    """The data set, whose parallel parts take as many threads as there are cores from the start.
+    """The data set, with a number of threads for its parallel parts that stays as it is.
 
     TensorFlow's tuning (seen with 2.20) makes the end of some iterators wait until its thread wakes
     for the next round, which takes the longer the longer the iterator was in use: each evaluation

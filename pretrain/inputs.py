@@ -32,9 +32,11 @@ class RecordConfig(finetuning.RecordConfig):
 
     Attributes:
         windows: str, one of `config.WINDOWS`.
+        has_absolute_positions: bool. Whether the model has, for which documents must not be packed.
     """
 
     windows: str = SENTENCES
+    has_absolute_positions: bool = False
 
     deciding_flags = ("input_pattern", "windows")
 
@@ -79,6 +81,12 @@ def check_records(file_pattern, config, tokenizer):
             raise ValueError(
                 f"{file}: the records have windows of {made}, the model needs windows of "
                 f"{config.windows}. Preprocess again, with --windows={config.windows}."
+            )
+        if config.has_absolute_positions and noted.get("pack_documents", True):
+            raise ValueError(
+                f"{file}: windows hold several documents, and the model has absolute positions "
+                "(`max_absolute_position_embeddings`), which would go on from one to the next. "
+                "Preprocess again, with --nopack_documents."
             )
     finetuning.check_records(file_pattern, config, need_labels=True)
     finetuning.check_vocabulary(file_pattern, tokenizer)

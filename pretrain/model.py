@@ -22,7 +22,7 @@ class PretrainModel(tf_keras.Model):
     and compared by their cosine instead. The heads are float32 under any policy.
 
     Args:
-        encoder_config: `EncoderConfig` without absolute positions (windows hold several documents).
+        encoder_config: `EncoderConfig`. With absolute positions, windows must hold one document.
         use_cpc: bool. Whether to encode the masked sentences.
         sentence_global_token_id: int. The global token of a sentence.
         cpc_projection_size: int. Size of the projections; 0 for a bilinear form without them.
@@ -36,8 +36,6 @@ class PretrainModel(tf_keras.Model):
         `mlm_token_ids` [batch, M], the most likely token; with CPC, where there is room for
         masked sentences, float32 `cpc_predictions` and `cpc_targets` [batch, C, hidden_size], or
         [batch, C, cpc_projection_size], whose products are the logits.
-    Raises:
-        ValueError: if `encoder_config` has absolute positions.
     """
 
     def __init__(
@@ -51,11 +49,6 @@ class PretrainModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "pretrain", "dtype": "float32", **kwargs})
-        if encoder_config.max_absolute_position_embeddings:
-            raise ValueError(
-                "`max_absolute_position_embeddings` must be 0 for pre-training, since windows hold "
-                f"several documents. Received: {encoder_config.max_absolute_position_embeddings}"
-            )
         self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
         self.use_cpc = use_cpc
         self.sentence_global_token_id = sentence_global_token_id

@@ -151,6 +151,12 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         """Whether sentences are masked and predicted: bool."""
         return self.cpc_weight > 0 and self.cpc_share > 0
 
+    @property
+    def has_absolute_positions(self):
+        """Whether ETC has absolute positions, as a lifted BERT does: bool."""
+        positions = getattr(self.encoder_config, "max_absolute_position_embeddings", 0)
+        return self.windows == SENTENCES and positions > 0
+
     @functools.cached_property
     def tokenizer(self):
         """The `FullTokenizer` of the vocabulary files.

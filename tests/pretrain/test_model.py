@@ -166,6 +166,10 @@ def test_without_cpc_there_is_neither_a_second_pass_nor_its_weights(tokenizer):
     assert not [v.name for v in pretrain_model.variables if "cpc" in v.name]
 
 
-def test_absolute_positions_are_refused():
-    with pytest.raises(ValueError, match="`max_absolute_position_embeddings` must be 0"):
-        model.PretrainModel(windows.etc_config(max_absolute_position_embeddings=8))
+def test_absolute_positions_begin_with_the_window(tokenizer):
+    with_positions = build_model(max_absolute_position_embeddings=windows.LONG)
+    (window,) = windows.make_windows(DOCUMENTS[:1], tokenizer).features
+    losses, _ = real_outputs(with_positions, window)
+    table = with_positions.etc_model.position_emb_lookup_long.embedding_table
+    table.assign(tf.roll(table, 1, axis=0))
+    assert np.abs(real_outputs(with_positions, window)[0] - losses).max() > 1e-3

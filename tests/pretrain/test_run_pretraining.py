@@ -257,6 +257,25 @@ class TestTraining:
         for variable, expected in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
 
+    def test_with_absolute_positions_windows_hold_one_document(self, made, tmp_path, capsys):
+        config = tmp_path / "etc_config.json"
+        positions = windows.etc_config(num_hidden_layers=1, max_absolute_position_embeddings=64)
+        config.write_text(json.dumps(positions.to_dict()))
+        arguments = {
+            **made["flags"],
+            "etc_config_file": config,
+            "output_dir": tmp_path / "model",
+            "eval_tf_examples_filepattern": tmp_path / "text-*.tfrecord",
+            "num_train_epochs": 1,
+        }
+        with pytest.raises(SystemExit):
+            run_here(**arguments)
+        assert "text.config.json: windows hold several documents" in capsys.readouterr().err
+        make_records(tmp_path, made["text"], made["vocab"], pack_documents=False)
+        arguments["train_tf_examples_filepattern"] = tmp_path / "text-*.tfrecord"
+        run_here(**arguments)
+        assert math.isfinite(lines_of(tmp_path / "model" / "eval_metrics.jsonl")[-1]["mlm_loss"])
+
     def test_the_defaults_are_those_of_the_paper(self):
         program = pretrain_program.Program(values := flags.FlagValues())
         program.define_flags()

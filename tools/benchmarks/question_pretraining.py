@@ -8,7 +8,8 @@ from etcmodel.tools.benchmarks import programs
 __all__ = ["documents", "pretrain"]
 
 _PROGRAMS = "etcmodel.pretrain"
-_WINDOWS_A_STEP = 2
+_LONG, _GLOBAL = 512, 32  # Tokens of a window, which holds a paragraph.
+_WINDOWS_A_STEP = 8
 _MIN_SENTENCES = 2  # What contrasts a sentence with others needs; most paragraphs have a few.
 
 
@@ -26,7 +27,7 @@ def documents(questions):
     return [{"text": text} for text in dict.fromkeys(texts)]
 
 
-def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_precision, lengths):
+def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_precision):
     """Trains a masked language model and contrastive predictive coding (CPC).
 
     Args:
@@ -34,10 +35,9 @@ def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_p
         start: path of the folder of the model to begin with.
         end: path of the folder that is written.
         folder: path. Gets the records and the run, which goes on where it was.
-        num_steps: int, of two windows each.
+        num_steps: int, of eight paragraphs each.
         learning_rate: float.
         mixed_precision: str.
-        lengths: dict of `long_seq_length` and `global_seq_length` of a window, int.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lines = [f"{json.dumps(x)}\n" for x in documents(questions)]
@@ -47,9 +47,11 @@ def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_p
         input_pattern=folder / "paragraphs.jsonl",
         output_prefix=folder / "windows",
         vocab_file=start / "vocab.txt",
+        long_seq_length=_LONG,
+        global_seq_length=_GLOBAL,
         min_sentences=_MIN_SENTENCES,
+        pack_documents=False,  # A lifted BERT has absolute positions.
         num_shards=1,
-        **lengths,
     )
     written = json.loads((folder / "windows.stats.json").read_text("utf-8"))["examples_written"]
     programs.run(

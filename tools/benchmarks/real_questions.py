@@ -92,7 +92,7 @@ class RealQuestionsOptions(Options):
     train_batch_size: int = option(2, "Questions a step.", lower_bound=1)
     learning_rate: float = option(6e-4, "Greatest learning rate.", lower_bound=0)
     num_pretrain_steps: int = option(
-        200, "Steps of two windows of text, for 'pretrained'.", lower_bound=1
+        200, "Steps of eight paragraphs, for 'pretrained'.", lower_bound=1
     )
     pretrain_learning_rate: float = option(1e-4, "Greatest learning rate of those.", lower_bound=0)
     supporting_fact_threshold: float = option(
@@ -188,12 +188,7 @@ def _make_models(options, folder, train):
             num_steps=options.num_pretrain_steps,
             learning_rate=options.pretrain_learning_rate,
             mixed_precision=options.mixed_precision,
-            lengths=_lengths(options),
         )
-
-
-def _lengths(options):
-    return {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
 
 
 def _make_data(options, folder, train, test):
@@ -220,10 +215,11 @@ def _make_data(options, folder, train, test):
                 input_pattern=data / f"{name}.json",
                 output_prefix=data / f"{name}{kind}",
                 vocab_file=folder / "lifted" / "vocab.txt",
+                long_seq_length=options.long_seq_length,
+                global_seq_length=options.global_seq_length,
                 num_word_edges=edges[kind],
                 is_training=name != "test",
                 num_shards=1,
-                **_lengths(options),
             )
     return [name for name in parts if name != "test"]
 
