@@ -11,46 +11,15 @@ from absl import flags
 import etcmodel
 from etcmodel import checkpoints, training
 from etcmodel.models import modeling, presets
-from etcmodel.preprocessing import program as preprocessing_program
-from etcmodel.pretrain import inputs, preprocess, task
+from etcmodel.pretrain import inputs, task
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests.pretrain import windows
+from tests.pretrain.runs import lines_of, make_records, run_here
 
 pytestmark = pytest.mark.slow
 
 NUM_DOCUMENTS = 12
-
-
-def make_records(folder, text_file, vocab, **changes):
-    """Runs the preprocessing in this process; returns the statistics."""
-    options = preprocess.PreprocessOptions(
-        **{
-            "input_pattern": str(text_file),
-            "output_prefix": str(folder / "text"),
-            "vocab_file": str(vocab),
-            "long_seq_length": windows.LONG,
-            "global_seq_length": windows.GLOBAL,
-            "num_shards": 2,
-            "min_sentences": 3,
-            "sentence_splitter": "simple",
-            **changes,
-        }
-    )
-    job = preprocessing_program.make_job(options, *preprocess.load_parts())
-    return preprocess.run_job(job)
-
-
-def flag_list(arguments):
-    return [f"--{name}={value}" for name, value in arguments.items()]
-
-
-def run_here(**arguments):
-    """Runs run_pretraining in this process."""
-    program = pretrain_program.Program(flags.FlagValues())
-    program.define_flags()
-    program.flag_values(["run_pretraining", *flag_list(arguments)])
-    program.main([])
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +59,6 @@ def made(tmp_path_factory):
 def trained(made):
     run_here(**made["flags"])
     return made
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 class TestPreprocessing:
@@ -256,25 +221,6 @@ class TestTraining:
         wanted = [*model.etc_model.weights, *model.mlm_head.weights]
         for variable, expected in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
-
-    def test_with_absolute_positions_windows_hold_one_document(self, made, tmp_path, capsys):
-        config = tmp_path / "etc_config.json"
-        positions = windows.etc_config(num_hidden_layers=1, max_absolute_position_embeddings=64)
-        config.write_text(json.dumps(positions.to_dict()))
-        arguments = {
-            **made["flags"],
-            "etc_config_file": config,
-            "output_dir": tmp_path / "model",
-            "eval_tf_examples_filepattern": tmp_path / "text-*.tfrecord",
-            "num_train_epochs": 1,
-        }
-        with pytest.raises(SystemExit):
-            run_here(**arguments)
-        assert "text.config.json: windows hold several documents" in capsys.readouterr().err
-        make_records(tmp_path, made["text"], made["vocab"], pack_documents=False)
-        arguments["train_tf_examples_filepattern"] = tmp_path / "text-*.tfrecord"
-        run_here(**arguments)
-        assert math.isfinite(lines_of(tmp_path / "model" / "eval_metrics.jsonl")[-1]["mlm_loss"])
 
     def test_the_defaults_are_those_of_the_paper(self):
         program = pretrain_program.Program(values := flags.FlagValues())
