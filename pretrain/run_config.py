@@ -154,8 +154,8 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
     @property
     def has_absolute_positions(self):
         """Whether ETC has absolute positions, as a lifted BERT does: bool."""
-        positions = getattr(self.encoder_config, "max_absolute_position_embeddings", 0)
-        return self.windows == SENTENCES and positions > 0
+        # Encoders other than ETC have no such entry.
+        return getattr(self.encoder_config, "max_absolute_position_embeddings", 0) > 0
 
     @functools.cached_property
     def tokenizer(self):

@@ -208,8 +208,7 @@ def check_records(file_pattern, config, *, need_labels):
         format_versions.check(noted, config.format_version, settings_file)
     record_files.check_sizes(files)
     for file in files:
-        first = without_autotuning(tf.data.TFRecordDataset(file).take(1))
-        for serialized in first:
+        for serialized in without_autotuning(tf.data.TFRecordDataset(file).take(1)):
             example = _example(file, serialized.numpy())
             values = {
                 name: _values(file, example, name, feature, config)
@@ -238,8 +237,8 @@ def find_bad_record(file_pattern, config, *, need_labels):
     spec.update(config.label_features() if need_labels else config.decoding_features())
     parse = _parser(spec, config)
     for file in training.matching_files(file_pattern):
-        numbered = tf.data.TFRecordDataset(file).map(parse, tf.data.AUTOTUNE).enumerate(1)
-        numbered = without_autotuning(numbered)
+        parsed = tf.data.TFRecordDataset(file).map(parse, tf.data.AUTOTUNE)
+        numbered = without_autotuning(parsed.enumerate(1))
         last = 0
         try:
             for last in numbered.map(lambda number, _: number).as_numpy_iterator():  # noqa: B007

@@ -179,7 +179,7 @@ def _make_models(options, folder, train):
         for name, encoder in (("lifted", lifted), ("random", random_model)):
             _prefer_structure(encoder)
             encoder.save_pretrained(str(folder / name), lifted.processor)
-    if _PRETRAINED in options.kinds and not (folder / _PRETRAINED).exists():
+    if _PRETRAINED in options.kinds and not (folder / _PRETRAINED / "config.json").exists():
         question_pretraining.pretrain(
             train,
             folder / "lifted",
@@ -271,8 +271,8 @@ def main(options):
         train, test = question_splits.split(json.load(file), options.num_test)
     _make_models(options, folder, train)
     parts = _make_data(options, folder, train, test)
-    test = list(examples.read_examples(str(folder / "data" / "test.json")))
-    baselines = {name: evaluate.metrics(test, x(test)) for name, x in BASELINES.items()}
+    asked = list(examples.read_examples(str(folder / "data" / "test.json")))
+    baselines = {name: evaluate.metrics(asked, x(asked)) for name, x in BASELINES.items()}
     scores = {}
     for seed in options.seeds:
         for part in parts:

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import training
+from etcmodel.autotuning import without_autotuning
 from etcmodel.checkpoints import names
 
 __all__ = ["SharedGraph"]
@@ -53,14 +54,14 @@ class SharedGraph:
             if variable is not self._optimizer.learning_rate:
                 variable.assign(tf.zeros_like(variable))
         request = training.TrainDataRequest(global_batch_size=self._batch_size, seed=seed)
-        for features in task.train_dataset(request).take(self._num_steps):
+        for features in without_autotuning(task.train_dataset(request).take(self._num_steps)):
             self._step(features)
 
     def evaluate(self, task, batch_size=50):
         """The metrics of the model as it is: dict of float."""
 
         def predictions():
-            for features in task.eval_dataset(batch_size):
+            for features in without_autotuning(task.eval_dataset(batch_size)):
                 both = {**features, **self._predict(features)}
                 arrays = {name: np.asarray(x) for name, x in both.items()}
                 for row in range(len(next(iter(arrays.values())))):
