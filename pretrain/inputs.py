@@ -13,6 +13,7 @@ from .config import SENTENCES, TEXT
 __all__ = [
     "RecordConfig",
     "check_records",
+    "is_lower_case",
     "make_eval_dataset",
     "make_train_dataset",
     "masked_eval_batches",
@@ -76,7 +77,15 @@ def check_records(file_pattern, config, tokenizer):
     Raises:
         ValueError: naming the file, if they do not fit.
     """
-    for file, noted in finetuning.settings(file_pattern).items():
+    found = finetuning.settings(file_pattern)
+    if config.has_absolute_positions and not found:
+        raise ValueError(
+            f"{file_pattern}: no settings (`.config.json`) beside the records tell whether windows "
+            "hold several documents, over which a model with absolute positions "
+            "(`max_absolute_position_embeddings`) must not go. Copy the settings there, too, or "
+            "preprocess again, with --nopack_documents."
+        )
+    for file, noted in found.items():
         if (made := noted.get("windows", SENTENCES)) != config.windows:
             raise ValueError(
                 f"{file}: the records have windows of {made}, the model needs windows of "
@@ -90,6 +99,28 @@ def check_records(file_pattern, config, tokenizer):
             )
     finetuning.check_records(file_pattern, config, need_labels=True)
     finetuning.check_vocabulary(file_pattern, tokenizer)
+
+
+def is_lower_case(file_pattern):
+    """Whether the text of records was lower-cased, by their settings: bool; None if none tell.
+
+    Args:
+        file_pattern: str or list of str or None. TFRecord files, wildcards allowed.
+    Raises:
+        ValueError: naming two files of settings, if they differ.
+    """
+    patterns = [file_pattern] if isinstance(file_pattern, str) else (file_pattern or [])
+    found = {}
+    for pattern in filter(None, patterns):
+        for file, noted in finetuning.settings(pattern).items():
+            if "do_lower_case" in noted:
+                found.setdefault(noted["do_lower_case"], file)
+    if len(found) > 1:
+        raise ValueError(
+            f"{found[True]}: the text of the records was lower-cased, that of {found[False]} was "
+            "not. Preprocess them alike."
+        )
+    return next(iter(found), None)
 
 
 def make_train_dataset(file_pattern, records, masking_config, request):

@@ -8,12 +8,15 @@ from etcmodel import finetuning, training
 from etcmodel import options as options_lib
 from etcmodel.finetuning import contradictions, trained_run
 from etcmodel.models import presets
+from etcmodel.text import processor_files
 
-from . import base_program, run_config, saving
+from . import base_program, inputs, run_config, saving
 from . import task as task_lib
 from .run_config import PretrainConfig
 
 __all__ = ["Program"]
+
+_LOWER_CASE = "do_lower_case"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,15 +74,30 @@ class Program(base_program.BaseProgram):
         model = training.load_model(task, training_config)
         directory = self._flag("pretrained_dir")
         directory = directory or os.path.join(self._flag("output_dir"), "pretrained")
-        noted = finetuning.settings(task.config.train_data).values()
         saving.save(
             model,
             directory,
             task.config.tokenizer,
-            do_lower_case=all(settings.get("do_lower_case", True) for settings in noted),
+            do_lower_case=self._is_lower_case(task.config),
             copy_local_to_global=self._flag("copy_local_to_global"),
         )
         print(directory)
+
+    def _is_lower_case(self, config):
+        """Whether text is lower-cased, as the training's was: bool."""
+        run, given = trained_run.TrainedRun.find(self._flag("output_dir")), self._flag(_LOWER_CASE)
+        known = run.notes.get(_LOWER_CASE) if run else None
+        if known is None:
+            known = inputs.is_lower_case(config.train_data)
+        if None not in (known, given):
+            contradictions.check_given(_LOWER_CASE, given, known, "the data of the training")
+        is_byte_level = processor_files.is_byte_level(config.vocab_file)
+        if known is None and given is None and not (config.spm_model_file or is_byte_level):
+            raise ValueError(
+                f"--{_LOWER_CASE}: neither the run nor settings beside its training records tell "
+                "whether text was lower-cased. Give the flag as preprocess had it."
+            )
+        return (True if given is None else given) if known is None else known
 
     def _make_task(self, run=None):
         """The task that the flags describe, and after training the `TrainedRun`."""

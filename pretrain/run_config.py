@@ -5,7 +5,7 @@ import functools
 import math
 import typing
 
-from etcmodel.finetuning.config import model_tokenizer
+from etcmodel.finetuning.config import check_positions, model_tokenizer
 from etcmodel.finetuning.program_options import ProgramOptions as FinetuningOptions
 from etcmodel.models import presets
 from etcmodel.options import (
@@ -133,6 +133,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         super().__post_init__()
         if not self.cpc_temperature:
             raise ValueError("`cpc_temperature` must be above 0.")
+        check_positions(self.encoder_config, self.long_seq_length)
         model_type = self.encoder_config.model_type
         is_text = model_type in _OF_SYSTEMS
         if is_text and self.use_cpc:
@@ -204,6 +205,11 @@ class ProgramOptions(program_options.PresetOptions):
     eval_timeout: float | None = changed(FinetuningOptions, "eval_timeout")
     pretrained_dir: str | None = option(
         None, "Folder that save_pretrained writes. None: pretrained in --output_dir."
+    )
+    do_lower_case: bool | None = option(
+        None,
+        "In save_pretrained, whether text is lower-cased, for word pieces. None: as that of the "
+        "training records was.",
     )
     copy_local_to_global: bool = option(
         True,

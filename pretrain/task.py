@@ -82,6 +82,7 @@ class PretrainTask(options_task.RecordsTask):
         if not config.eval_data:
             return None
         inputs.check_records(config.eval_data, config.records(), config.tokenizer)
+        inputs.is_lower_case([config.train_data, config.eval_data])
         return inputs.make_eval_dataset(
             config.eval_data, config.records(), config.masking, batch_size
         )
@@ -94,6 +95,11 @@ class PretrainTask(options_task.RecordsTask):
         return evaluate.metrics(
             predictions, mlm_weight=self.config.mlm_weight, cpc_weight=self.config.cpc_weight
         )
+
+    def run_notes(self):
+        is_lower_case = inputs.is_lower_case(self.config.train_data)
+        noted = {} if is_lower_case is None else {"do_lower_case": is_lower_case}
+        return {**super().run_notes(), **noted}
 
     def run_config(self):
         return {**super().run_config(), "vocab_sha256": [self.vocab_sha256]}

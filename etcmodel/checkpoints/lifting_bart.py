@@ -65,8 +65,9 @@ def lift_bart(directory, max_length=16384, **changes):
         **changes: entries of `LedConfig` that are to be others, such as `attention_window`, by
             default 1024.
     Returns:
-        `LedForConditionalGeneration`. Its `processor` is that of the folder. The report of loading
-        goes to the log.
+        `LedForConditionalGeneration`. Its `processor` is that of the folder, and so is what
+        `generate` does by default (`generation_config.json`, or entries of `config.json`). The
+        report of loading goes to the log.
     Raises:
         ValueError: naming the file or entry, if the folder is no such model's or something is
             missing.
@@ -91,6 +92,7 @@ def lift_bart(directory, max_length=16384, **changes):
         model.build(None)
     lifted = _lifted(sources.open_source(directory), model)
     logging.info("%s", seq2seq.load_weights(model, lifted))
+    model.generation_config = seq2seq.read_generation_config(directory, config, changes)
     model.processor = processors.read_processor(directory, config)
     return model
 

@@ -17,7 +17,15 @@ from etcmodel.models import encoders, gmat, led, longt5, pegasus_x
 from etcmodel.models.seq2seq import generating, generation_config
 from etcmodel.models.seq2seq.names import Weight
 
-__all__ = ["is_model", "is_of", "load", "load_weights", "make_model", "save"]
+__all__ = [
+    "is_model",
+    "is_of",
+    "load",
+    "load_weights",
+    "make_model",
+    "read_generation_config",
+    "save",
+]
 
 # By `model_type` the class of the config, and those of models; the first is that of a folder which
 # names none of them.
@@ -111,13 +119,24 @@ def load(directory, path, as_class=None, overrides=None):
         model.build(None)
     logging.info("%s", load_weights(model, source, is_head_new=model_class is not named_class))
     if isinstance(model, generating.Generating):
-        model.generation_config = _generation_config(directory, config, overrides or {})
+        model.generation_config = read_generation_config(directory, config, overrides or {})
     model.processor = processors.read_processor(directory, config)
     return model
 
 
-def _generation_config(directory, config, overrides):
-    """The folder's; what is overridden in the model's config, such as tokens, is so there, too."""
+def read_generation_config(directory, config, overrides):
+    """The `GenerationConfig` of a folder; what `generate` does not know of it goes to the log.
+
+    Args:
+        directory: str.
+        config: the model's config, before `overrides`.
+        overrides: dict of entries of the config that are to be others, such as tokens; they are so
+            in the result, too.
+    Returns:
+        `GenerationConfig`, or None if the folder says nothing.
+    Raises:
+        ValueError: see `generation_config.read`.
+    """
     found = generation_config.read(directory, config)
     if found is None:
         return None

@@ -17,7 +17,7 @@ from etcmodel.text import vocabulary_files
 if typing.TYPE_CHECKING:
     from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
 
-__all__ = ["FinetuningConfig", "model_tokenizer"]
+__all__ = ["FinetuningConfig", "check_positions", "model_tokenizer"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,12 +37,15 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
         encoder_config: `EncoderConfig` of the model.
         removed_options: dict of former options, which runs of older versions may have, to the only
             value that the program still supports.
+        not_of_evaluation: tuple of str. Options of features of which records to evaluate on may
+            have other values: those of labels, and of where raw files have what.
     Raises:
         ValueError: if an option is out of range, or the model, if its config has a `max_length`,
             has fewer positions than inputs may have tokens.
     """
 
     removed_options = {}
+    not_of_evaluation = ()
 
     encoder_config: "encoders.EncoderConfig"
     eval_gold: str | None = option(
@@ -60,12 +63,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
     def __post_init__(self):
         super().__post_init__()
-        limit = getattr(self.encoder_config, "max_length", None)
-        if limit is not None and self.long_seq_length > limit:
-            raise ValueError(
-                f"`long_seq_length` must be at most the model's number of positions, {limit}. "
-                f"Received: {self.long_seq_length}"
-            )
+        check_positions(self.encoder_config, self.long_seq_length)
 
     @abc.abstractmethod
     def records(self):
@@ -83,6 +81,18 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     def exported_options(self):
         """dict for JSON: the options stored with an exported model, beside `encoder_config`."""
         return kept(self, "model", "features", "decoding")
+
+
+def check_positions(encoder_config, long_seq_length):
+    """Raises ValueError if a model has fewer positions than its long input has tokens."""
+    # Of ETC, which may have none.
+    limit = getattr(encoder_config, "max_absolute_position_embeddings", 0)
+    limit = getattr(encoder_config, "max_length", limit or None)
+    if limit is not None and long_seq_length > limit:
+        raise ValueError(
+            f"`long_seq_length` must be at most the model's number of positions, {limit}. "
+            f"Received: {long_seq_length}"
+        )
 
 
 def model_tokenizer(config, *, do_lower_case=True):

@@ -40,11 +40,13 @@ def features_of_records(config_class, flag_values, settings):
     found, files = {}, {}
     for file, noted in settings.items():
         noted = options_lib.from_kept(config_class, noted)
-        if noted.get("tokenizer", "wordpiece") != "wordpiece":
+        is_irrelevant = noted.get("tokenizer", "wordpiece") != "wordpiece"
+        if is_irrelevant:
             noted["do_lower_case"] = True  # Only word pieces depend on this option.
         for name in [name for name in names if name in noted]:
             value = noted[name]
-            check_given(name, given.get(name, value), value, f"the data of {file}")
+            if not (is_irrelevant and name == "do_lower_case"):
+                check_given(name, given.get(name, value), value, f"the data of {file}")
             if found.setdefault(name, value) != value:
                 raise ValueError(
                     f"{file}: the records were made with --{name}={shown(value)}, those of "

@@ -191,6 +191,8 @@ class KeyedLineTask(LineTask):
     A subclass implements `line`, and also `combine` if not each line is a prediction.
     """
 
+    predicts_by_id = True
+
     def combine(self, lines):
         """Predictions in the official format: dict of str.
 

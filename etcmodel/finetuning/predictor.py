@@ -10,6 +10,7 @@ import tempfile
 from etcmodel import bounded_json, extras, format_versions, serving
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
+from etcmodel.preprocessing import raw_files
 from etcmodel.text import processor_files
 
 __all__ = ["Predictor", "export"]
@@ -172,6 +173,8 @@ class Predictor(abc.ABC):
 
     def records(self, examples):
         """Iterates over the feature dicts of all examples."""
+        if self.task.predicts_by_id:
+            examples = raw_files.with_ids_of_their_own(examples)
         return (record for example in examples for record in self.make_features(example))
 
     def run(self, records, batch_size):

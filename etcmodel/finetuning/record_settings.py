@@ -1,8 +1,10 @@
 """Compares the settings that `preprocess` wrote beside records with the options of a run."""
 
+from etcmodel import options as options_lib
 from etcmodel import record_files, training
+from etcmodel.finetuning.contradictions import shown
 
-__all__ = ["check_punctuation", "check_vocabulary", "settings", "vocabularies"]
+__all__ = ["check_evaluation", "check_punctuation", "check_vocabulary", "settings", "vocabularies"]
 
 
 def settings(file_pattern):
@@ -67,3 +69,28 @@ def check_punctuation(file_pattern, split_punctuation):
                 f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
                 "preprocess again."
             )
+
+
+def check_evaluation(file_pattern, config):
+    """Compares the options that records to evaluate on were made with with those of the run.
+
+    Args:
+        file_pattern: str or list of str. TFRecord files, wildcards allowed.
+        config: `FinetuningConfig`. Not compared are its `not_of_evaluation`.
+    Raises:
+        ValueError: naming the settings beside the records and both values, if they differ.
+    """
+    fields = options_lib.option_fields(type(config))
+    names = {field.name for field in fields if field.metadata["role"] == "features"}
+    names -= set(config.not_of_evaluation)
+    for settings_file, noted in settings(file_pattern).items():
+        noted = options_lib.from_kept(type(config), noted)
+        if noted.get("tokenizer", "wordpiece") != "wordpiece":
+            noted.pop("do_lower_case", None)  # Only word pieces depend on this option.
+        for name in sorted(names & noted.keys()):
+            made, expected = noted[name], getattr(config, name)
+            if made != expected:
+                raise ValueError(
+                    f"{settings_file}: the records were made with --{name}={shown(made)}, and the "
+                    f"model's inputs with --{name}={shown(expected)}. Preprocess them alike."
+                )

@@ -10,6 +10,7 @@ from google.protobuf import message
 from etcmodel import feature_checks, format_versions, record_files, training
 from etcmodel.autotuning import without_autotuning
 from etcmodel.finetuning.record_settings import (
+    check_evaluation,
     check_punctuation,
     check_vocabulary,
     settings,
@@ -18,6 +19,7 @@ from etcmodel.finetuning.record_settings import (
 
 __all__ = [
     "RecordConfig",
+    "check_evaluation",
     "check_punctuation",
     "check_records",
     "check_vocabulary",

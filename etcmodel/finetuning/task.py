@@ -19,7 +19,8 @@ class FinetuningTask(options_task.RecordsTask):
     A subclass sets `name` (for files), `title` (for people), `config_class` and `best_metric`, and
     implements the abstract methods by calling the modules of its folder. It also says whether
     `decode` needs the vocabulary (`decoding_needs_vocabulary`) and the raw examples of `eval_gold`
-    (`decoding_needs_examples`), and whether `evaluate` needs that file (`needs_gold`).
+    (`decoding_needs_examples`), whether `evaluate` needs that file (`needs_gold`), and whether
+    predictions are told apart by `example_id`, which then must differ (`predicts_by_id`).
 
     Args:
         config: the task's `FinetuningConfig`.
@@ -30,6 +31,7 @@ class FinetuningTask(options_task.RecordsTask):
     decoding_needs_vocabulary = True
     decoding_needs_examples = True
     needs_gold = True
+    predicts_by_id = False
 
     @abc.abstractmethod
     def read_examples(self, path, check=None):
@@ -126,6 +128,7 @@ class FinetuningTask(options_task.RecordsTask):
         config = self.config.records()
         records.check_records(self.config.eval_data, config, need_labels=False)
         records.check_punctuation(self.config.eval_data, self.config.split_punctuation)
+        records.check_evaluation(self.config.eval_data, self.config)
         if self.config.has_vocabulary():
             records.check_vocabulary(self.config.eval_data, self.tokenizer)
         return records.make_eval_dataset(self.config.eval_data, config, batch_size)

@@ -26,7 +26,7 @@ class GenerationSettings:
         temperature: float. Logits are divided by it before they are drawn from.
         top_k: int. Draw from the k most probable tokens; 0 for all.
         top_p: float. Draw from the fewest tokens that have this probability together; 1 for all.
-        seed: int. Equal seeds draw equal tokens.
+        seed: int, or int32 scalar in a graph. Equal seeds draw equal tokens.
         decoder_start_token_id: int or None. The first token; None for that of the model's config.
         eos_token_id, pad_token_id: int or None. The end token, and what follows it; likewise.
     Raises:

@@ -154,7 +154,11 @@ class EtcConfig(json_config.JsonConfig):
 
     def to_dict(self) -> dict[str, typing.Any]:
         """dict of the entries, without the model's type, as in the release's files."""
-        entries = dataclasses.asdict(self)
+        # Entries may have been assigned since they were checked.
+        entries = {
+            name: json_config.python_numbers(value)
+            for name, value in dataclasses.asdict(self).items()
+        }
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         for name in _NOT_OF_THE_RELEASE:
             if entries[name] == defaults[name]:
@@ -162,14 +166,15 @@ class EtcConfig(json_config.JsonConfig):
         return entries
 
     def check(self) -> None:
-        """Checks that a model can be built.
+        """Checks that a model can be built. NumPy's numbers become Python's.
 
         Raises:
             ValueError: naming the entries and their values, if an entry has a wrong type or is out
                 of range, or entries contradict each other.
         """
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value = json_config.python_numbers(getattr(self, field.name))
+            setattr(self, field.name, value)
             if field.name != "hidden_act" or not callable(value):
                 json_config.check_type(field, value)
         for name, least in _LEAST.items():

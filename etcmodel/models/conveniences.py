@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
+from etcmodel.models import text_data
 
 __all__ = ["EncoderConveniences", "Pretrained"]
 
@@ -73,15 +74,19 @@ class EncoderConveniences(Pretrained):
 
         Args:
             features: see there; or list of str, of which the model's `processor` makes them.
-            pooling, relation_names, normalize: see there.
+            pooling, normalize: see there.
+            relation_names: see there; for texts by default those of the processor.
         Raises:
-            ValueError: as there, or if there is no processor.
+            ValueError: as there; if there is no processor, or one that cuts a text into rows; or if
+                the model has no labels for so many relations.
         """
         if isinstance(features, (list, tuple)) and all(isinstance(x, str) for x in features):
             if self.processor is None:
                 raise ValueError(
                     "Texts need a processor: set `model.processor`, or give token ids."
                 )
+            text_data.check_one_row(self.processor, "the batch, `model.processor(texts)`")
+            relation_names = relation_names or getattr(self.processor, "relation_names", ())
             features = self.processor(list(features))
         return pooling_lib.embed(
             self, features, pooling, relation_names=relation_names, normalize=normalize

@@ -4,21 +4,38 @@ import tensorflow as tf
 
 from etcmodel.ops import argument_checks
 
-__all__ = ["blocks", "examples_of_links", "num_of_links", "places_in_runs"]
+__all__ = [
+    "blocks",
+    "blocks_of_examples",
+    "examples_of_links",
+    "num_of_links",
+    "places_in_runs",
+]
 
 
-def num_of_links(links):
-    """Global tokens that are linked to: their number is the length of the global input."""
+def num_of_links(links, given="links"):
+    """Global tokens that are linked to: their number is the length of the global input.
+
+    Args:
+        links: int32 [batch, len].
+        given: str. The feature that the links are of, for the message.
+    Raises:
+        ValueError: in a function that XLA compiles, since the number is not known there.
+    """
     if tf.__internal__.get_enclosing_xla_context() is not None:
         argument_checks.fail(
-            "`global_token_ids` must be given beside `links` in a function that XLA compiles, such "
-            "as with `jit_compile`: without them, the length of the global input is not known there"
+            f"`global_token_ids` must be given beside `{given}` in a function that XLA compiles, "
+            "such as with `jit_compile`: without them, the length of the global input is not known "
+            "there"
         )
     return tf.maximum(tf.reduce_max(links) + 1, 0)
 
 
 def blocks(example_ids, block_length):
-    """(links, number) of global tokens, one a block of tokens; none for blocks of length 0."""
+    """(links, number) of global tokens, one a block of tokens; none for blocks of length 0.
+
+    Each row is one example: see `blocks_of_examples`.
+    """
     shape = tf.shape(example_ids)
     if not block_length:
         return tf.fill(shape, -1), 0
@@ -26,6 +43,23 @@ def blocks(example_ids, block_length):
     length = shape[1] if example_ids.shape[1] is None else example_ids.shape[1]
     blocks = tf.broadcast_to(tf.range(length) // block_length, shape)
     return tf.where(example_ids > 0, blocks, -1), -(-length // block_length)
+
+
+def blocks_of_examples(example_ids, block_length):
+    """As `blocks`, with several examples in a row, each of which begins a block.
+
+    The number is that of the row with the most blocks, but no less than for one example a row.
+
+    Raises:
+        ValueError: see `num_of_links`.
+    """
+    links, least = blocks(example_ids, block_length)
+    if not block_length:
+        return links, least
+    is_token = example_ids > 0
+    is_first = is_token & tf.equal(places_in_runs(example_ids) % block_length, 0)
+    links = tf.where(is_token, tf.cumsum(tf.cast(is_first, tf.int32), axis=1) - 1, -1)
+    return links, tf.maximum(num_of_links(links, "example_ids"), least)
 
 
 def examples_of_links(links, example_ids, num_global):

@@ -7,7 +7,8 @@ for each sentence or block of tokens, as the encoder's config says.
 | name | shape | meaning, and the default |
 | --- | --- | --- |
 | `token_ids` | [batch, long_len] | required |
-| `global_token_ids` | [batch, global_len] | one per sentence in `links`, or else one per block |
+| `global_token_ids` | [batch, global_len] | one per sentence in `links`, or else one per block; \
+each example begins a block |
 | `segment_ids`, `global_segment_ids` | as the ids | `default_segment_id` of the config, and 0 |
 | `position_ids`, `global_position_ids` | as the ids | 0, 1, 2 … from the start of each example |
 | `example_ids`, `global_example_ids` | as the ids | 0 is padding, 1, 2 … are the examples in a \
@@ -99,9 +100,9 @@ def completed(features, config, relation_names=(), extra_axes=None):
     Raises:
         ValueError: in one line that names the feature, what is expected and what was received, if a
             feature is unknown or missing, has a wrong shape or type, or ids are out of range; in a
-            function that XLA compiles also for `links` without `global_token_ids`. What is known
-            only when a graph runs raises `tf.errors.InvalidArgumentError` instead; code compiled by
-            XLA cannot raise.
+            function that XLA compiles also for `links`, or for blocks in `example_ids`, without
+            `global_token_ids`. What is known only when a graph runs raises
+            `tf.errors.InvalidArgumentError` instead; code compiled by XLA cannot raise.
     """
     axes = {**_AXES, **(extra_axes or {})}
     given = _tensors(features, axes)
@@ -217,7 +218,9 @@ def _global_side(given, config, example_ids):
         if name.startswith(("global_", "edges/", "links/")):
             argument_checks.fail(f"`{name}` needs `global_token_ids`, which are not given")
     if links is None:
-        links, num_global = defaults.blocks(example_ids, _setting(config, "global_block_length", 0))
+        # Of ids alone a row is one example, whose length tells the number of blocks.
+        make = defaults.blocks_of_examples if "example_ids" in given else defaults.blocks
+        links, num_global = make(example_ids, _setting(config, "global_block_length", 0))
     else:
         num_global = defaults.num_of_links(links)
     global_example_ids = defaults.examples_of_links(links, example_ids, num_global)
@@ -251,7 +254,9 @@ def _position_ids(given, config, example_ids, global_example_ids):
         return positions
     if positions["position_ids"] is None and "example_ids" in given:
         positions["position_ids"] = defaults.places_in_runs(example_ids)
-    if positions["global_position_ids"] is None and "global_example_ids" in given:
+    has_default_global_side = "example_ids" in given and "global_token_ids" not in given
+    has_global_examples = "global_example_ids" in given or has_default_global_side
+    if positions["global_position_ids"] is None and has_global_examples:
         positions["global_position_ids"] = defaults.places_in_runs(global_example_ids)
     return positions
 

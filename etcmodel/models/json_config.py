@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from etcmodel import bounded_json
 from etcmodel.models import downloads
 
-__all__ = ["JsonConfig", "check_type", "json_object", "read_text"]
+__all__ = ["JsonConfig", "check_type", "json_object", "python_numbers", "read_text"]
 
-# NumPy's numbers are accepted like Python's.
+# NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
 
 
@@ -94,11 +94,15 @@ class JsonConfig:
     def check(self) -> None:
         """Checks that a model can be built; subclasses add checks of their entries.
 
+        NumPy's numbers become Python's, as JSON needs them.
+
         Raises:
             ValueError: naming the entry and its value, if it has a wrong type.
         """
         for field in dataclasses.fields(self):
-            check_type(field, getattr(self, field.name))
+            value = python_numbers(getattr(self, field.name))
+            check_type(field, value)
+            object.__setattr__(self, field.name, value)  # The dataclass is frozen.
 
     def check_at_least(self, least: Mapping[str, float]) -> None:
         """Raises ValueError, naming the entry, unless entries are at least so much.
@@ -165,6 +169,15 @@ def check_type(field: dataclasses.Field[typing.Any], value: typing.Any) -> None:
     if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in kinds):
         wanted = " or ".join("null" if t is type(None) else t.__name__ for t in kinds)
         raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
+
+
+def python_numbers(value: typing.Any) -> typing.Any:
+    """The value, with numbers of NumPy, also within lists and tuples, as Python's."""
+    if type(value) in (list, tuple):
+        return type(value)(map(python_numbers, value))
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def _is_needed(field: dataclasses.Field[typing.Any]) -> bool:

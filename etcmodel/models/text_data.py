@@ -11,7 +11,7 @@ from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text.readers import fields
 
-__all__ = ["ReadsTexts"]
+__all__ = ["ReadsTexts", "check_one_row"]
 
 _BATCH_SIZE = 32  # Keras's own.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
@@ -149,14 +149,24 @@ def _processor(model):
     processor = model.processor
     if processor is None:
         fail(_NEED)
+    check_one_row(processor, "`processor.dataset`")
+    return processor
+
+
+def check_one_row(processor, instead):
+    """Raises ValueError if a processor may make more or fewer rows than there are texts.
+
+    Args:
+        processor: `EtcProcessor`, or another object that makes batches of texts.
+        instead: str. What to give in place of texts, for the error.
+    """
     config = getattr(processor, "config", None)
     for name in ("stride", "pack"):
         if (value := getattr(config, name, None)) not in (None, False):
             fail(
                 f"Each text must be one row, but the processor has `{name}`, {value}: give "
-                "`processor.dataset`, or a processor without it."
+                f"{instead}, or a processor without it."
             )
-    return processor
 
 
 def _dataset(model, dataset, batch_size, problems):

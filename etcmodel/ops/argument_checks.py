@@ -14,6 +14,7 @@ __all__ = [
     "extremes",
     "fail",
     "in_range",
+    "whole",
 ]
 
 
@@ -160,6 +161,21 @@ def in_range(name, ids, least, limit, words):
     check_range(name, ids, least, limit, words, asserts=asserts)
     with tf.control_dependencies(asserts):
         return tf.identity(ids)
+
+
+@tf.autograph.experimental.do_not_convert
+def whole(name, numbers):
+    """Returns a float tensor after checking its numbers to be whole; in a graph, when it runs.
+
+    Raises:
+        ValueError: naming the argument and the largest number that is not.
+    """
+    is_wrong = tf.not_equal(numbers - tf.floor(numbers), 0)  # Also of infinity and NaN.
+    wrong = tf.reduce_max(tf.where(is_wrong, numbers, numbers.dtype.min))
+    asserts, words = [], f"`{name}` must be whole numbers. Received:"
+    check(tf.logical_not(tf.reduce_any(is_wrong)), words, wrong, asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(numbers)
 
 
 def extremes(ids):

@@ -45,6 +45,20 @@ def by_id(examples):
     return found
 
 
+def with_ids_of_their_own(examples):
+    """Iterates over examples, of which it keeps the `example_id`s.
+
+    Raises:
+        ValueError: at the second one with the same.
+    """
+    seen = set()
+    for example in examples:
+        if example.example_id in seen:
+            raise ValueError(f"There are two examples with the id {example.example_id!r}.")
+        seen.add(example.example_id)
+        yield example
+
+
 def open_bytes(path):
     """As `line_files.open_bytes`; what is read is counted for an estimate of the time left."""
     return line_files.open_bytes(path, reading.metered)

@@ -9,6 +9,8 @@ from etcmodel.serving.saved_model import SavedModelRunner
 
 __all__ = ["GenerationRunner"]
 
+_GLOBALS = "global_attention_mask"
+
 
 class GenerationRunner(SavedModelRunner):
     """Loads an export of `export_generation` and gives its sequences, input by input.
@@ -29,26 +31,50 @@ class GenerationRunner(SavedModelRunner):
         """Iterates over the outputs, reading no more inputs than a batch ahead.
 
         Args:
-            examples: iterable of dicts with `input_ids`, a list of int of any length. Other entries
-                are passed on as they are.
+            examples: iterable of dicts with `input_ids`, a list of int of any length; and, where
+                the signature takes it, `global_attention_mask`, 0/1 for each of them, by default
+                zeros. All entries are passed on as they are.
             batch_size: int.
             **numbers: all of the `numbers`.
         Yields:
             Dicts, one per input: its entries and the model's outputs, as NumPy arrays.
+        Raises:
+            ValueError: if a `global_attention_mask` is not as long as its `input_ids`.
         """
         numbers = {name: tf.constant(x, self._specs[name].dtype) for name, x in numbers.items()}
         examples = iter(examples)
+        has_globals = _GLOBALS in self._specs
         while batch := list(itertools.islice(examples, batch_size)):
-            outputs = self._signature(**_padded([x["input_ids"] for x in batch]), **numbers)
+            inputs = _ids_and_mask([x["input_ids"] for x in batch])
+            if has_globals:
+                inputs[_GLOBALS] = _padded([_globals_of(x) for x in batch])
+            outputs = self._signature(**inputs, **numbers)
             arrays = {name: value.numpy() for name, value in outputs.items()}
             for row, example in enumerate(batch):
                 yield {**example, **{name: array[row] for name, array in arrays.items()}}
 
 
-def _padded(rows):
+def _ids_and_mask(rows):
     """int32 `input_ids` and `attention_mask` [batch, longest], as tensors."""
-    shape = [len(rows), max(map(len, rows))]
-    ids, mask = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    masks = [np.ones(len(row), np.int32) for row in rows]
+    return {"input_ids": _padded(rows), "attention_mask": _padded(masks)}
+
+
+def _globals_of(example):
+    """An input's own mask of what is global; without one, nothing is."""
+    length = len(example["input_ids"])
+    mask = example.get(_GLOBALS)
+    mask = np.zeros(length, np.int32) if mask is None else mask
+    if len(mask) != length:
+        raise ValueError(
+            f"`{_GLOBALS}` must be as long as `input_ids`. Received: {len(mask)}, {length}"
+        )
+    return mask
+
+
+def _padded(rows):
+    """int32 [batch, longest] tensor, with zeros behind each row."""
+    padded = np.zeros([len(rows), max(map(len, rows))], np.int32)
     for number, row in enumerate(rows):
-        ids[number, : len(row)], mask[number, : len(row)] = row, 1
-    return {"input_ids": tf.constant(ids), "attention_mask": tf.constant(mask)}
+        padded[number, : len(row)] = row
+    return tf.constant(padded)

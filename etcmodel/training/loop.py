@@ -54,6 +54,7 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
     strategy = strategy or strategy_lib.build_strategy(config)
     claim = _claim_of(task, begun)
     claim(write=False)
+    _check_steps(task, begun)
     is_chief = strategy_lib.is_chief(strategy)
     alone = run_directory.alone_training if is_chief else contextlib.nullcontext
     with alone(config.output_dir):
@@ -86,6 +87,23 @@ def _claim_of(task, config):
             "attention_tiling": _FIRST_TILING,
         },
     )
+
+
+def _check_steps(task, begun):
+    """Refuses other training data than the run began with, as far as the number of steps tells.
+
+    The learning rate of each step depends on the last one.
+    """
+    run = run_directory.read_run_config(begun.output_dir) or {}
+    noted = run.get("notes", {}).get("num_train_steps")
+    num_examples = task.num_train_examples
+    now = begun.num_train_steps(num_examples)
+    if noted not in (None, now):
+        raise run_directory.OtherRunError(
+            f"{begun.output_dir} belongs to a run of {noted} steps; with the {num_examples} training "
+            f"examples that are there now it would have {now}. Give the data that it began with, or "
+            "choose another output_dir."
+        )
 
 
 def _notes(task, run, begun):

@@ -27,6 +27,14 @@ class ClassificationConfig(
         "--output_dir.",
     }
 
+    not_of_evaluation = (
+        "text_field",
+        "second_text_field",
+        "label_field",
+        "id_field",
+        "label_separator",
+    )
+
     pooling: str = option(
         "first_global",
         "What ETC's head classifies by: the mean of the long tokens, the first of them, or the "

@@ -22,6 +22,7 @@ LONG_FEATURES = (
 GLOBAL_FEATURES = ("global_token_ids", "global_token_type_ids", "global_paragraph_breakpoints")
 EDGE_FEATURES = ("same_word_edges", "title_edges")
 DECODING_FEATURES = ("global_paragraph_ids", "global_sentence_ids")
+WORDS_FEATURE = "long_tokens_to_unigrams"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,10 +32,12 @@ class RecordConfig(finetuning.RecordConfig):
     Attributes:
         answer_encoding_method: 'span' or 'bio'.
         num_word_edges: int. Room for edges of each kind; 0 for none.
+        needs_words: bool. Whether decoding needs the words of the long input's word pieces.
     """
 
     answer_encoding_method: str = "span"
     num_word_edges: int = 0
+    needs_words: bool = False
 
     padding = dict.fromkeys(("long_sentence_ids", "long_paragraph_ids", *EDGE_FEATURES), -1)
     deciding_flags = ("is_training", "answer_encoding_method", "num_word_edges")
@@ -87,4 +90,5 @@ class RecordConfig(finetuning.RecordConfig):
         return {
             "unique_ids": tf.io.FixedLenFeature([], tf.string),
             **{name: int_feature(self.global_seq_length) for name in DECODING_FEATURES},
+            **({WORDS_FEATURE: int_feature(self.long_seq_length)} if self.needs_words else {}),
         }

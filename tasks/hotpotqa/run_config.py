@@ -32,6 +32,8 @@ class HotpotQaConfig(
         "eval_gold": "HotpotQA JSON with the answers of the examples to evaluate on.",
     }
 
+    not_of_evaluation = ("answer_encoding_method",)
+
     flat_sequence: bool = finetuning.option(
         False, "Ignore paragraphs in masks and labels (paper, table 3).", role="model"
     )
@@ -39,7 +41,9 @@ class HotpotQaConfig(
     def records(self):
         from . import inputs  # With TensorFlow, which takes seconds to import.
 
-        return inputs.RecordConfig.of_run(self)
+        # The release finds answers by the words of their pieces.
+        needs_words = self.release_compatible and not self.spm_model_file
+        return inputs.RecordConfig.of_run(self, needs_words=needs_words)
 
     def features(self, tokenizer):
         """How raw examples become features, at inference."""

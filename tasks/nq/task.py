@@ -24,6 +24,7 @@ class NqTask(finetuning.FinetuningTask):
     best_metric = "mean-best-threshold-f1"
     decoding_needs_vocabulary = False
     decoding_needs_examples = False
+    predicts_by_id = True
 
     def make_model(self):
         config = self.config
@@ -53,6 +54,15 @@ class NqTask(finetuning.FinetuningTask):
 
     def read_examples(self, path, check=None):
         return examples.read_examples(path, check)
+
+    def eval_dataset(self, batch_size):
+        for file, noted in finetuning.settings(self.config.eval_data or "").items():
+            if noted.get("is_training"):
+                raise ValueError(
+                    f"{file}: the records are for training: most windows without an answer were "
+                    "left out by the annotations. Preprocess again, with --is_training=false."
+                )
+        return super().eval_dataset(batch_size)
 
     def decode(self, outputs, examples):
         del examples  # A prediction needs no more than the words' numbers.

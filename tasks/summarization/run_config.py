@@ -73,6 +73,8 @@ class SummarizationConfig(
         "split_punctuation": "Must be left out: texts are split as their models were pretrained.",
     }
 
+    not_of_evaluation = ("target_length", "text_fields", "summary_fields", "id_fields")
+
     label_smoothing: float = option(
         0.0,
         "Share of the labels' probability that is spread over the vocabulary, in the loss.",

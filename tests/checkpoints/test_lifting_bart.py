@@ -85,6 +85,34 @@ def test_the_global_projections_are_copied_again():
     np.testing.assert_array_equal(attention.key.linear.kernel, attention.key_global.linear.kernel)
 
 
+SETTINGS = {"num_beams": 3, "max_length": 9, "forced_bos_token_id": 0, "repetition_penalty": 1.5}
+
+
+def bart_with(folder, file_name, entries):
+    """A copy of the BART, of which a file has these entries, too."""
+    shutil.copytree(FOLDER / "bart", folder)
+    folder.chmod(0o755)
+    path = folder / file_name
+    path.chmod(0o644)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    return folder
+
+
+@pytest.mark.parametrize("file_name", ["generation_config.json", "config.json"])
+def test_it_generates_as_the_folder_says(tmp_path, caplog, file_name):
+    folder = bart_with(tmp_path / "bart", file_name, SETTINGS)
+    if file_name == "config.json":  # As older folders have it.
+        (folder / "generation_config.json").unlink()
+    model = checkpoints.lift_bart(folder, max_length=31, pad_token_id=4)
+    assert "`generate` does not know {'repetition_penalty': 1.5}" in caplog.text
+    settings = model.generation_settings(repetition_penalty=None)
+    assert (settings.num_beams, settings.max_length, settings.forced_bos_token_id) == (3, 9, 0)
+    assert (settings.pad_token_id, settings.eos_token_id) == (4, 2)
+    etcmodel.save_pretrained(model, tmp_path / "led")
+    written = json.loads((tmp_path / "led" / "generation_config.json").read_text())
+    assert written == dict(model.generation_config.entries) and SETTINGS.items() <= written.items()
+
+
 @pytest.mark.parametrize(
     "entries, message",
     [

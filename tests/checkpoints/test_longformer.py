@@ -138,6 +138,45 @@ def test_a_missing_weight_is_named(tmp_path, model, name):
         etcmodel.from_pretrained(folder)
 
 
+LABELLED = {
+    "sequence": longformer.LongformerForSequenceClassification,
+    "token": longformer.LongformerForTokenClassification,
+}
+
+
+@pytest.mark.parametrize("kind", LABELLED)
+def test_the_names_of_labels_go_along(tmp_path, kind):
+    names = {"0": "neg", "1": "neutral", "2": "pos"}
+    theirs = LABELLED[kind](small.config(), num_labels=3)
+    label2id = {name: int(number) for number, name in names.items()}
+    folder = longformers.write(tmp_path / "a", theirs, id2label=names, label2id=label2id)
+    model = etcmodel.load_pretrained(folder)
+    assert tuple(model.label_names) == ("neg", "neutral", "pos")
+    model.save_pretrained(tmp_path / "b")
+    etcmodel.load_pretrained(tmp_path / "b").save_pretrained(tmp_path / "c")
+    for name in ("b", "c"):
+        written = config_in(tmp_path / name)
+        assert (written["id2label"], written["label2id"]) == (names, label2id)
+    again = type(model).from_config(model.get_config())
+    assert again.settings() == model.settings()
+    assert again.settings()["label_names"] == ["neg", "neutral", "pos"]
+
+
+def test_labels_without_names_have_hugging_faces(tmp_path):
+    theirs = LABELLED["sequence"](small.config(), num_labels=3)
+    for number, id2label in enumerate(
+        ({"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, {"0": "a", "1": "b", "7": "c"})
+    ):
+        folder = longformers.write(tmp_path / f"a{number}", theirs, id2label=id2label)
+        model = etcmodel.load_pretrained(folder)
+        assert model.num_labels == 3 and "label_names" not in model.settings()
+        model.save_pretrained(tmp_path / f"b{number}")
+        written = config_in(tmp_path / f"b{number}")
+        assert written["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
+    with pytest.raises(ValueError, match=r"as many as `num_labels`, 3. Received: \['a', 'b'\]"):
+        LABELLED["sequence"](small.config(), num_labels=3, label_names=["a", "b"])
+
+
 def test_the_names_of_the_authors_tarballs_are_refused(tmp_path, model):
     weights = longformers.tensors(model)
     weights = {name.replace("longformer.", "roberta."): x for name, x in weights.items()}

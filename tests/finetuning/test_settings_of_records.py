@@ -1,10 +1,12 @@
 """What training takes from the settings of its records, and what contradicts them."""
 
+import importlib
 import json
 import shutil
 
 import pytest
 
+from etcmodel import finetuning, options
 from etcmodel.training import run_directory
 from tests.finetuning.test_program import parsed
 from tests.finetuning.test_trained_run import fails, made, train_flags
@@ -22,6 +24,19 @@ def test_features_are_those_of_the_training_records(toy_data, tmp_path, capsys):
     del flags["do_lower_case"]
     parsed(**flags).main([])
     assert not made(toy_data, tmp_path / "run")[0].config.do_lower_case
+
+
+def test_lower_case_is_of_word_pieces_alone(toy_data, tmp_path):
+    """Others are made alike whatever was given, also in a file that both programs take."""
+    shutil.copy(toy_data.train, tmp_path / "train-00000-of-00001.tfrecord")
+    settings = {"do_lower_case": False, "tokenizer": "byte_level"}
+    (tmp_path / "train.config.json").write_text(json.dumps(settings))
+    flags = {**train_flags(toy_data, tmp_path / "run"), "run_mode": "train"}
+    flags["train_tf_examples_filepattern"] = tmp_path / "train-*.tfrecord"
+    for given in ("true", "false"):
+        program = parsed(**{**flags, "do_lower_case": given})
+        program.resolve_flags()
+        assert program.make_task().config.do_lower_case
 
 
 class TestRecords:
@@ -69,3 +84,51 @@ def test_a_run_without_a_vocabulary_may_get_one_later(toy_data, tmp_path):
     parsed(**flags).main([])
     assert run_directory.read_run_config(str(tmp_path))["task"]["vocab_sha256"] == []
     parsed(**flags, vocab_file=vocab).main([])
+
+
+class TestEvaluation:
+    """Records to evaluate on have the inputs that the model was trained on."""
+
+    def error(self, toy_data, folder, **settings):
+        shutil.copy(toy_data.dev, folder / "dev-00000-of-00001.tfrecord")
+        (folder / "dev.config.json").write_text(json.dumps(settings))
+        pattern = f"{folder}/dev-*.tfrecord"
+        program = parsed(**{**train_flags(toy_data, folder / "run"), "eval_data": pattern})
+        program.resolve_flags()
+        try:
+            program.make_task().eval_dataset(1)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def test_other_options_of_features_are_refused(self, toy_data, tmp_path):
+        assert self.error(toy_data, tmp_path, do_lower_case=True, tokenizer="wordpiece") == (
+            f"{tmp_path}/dev.config.json: the records were made with --do_lower_case=True, and "
+            "the model's inputs with --do_lower_case=False. Preprocess them alike."
+        )
+        assert "--long_seq_length=3, and" in self.error(toy_data, tmp_path, long_seq_len=3)
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"do_lower_case": False, "long_seq_length": 2, "seed": 7},
+            {"do_lower_case": True, "tokenizer": "sentencepiece"},
+            {},
+        ],
+    )
+    def test_the_same_and_what_does_not_matter_are_not(self, toy_data, tmp_path, settings):
+        assert self.error(toy_data, tmp_path, **settings) is None
+
+    @pytest.mark.parametrize("name", ["hotpotqa", "classification", "summarization"])
+    def test_what_may_differ_are_options_of_features(self, name):
+        module = importlib.import_module(f"etcmodel.tasks.{name}.run_config")
+        (config_class,) = (
+            value
+            for value in vars(module).values()
+            if isinstance(value, type)
+            and issubclass(value, finetuning.FinetuningConfig)
+            and value is not finetuning.FinetuningConfig
+        )
+        fields = options.option_fields(config_class)
+        of_features = {x.name for x in fields if x.metadata["role"] == "features"}
+        assert config_class.not_of_evaluation and set(config_class.not_of_evaluation) < of_features

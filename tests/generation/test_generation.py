@@ -7,6 +7,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from etcmodel.generation import GenerationSettings, filters, processors, sample
+from etcmodel.models.seq2seq import generating
 from tests.models.longt5 import models
 
 
@@ -112,6 +113,23 @@ def test_samples_are_those_of_their_seed_and_as_frequent_as_they_are_probable():
     assert (draw(1) == draw(1)).all() and (draw(1) != draw(2)).any()
     shares = np.bincount(draw(1), minlength=4) / 4000
     np.testing.assert_allclose(shares, tf.nn.softmax(logits)[0], atol=0.03)
+
+
+def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch):
+    traced, search = [], generating.search
+    monkeypatch.setattr(generating, "search", lambda *given: traced.append(1) or search(*given))
+    options = {"do_sample": True, "temperature": 3.0, "max_length": 6}
+    found = {
+        seed: MODEL.generate(IDS, seed=seed, **options)["sequences"] for seed in (0, 1, -2, 2**30)
+    }
+    assert len(traced) == 1
+    for seed, sequences in found.items():
+        settings = MODEL.generation_settings(seed=seed, **options)
+        wanted = search(MODEL, tf.constant(IDS), None, {}, settings)["sequences"]
+        np.testing.assert_array_equal(sequences, wanted)
+    assert len({sequences.numpy().tobytes() for sequences in found.values()}) == len(found)
+    np.testing.assert_array_equal(MODEL.generate(IDS, **options)["sequences"], found[0])
+    assert len(traced) == 1
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,38 @@ def test_samples_by_the_file(folder):
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_second_end_token_is_told_and_refused_until_the_call_has_one(folder, caplog, tmp_path):
+    model = give(folder, eos_token_id=[7, 2], max_length=6)
+    assert "`generate` does not know {'eos_token_id': [7, 2]}" in caplog.text
+    with pytest.raises(ValueError, match=r"`eos_token_id` must be one token. Received: \[7, 2\]"):
+        model.generate(models.ids(1, 9))
+    assert settings_of(model, eos_token_id=7).eos_token_id == 7
+    assert settings_of(model, eos_token_id=None).eos_token_id == 1  # The model's.
+    assert settings_of(model, eos_token_id=7).max_length == 6
+    model.save_pretrained(tmp_path / "again")
+    again = etcmodel.load_pretrained(tmp_path / "again")
+    assert again.generation_config.entries["eos_token_id"] == [7, 2]
+    for wrong, message in (([], "must be one token"), ([7, "2"], "must be of type int")):
+        with pytest.raises(ValueError, match=f"json: `eos_token_id` {message}"):
+            give(folder, eos_token_id=wrong)
+
+
+def test_numbers_may_be_those_of_numpy(folder):
+    model = etcmodel.load_pretrained(folder)
+    ids = models.ids(2, 9)
+    numbers = {"top_k": np.int64(3), "temperature": np.float32(0.5), "seed": np.uint8(4)}
+    # 1 more than its type can be: the start token.
+    numbers |= {"max_new_tokens": np.int8(127), "eos_token_id": [np.int64(7)], "do_sample": True}
+    settings = settings_of(model, **numbers)
+    assert (settings.max_length, settings.eos_token_id) == (128, 7)
+    numbers["max_new_tokens"] = np.array([4, 6]).max()
+    plain = {"top_k": 3, "temperature": 0.5, "seed": 4, "max_new_tokens": 6, "eos_token_id": 7}
+    found, wanted = (model.generate(ids, **x) for x in (numbers, {**plain, "do_sample": True}))
+    np.testing.assert_array_equal(found["sequences"], wanted["sequences"])
+    kept = generation_config.GenerationConfig({"num_beams": np.int64(2), "eos_token_id": [7]})
+    assert json.loads(kept.to_json_string()) == {"num_beams": 2, "eos_token_id": [7]}
+
+
 def test_forced_tokens_of_pegasus_x(tmp_path):
     pegasus_xs.model().save_pretrained(tmp_path)
     assert settings_of(etcmodel.load_pretrained(tmp_path)).forced_eos_token_id == 1

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from absl import logging
 
-from etcmodel.models import downloads, modeling, presets
+from etcmodel.models import downloads, gmat, heads, modeling, presets
+from tests.models.gmat import small as gmat_models
+from tests.models.longformer import small as longformers
+from tests.models.longt5 import models as longt5s
 
 SMALL = modeling.EtcConfig(
     vocab_size=11,
@@ -183,6 +186,41 @@ def test_numbers_of_numpy_are_numbers():
         SMALL, vocab_size=np.int64(11), hidden_dropout_prob=np.float32(0.25), initializer_range=1
     )
     assert modeling.EtcModel(config).token_emb_lookup.vocab_size == 11
+    python = dataclasses.replace(SMALL, hidden_dropout_prob=0.25, initializer_range=1)
+    assert config.to_json_string() == python.to_json_string()
+    assert modeling.EtcConfig.from_json_string(config.to_json_string()) == python
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda size, rate: gmat_models.config(hidden_size=size, hidden_dropout_prob=rate),
+        lambda size, rate: longformers.config(attention_window=(size, 4), hidden_dropout_prob=rate),
+        lambda size, rate: longt5s.config(d_model=size, dropout_rate=rate),
+    ],
+    ids=["gmat", "longformer", "longt5"],
+)
+def test_numbers_of_numpy_are_numbers_in_all_systems(make):
+    config, python = make(np.int32(8), np.float32(0.25)), make(8, 0.25)
+    assert config == python and config.to_json_string() == python.to_json_string()
+
+
+@pytest.mark.parametrize("model_type", ["etc", "gmat"])
+def test_a_model_of_numbers_of_numpy_comes_back_from_its_folder(model_type, tmp_path):
+    """With a head, which has numbers of its own."""
+    if model_type == "etc":
+        config = dataclasses.replace(SMALL, vocab_size=np.int64(11), num_hidden_layers=np.int8(1))
+        kind, ids = heads.EtcForSequenceClassification, np.array([[1, 2, 3]])
+    else:
+        config = gmat_models.config(vocab_size=np.int64(11), num_hidden_layers=np.int8(1))
+        kind, ids = gmat.GmatForTokenClassification, {"input_ids": np.array([[1, 2, 3]])}
+    model = kind(config, num_labels=np.int64(3), dropout=np.float32(0.25))
+    model.save_pretrained(tmp_path)
+    again = kind.from_pretrained(tmp_path)
+    assert again.settings() == model.settings()
+    assert (again.num_labels, again.dropout_rate) == (3, 0.25)
+    assert again.encoder.config == model.encoder.config
+    np.testing.assert_array_equal(again(ids), model(ids))
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,25 @@ class TestDefaults:
         np.testing.assert_array_equal(arguments["position_ids"], expected)
         assert "position_ids" not in completed(IDS, config).arguments
 
+    def test_each_example_begins_a_block(self):
+        example_ids = [[1, 2, 2, 2, 3], [1, 1, 0, 0, 0]]
+        inputs = completed({"token_ids": IDS, "example_ids": example_ids})
+        np.testing.assert_array_equal(inputs.links, [[0, 1, 1, 2, 3], [0, 0, -1, -1, -1]])
+        np.testing.assert_array_equal(inputs.global_example_ids, [[1, 2, 2, 3], [1, 0, 0, 0]])
+        np.testing.assert_array_equal(
+            inputs.arguments["global_token_ids"], [[1, 1, 1, 1], [1, 0, 0, 0]]
+        )
+
+    def test_of_rows_of_one_example_are_those_of_bare_ids(self):
+        inputs, bare = completed({"token_ids": IDS, "example_ids": np.sign(IDS)}), completed(IDS)
+        np.testing.assert_array_equal(inputs.links, bare.links)
+        np.testing.assert_array_equal(inputs.global_example_ids, bare.global_example_ids)
+
+    def test_without_blocks_packed_examples_have_an_empty_global_input(self):
+        features = {"token_ids": IDS, "example_ids": [[1, 1, 2, 2, 2]] * 2}
+        inputs = completed(features, with_config(global_block_length=0))
+        assert inputs.arguments["global_token_ids"].shape == [2, 0]
+
     def test_given_global_tokens_are_taken_as_they_are(self):
         global_ids = [[2, 3], [2, 0]]
         inputs = completed({"token_ids": IDS, "global_token_ids": global_ids})
@@ -126,6 +145,20 @@ def test_padding_changes_nothing_and_order_matters():
     np.testing.assert_allclose(padded_global[:, :1], global_output, atol=1e-5)
     reordered, _ = model(**model.structure(IDS[1:, 1::-1]))
     assert np.abs(reordered[:, ::-1] - long_output).max() > 1e-2
+
+
+def test_examples_in_a_row_are_as_rows_of_their_own():
+    """Of 3 and 6 tokens, so that no block of 2 tokens by place ends where the first one does."""
+    tf_keras.utils.set_random_seed(0)
+    config = with_config(initializer_range=0.5, max_absolute_position_embeddings=8)
+    model = modeling.EtcModel(config)
+    ids = np.array([[7, 8, 9, 5, 6, 4, 3, 7, 2]])
+    packed = {"token_ids": ids, "example_ids": [[1] * 3 + [2] * 6]}
+    found, *alone = (
+        model(**completed(x, config).arguments) for x in (packed, ids[:, :3], ids[:, 3:])
+    )
+    for output, *rows in zip(found, *alone, strict=True):
+        np.testing.assert_allclose(output, np.concatenate(rows, axis=1), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -212,11 +245,22 @@ def test_a_graph_refuses_what_only_it_knows_when_it_runs():
         links_of(IDS + 24)
 
 
-def test_where_xla_compiles_links_need_global_tokens():
+@pytest.mark.parametrize("name", ["links", "example_ids"])
+def test_where_xla_compiles_links_and_examples_need_global_tokens(name):
     @tf.function(jit_compile=True)
-    def links_of(links):
-        return completed({"token_ids": IDS, "links": links}).links
+    def links_of(ids):
+        return completed({"token_ids": IDS, name: ids}).links
 
-    line = "`global_token_ids` must be given beside `links` in a function that XLA compiles"
+    line = f"`global_token_ids` must be given beside `{name}` in a function that XLA compiles"
     with pytest.raises(ValueError, match=line):
         links_of(tf.zeros(IDS.shape, tf.int32))
+
+
+def test_a_graph_counts_the_blocks_of_each_batch():
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 2)
+    def links_of(ids, example_ids):
+        return completed({"token_ids": ids, "example_ids": example_ids}).links
+
+    for example_ids in ([[1, 2, 3, 4, 5]], [[1, 1, 1, 2, 2]]):
+        wanted = completed({"token_ids": IDS[:1], "example_ids": example_ids}).links
+        np.testing.assert_array_equal(links_of(IDS[:1], example_ids), wanted)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.models import gmat, longformer, modeling
+from etcmodel.models import gmat, longformer, longformer_char_lm, modeling
+from tests.models.longformer_char_lm import char_models
 from tests.models.longt5 import models as longt5s
 
 SIZES = {
@@ -33,6 +34,9 @@ def make_model(kind):
             **SIZES, type_vocab_size=2, attention_window=4, max_position_embeddings=10
         )
         return longformer.LongformerModel(config), {"input_ids": (2, 6)}
+    if kind == "longformer_char_lm":
+        model = longformer_char_lm.CharLmModel(char_models.config(vocab_size=30))
+        return model, {"input_ids": (2, 6)}
     config = gmat.GmatConfig(
         **SIZES, chunk_size=4, num_memory_tokens=3, position_period=5, num_position_quotients=2
     )
@@ -49,6 +53,7 @@ def given_to(kind, name=None, wrong=None):
     return arguments
 
 
+KINDS = ["etc", "longformer", "longformer_char_lm", "gmat"]
 TABLES = [
     ("etc", "token_ids", 30),
     ("etc", "global_token_ids", 30),
@@ -57,6 +62,7 @@ TABLES = [
     ("etc", "position_ids", 10),
     ("etc", "global_position_ids", 10),
     ("longformer", "input_ids", 30),
+    ("longformer_char_lm", "input_ids", 30),
     ("longformer", "token_type_ids", 2),
     ("longformer", "position_ids", 10),
     ("gmat", "input_ids", 30),
@@ -87,7 +93,7 @@ def test_the_last_row_of_each_table_is_fine(kind, name):
     assert np.isfinite(hidden).all()
 
 
-@pytest.mark.parametrize("kind", ["etc", "longformer", "gmat"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_in_a_graph_the_same_is_told(kind):
     name = next(iter(make_model(kind)[1]))
     run = tf.function(lambda arguments: make_model(kind)[0](**arguments)[0], autograph=False)
@@ -99,7 +105,7 @@ def test_in_a_graph_the_same_is_told(kind):
     assert "Received values from] [1] [to] [31] [31] [in row] [1]" in str(told.value)
 
 
-@pytest.mark.parametrize("kind", ["etc", "longformer", "gmat"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("ids", "line"),
     [
@@ -120,7 +126,7 @@ def test_what_are_no_padded_ids_is_told_in_a_line(kind, ids, line):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("kind", ["longformer", "longt5"])
+@pytest.mark.parametrize("kind", ["longformer", "longformer_char_lm", "longt5"])
 def test_whole_numbers_may_be_stored_otherwise(kind):
     model = longt5s.model(num_layers=1).encoder if kind == "longt5" else make_model(kind)[0]
 
@@ -131,3 +137,14 @@ def test_whole_numbers_may_be_stored_otherwise(kind):
     wanted = call(np.array([[3, 4, 5]]))
     for dtype in (np.float32, np.int64, np.uint8, np.int16):
         np.testing.assert_array_equal(call(np.array([[3, 4, 5]], dtype)), wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrong", [2**32 + 5, -(2**32) + 5])
+def test_an_id_of_64_bits_does_not_wrap_around(kind, wrong):
+    arguments = given_to(kind)
+    name = next(iter(arguments))
+    arguments[name] = arguments[name].astype(np.int64)
+    arguments[name][1, 2] = wrong
+    with pytest.raises(ValueError, match=f"^`{name}` must be .*, {wrong} in row 1 of the batch$"):
+        make_model(kind)[0](**arguments)

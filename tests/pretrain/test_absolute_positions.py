@@ -36,3 +36,16 @@ def test_packed_documents_are_refused_and_single_ones_are_learned_from(tmp_path,
     single = tmp_path / "single" / "text-*.tfrecord"
     run_here(**{**arguments, "train_data": single, "eval_data": single})
     assert math.isfinite(lines_of(tmp_path / "model" / "eval_metrics.jsonl")[-1]["mlm_loss"])
+
+    def refused(message):
+        with pytest.raises(SystemExit):
+            run_here(**{**arguments, "train_data": single, "output_dir": tmp_path / "other"})
+        assert message in capsys.readouterr().err
+
+    few = windows.LONG - 1
+    config.write_text(json.dumps({**positions.to_dict(), "max_absolute_position_embeddings": few}))
+    refused(f"must be at most the model's number of positions, {few}. Received: {windows.LONG}")
+    config.write_text(json.dumps(positions.to_dict()))
+    (tmp_path / "single" / "text.config.json").unlink()
+    arguments |= {"long_seq_length": windows.LONG, "global_seq_length": windows.GLOBAL}
+    refused("no settings (`.config.json`) beside the records tell")

@@ -27,11 +27,11 @@ class GmatHead(of_text.TextHead):
     encoder_class = GmatModel
 
     def encode(self, batch, training):
-        hidden, memory = super().encode(batch, training)
-        if memory is None:
-            return hidden, None
-        # So that variables of the last memory, which heads do not read, have gradients of 0.
-        return tf.identity_n([hidden, memory])
+        hidden, memory, *observed = super().encode(batch, training)
+        if memory is not None:
+            # So that variables of the last memory, which heads do not read, have gradients of 0.
+            hidden, memory = tf.identity_n([hidden, memory])
+        return (hidden, memory, *observed)
 
 
 @base.register_head

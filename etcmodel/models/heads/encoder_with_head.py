@@ -7,7 +7,7 @@ import tf_keras
 
 from etcmodel.layers import heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
-from etcmodel.models import conveniences, encoders, text_data
+from etcmodel.models import conveniences, encoders, json_config, text_data
 
 __all__ = ["EncoderWithHead", "head_class", "head_classes", "register_head"]
 
@@ -76,9 +76,9 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         self._autocast = False  # Features are ids, which must not be cast.
         self._own_settings = tuple(own or ())
         for name, value in (own or {}).items():
-            setattr(self, name, value)
+            setattr(self, name, json_config.python_numbers(value))
         self.encoder = self._as_encoder(encoder)
-        self.dropout_rate = dropout
+        self.dropout_rate = json_config.python_numbers(dropout)
         rate = self.encoder.config.hidden_dropout_prob if dropout is None else dropout
         self.dropout = RecomputingDropout(rate, name="head_dropout", dtype="float32")
         self.build()

@@ -1,6 +1,7 @@
 """Losses and metrics of heads. They ignore tokens without a label, whose label is -1.
 
-A loss is the mean over the labeled tokens of each example, then over the examples.
+A loss is the mean over the labeled tokens of each example, then over the examples. Labels may be
+stored as floats if they are whole numbers; others, such as probabilities, are refused.
 """
 
 import tensorflow as tf
@@ -22,9 +23,19 @@ __all__ = [
 ]
 
 
+def _as_int32(labels):
+    """Labels as int32, checked to be whole numbers."""
+    labels = tf.convert_to_tensor(labels)
+    if labels.dtype.is_floating:
+        labels = argument_checks.whole("labels", labels)
+    if labels.dtype == tf.int64:
+        return tf.saturate_cast(labels, tf.int32)  # So that none wraps around to a label.
+    return tf.cast(labels, tf.int32)
+
+
 def _labels_of(labels, shape, num_labels):
     """Labels as int32 of that shape, checked to be from -1 to `num_labels - 1`."""
-    labels = tf.reshape(tf.cast(labels, tf.int32), shape)
+    labels = tf.reshape(_as_int32(labels), shape)
     words = (
         "the number of labels"
         if tf.is_tensor(num_labels)
@@ -84,7 +95,7 @@ class MeanCrossentropy(tf_keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = tf.cast(y_pred, tf.float32)
-        labels = tf.reshape(tf.cast(y_true, tf.int32), tf.shape(logits)[:-1])
+        labels = tf.reshape(_as_int32(y_true), tf.shape(logits)[:-1])
         is_known = tf.not_equal(labels, self.ignored)
         labels = tf.where(is_known, labels, 0)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -106,7 +117,7 @@ class PositionCrossentropy(MeanCrossentropy):
 
     def call(self, y_true, y_pred):
         length = tf.shape(y_pred)[-1]
-        positions = tf.maximum(tf.cast(y_true, tf.int32), 0)
+        positions = tf.maximum(_as_int32(y_true), 0)
         return super().call(tf.where(positions < length, positions, self.ignored), y_pred)
 
 
@@ -127,7 +138,7 @@ class _Accuracy(tf_keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         found, shape = self.found(tf.cast(y_pred, tf.float32))
-        labels = tf.reshape(tf.cast(y_true, tf.int32), shape)
+        labels = tf.reshape(_as_int32(y_true), shape)
         is_right = tf.cast(tf.equal(found, labels), tf.float32)
         return super().update_state(is_right, _token_weights(labels, sample_weight))
 
@@ -163,7 +174,7 @@ class Perplexity(tf_keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits = tf.cast(y_pred, tf.float32)
-        labels = tf.reshape(tf.cast(y_true, tf.int32), tf.shape(logits)[:-1])
+        labels = tf.reshape(_as_int32(y_true), tf.shape(logits)[:-1])
         entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
         return super().update_state(entropies, _token_weights(labels, sample_weight))
 

@@ -7,6 +7,7 @@ from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops import argument_checks
 
 __all__ = [
+    "LabelledHead",
     "LongformerForMaskedLM",
     "LongformerForMultipleChoice",
     "LongformerForQuestionAnswering",
@@ -66,6 +67,33 @@ class LongformerHead(of_text.TextHead):
         return ids, first[:, tf.newaxis]
 
 
+class LabelledHead(LongformerHead):
+    """The base of those that tell labels, which may have names.
+
+    Args:
+        encoder: see `LongformerHead`.
+        label_names: sequence of str, `num_labels` of them, in the order of the logits; or none.
+            They are the `id2label` of Hugging Face's files, and change nothing here.
+        **kwargs: of the other base, with `num_labels`.
+    Raises:
+        ValueError: if there are more or fewer names than labels.
+    """
+
+    def __init__(self, encoder, *, label_names=(), **kwargs):
+        super().__init__(encoder, **kwargs)
+        self.label_names = tuple(label_names)
+        if self.label_names and len(self.label_names) != self.num_labels:
+            raise ValueError(
+                f"`label_names` must be as many as `num_labels`, {self.num_labels}. Received: "
+                f"{list(self.label_names)}"
+            )
+
+    def settings(self):
+        # Without names as ever, so that earlier versions read the folder.
+        named = {"label_names": list(self.label_names)} if self.label_names else {}
+        return {**super().settings(), **named}
+
+
 @base.register_head
 class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
     """`MaskedLM` of a Longformer; no token is global by default."""
@@ -74,8 +102,11 @@ class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
 
 
 @base.register_head
-class LongformerForSequenceClassification(LongformerHead, of_text.SequenceClassification):
-    """`SequenceClassification` of a Longformer; the first token alone is global by default."""
+class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassification):
+    """`SequenceClassification` of a Longformer; the first token alone is global by default.
+
+    Args, errors: see `LabelledHead`.
+    """
 
     head_type = "longformer_sequence_classification"
 
@@ -84,8 +115,11 @@ class LongformerForSequenceClassification(LongformerHead, of_text.SequenceClassi
 
 
 @base.register_head
-class LongformerForTokenClassification(LongformerHead, of_text.TokenClassification):
-    """`TokenClassification` of a Longformer; no token is global by default."""
+class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification):
+    """`TokenClassification` of a Longformer; no token is global by default.
+
+    Args, errors: see `LabelledHead`.
+    """
 
     head_type = "longformer_token_classification"
 

@@ -65,8 +65,8 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
     Returns:
         float32 [batch, length, vocab_size]. The logits of what follows each character.
     Raises:
-        ValueError: if `input_ids` has another rank, or an id is out of range. For ids that only a
-            running graph knows, it raises `tf.errors.InvalidArgumentError`.
+        ValueError: if `input_ids` has another rank, or an id is no whole number or out of range.
+            For ids that only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
     """
 
     def __init__(self, config, name="longformer_char_lm", **kwargs):
@@ -104,19 +104,22 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
         super().build(input_shape)
 
     def call(self, input_ids, training=None):
-        input_ids = tf.cast(input_ids, tf.int32)
-        if input_ids.shape.rank != 2:
-            argument_checks.fail(
-                "`input_ids` must have the shape [batch, length]. Received shape: "
-                f"{input_ids.shape}"
-            )
+        input_ids = self._checked(input_ids)
+        embedded = self.embedding_dropout(self.embeddings(input_ids), training=training)
+        return self.logits(self.layers(embedded, training=training))
+
+    @tf.autograph.experimental.do_not_convert
+    def _checked(self, input_ids):
+        """The ids as int32 or int64 [batch, length], each with a row in the table."""
         asserts, size = [], self.config.vocab_size
+        argument_checks.check_shapes({"input_ids": input_ids}, {"input_ids": "batch length"})
+        input_ids = argument_checks.checked_ids(
+            "input_ids", input_ids, size, f"`vocab_size`, {size}", asserts=asserts
+        )
         length = tensor_utils.get_shape_list(input_ids)[1]
         argument_checks.check_not_empty("input_ids", length, asserts=asserts)
         with tf.control_dependencies(asserts):
-            input_ids = argument_checks.in_range("input_ids", input_ids, 0, size, "`vocab_size`")
-        embedded = self.embedding_dropout(self.embeddings(input_ids), training=training)
-        return self.logits(self.layers(embedded, training=training))
+            return tf.identity(input_ids)
 
     def logits(self, hidden):
         """Of the last layer's output: float32 [batch, length, vocab_size]."""

@@ -60,10 +60,15 @@ class Generating:
         input_ids = tf.convert_to_tensor(input_ids)
         if attention_mask is not None:
             attention_mask = tf.convert_to_tensor(attention_mask)
-        # Their fields, since functions of a graph know equal ones again.
-        fields = tuple(dataclasses.asdict(settings).items())
+        # Their fields, since functions of a graph know equal ones again; but the seed as an input,
+        # so that all seeds share a graph.
+        fields = dataclasses.asdict(settings)
+        seed = tf.constant(fields.pop("seed"), tf.int32)
+        fields = tuple(fields.items())
         is_xla = tf.__internal__.get_enclosing_xla_context() is not None
-        return _compiled(self, input_ids, attention_mask, of_encoder, fields, with_scores, is_xla)
+        return _compiled(
+            self, input_ids, attention_mask, of_encoder, fields, seed, with_scores, is_xla
+        )
 
     def generation_settings(self, **given):
         """The `GenerationSettings` of a call: see `generation_config.settings_of`.
@@ -86,9 +91,9 @@ def _as_tensor(x):
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _compiled(model, input_ids, attention_mask, of_encoder, fields, with_scores, is_xla):
+def _compiled(model, input_ids, attention_mask, of_encoder, fields, seed, with_scores, is_xla):
     del is_xla  # What is traced for XLA differs, which the cache of a `tf.function` does not see.
-    settings = GenerationSettings(**dict(fields))
+    settings = GenerationSettings(**dict(fields), seed=seed)
     return search(model, input_ids, attention_mask, of_encoder, settings, with_scores)
 
 
@@ -99,7 +104,7 @@ def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=F
         model: `Generating`.
         input_ids, attention_mask, with_scores: see there.
         of_encoder: dict of further arguments of the encoder.
-        settings: `GenerationSettings` with all tokens.
+        settings: `GenerationSettings` with all tokens, whose seed may be a scalar tensor.
     Returns:
         See there.
     """

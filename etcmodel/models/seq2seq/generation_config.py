@@ -6,6 +6,7 @@ import os
 import types
 from collections.abc import Mapping
 
+import numpy as np
 import tensorflow as tf
 
 from etcmodel import bounded_json
@@ -98,19 +99,22 @@ class GenerationConfig:
     entries: Mapping
 
     def __post_init__(self):
-        _read_settings(self.entries)
+        ends = self.entries.get("eos_token_id")
+        for end in ends if _is_several_ends("eos_token_id", ends) else (ends,):
+            _read_settings({**self.entries, "eos_token_id": end})
 
     def unsupported(self):
         """The entries that change sequences and that `generate` does not know: dict."""
         return {
             name: value
             for name, value in self.entries.items()
-            if not _is_known_or_neutral(name, value)
+            if _is_several_ends(name, value) or not _is_known_or_neutral(name, value)
         }
 
     def to_json_string(self):
         """JSON text, sorted and indented, with a newline at the end."""
-        return json.dumps(dict(self.entries), indent=2, sort_keys=True) + "\n"
+        entries = {name: json_config.python_numbers(x) for name, x in self.entries.items()}
+        return json.dumps(entries, indent=2, sort_keys=True) + "\n"
 
 
 def read_file(path):
@@ -181,8 +185,8 @@ def settings_of(given, config, defaults=None):
                 f"{place} has `{name}`, {value!r}, which `generate` does not know. Give it "
                 f"`{name}=None` to do without."
             )
-    # A None in a call takes an entry back, also one that stands for another.
-    entries = {name: x for name, x in entries.items() if given.get(name, x) is not None}
+    # A call takes an entry back, by a None also one that stands for another.
+    entries = {name: x for name, x in entries.items() if name not in given}
     own = {}
     if defaults is None:
         own = {name: getattr(config, name) for name in _SETTINGS if hasattr(config, name)}
@@ -219,17 +223,28 @@ def _is_known_or_neutral(name, value):
     return not value or (name in _NEUTRAL_AT_1 and value == 1)
 
 
+def _is_several_ends(name, value):
+    """Whether an entry is of several end tokens, where `generate` takes one."""
+    return name == "eos_token_id" and isinstance(value, (list, tuple)) and len(value) > 1
+
+
 def _read_settings(entries, keeps_none=False):
     """What entries say of `GenerationSettings`, by name; without those that are None, or with them.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type.
+        ValueError: naming the entry, if it is of a wrong type, or of several end tokens.
     """
-    found = {name: x for name, x in entries.items() if name in _SETTINGS}
-    if isinstance(ends := found.get("eos_token_id"), (list, tuple)):
+    entries = dict(entries)
+    if isinstance(ends := entries.get("eos_token_id"), (list, tuple)):
         if len(ends) != 1:
-            raise ValueError(f"`eos_token_id` must be one token. Received: {ends!r}")
-        (found["eos_token_id"],) = ends
+            raise ValueError(
+                f"`eos_token_id` must be one token. Received: {ends!r}. Give `generate` the one "
+                "that is to end sequences, `eos_token_id=1`, say."
+            )
+        (entries["eos_token_id"],) = ends
+    # NumPy's numbers would be inputs of a traced function, where settings are values.
+    entries = {name: x.item() if isinstance(x, np.generic) else x for name, x in entries.items()}
+    found = {name: x for name, x in entries.items() if name in _SETTINGS}
     for name, value in found.items():
         if value is not None:
             json_config.check_type(_SETTINGS[name], value)

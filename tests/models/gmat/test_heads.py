@@ -112,6 +112,39 @@ def test_a_head_on_a_lifted_bert(tmp_path):
     assert model(IDS % berts.VOCAB).shape == [2, 7, berts.VOCAB]
 
 
+@every_head
+@pytest.mark.parametrize("changes", [{}, {"num_memory_tokens": 0}], ids=["memory", "none"])
+def test_what_is_asked_for_comes_beside_what_the_head_gives(case, changes):
+    _, _, ids, _ = case
+    model = model_of(case, **changes)
+    check_observed(model, ids, output_hidden_states=True)
+    outputs = check_observed(model, ids, output_attentions=True)
+    assert "hidden_states" not in outputs
+
+
+@every_head
+def test_heads_on_a_model_that_compresses_give_its_states(case):
+    kind, settings, ids, _ = case
+    model = kind(small.model(**small.COMPRESSED), **settings)
+    outputs = check_observed(model, ids, output_hidden_states=True)
+    assert len(outputs["hidden_states"]) == 4  # Two of the compressor, two of the decompressor.
+
+
+def check_observed(model, ids, **wishes):
+    """Compares a head's outputs with those without wishes, the rest with the encoder's."""
+    outputs, plain = model({"input_ids": ids}, **wishes), model(ids)
+    plain = plain if isinstance(plain, dict) else {"logits": plain}
+    *_, observed = model.encoder(ids.reshape([-1, 7]), **wishes)
+    assert outputs.keys() == {*plain, *observed}
+    for one, other in zip(
+        tf.nest.flatten({name: outputs[name] for name in {**plain, **observed}}),
+        tf.nest.flatten({**plain, **observed}),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    return outputs
+
+
 def test_another_systems_encoder_is_refused():
     longformer_config = small_longformer.config(num_hidden_layers=1, attention_window=4)
     for encoder in (longformer_config, longformer.LongformerModel(longformer_config)):

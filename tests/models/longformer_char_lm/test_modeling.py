@@ -110,8 +110,11 @@ def test_bytes_are_ids():
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (np.array([1, 2]), r"`input_ids` must have the shape \[batch, length\]"),
-        (np.array([[1, 11]]), "at least 0 and below `vocab_size`. Received values from 1 to 11"),
+        (np.array([1, 2]), r"`input_ids` must have shape \[batch, length\]"),
+        (
+            np.array([[1, 11]]),
+            "at least 0 and below `vocab_size`, 11. Received .* 1 to 11, 11 in row 0",
+        ),
     ],
 )
 def test_what_are_no_ids_is_refused(ids, message):

@@ -5,10 +5,14 @@ import pathlib
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from etcmodel import finetuning, preprocessing
+from etcmodel.models import modeling
 from etcmodel.tasks.hotpotqa import examples
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.tasks.hotpotqa.decode import DecodingConfig, generate_predictions
+from etcmodel.tasks.hotpotqa.run_config import HotpotQaConfig
 from etcmodel.text import tokenization
 
 WORDS = "who ? rose town the red sings , . blue sky ##ly loud"
@@ -184,6 +188,29 @@ class TestFixedFaults:
     ):
         prediction = predict([(5, 1.0)], [(5, 1.0)], facts=[], release_compatible=compatible)
         assert prediction["answer"]["q1"] == answer
+
+    @pytest.mark.parametrize("compatible", [False, True])
+    def test_evaluation_reads_from_records_what_decoding_needs(
+        self, tokenizer, features, compatible, tmp_path
+    ):
+        config = HotpotQaConfig(
+            encoder_config=modeling.EtcConfig(vocab_size=len(tokenizer.vocab)),
+            release_compatible=compatible,
+            long_seq_length=24,
+            global_seq_length=12,
+        )
+        with tf.io.TFRecordWriter(str(tmp_path / "dev")) as writer:
+            writer.write(preprocessing.to_tf_example(features).SerializeToString())
+        dataset = finetuning.make_eval_dataset(str(tmp_path / "dev"), config.records(), 1)
+        (batch,) = dataset.unbatch().as_numpy_iterator()
+        facts = np.zeros(12)
+        facts[SENTENCE_OF_ANSWER] = 0.9
+        output = {**batch, "supporting_facts_probs": facts, "answer_types": 0}
+        for side, place in (("begin", 5), ("end", 6)):
+            output[f"answer_{side}_top_indices"] = np.array([place])
+            output[f"answer_{side}_top_probs"] = np.array([0.9])
+        found = generate_predictions([output], [EXAMPLE], tokenizer, config.decoding())
+        assert found["answer"]["q1"] == "Red Rose"
 
     @pytest.mark.parametrize(("compatible", "answer"), [(False, "Red"), (True, "")])
     def test_cls_is_never_the_answer(self, predict, compatible, answer):

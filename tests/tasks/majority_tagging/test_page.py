@@ -56,6 +56,8 @@ def test_raw_sequences_are_tagged_whatever_their_length(folder):
     assert found["64"] == labels.majority_tags(raws[0]["tokens"]).tolist()
     with pytest.raises(ValueError, match="has 65 tokens, more than --long_seq_length=64"):
         predictor.predict([{"id": "long", "tokens": [1] * 65}])
+    with pytest.raises(ValueError, match="two examples with the id '50'"):
+        predictor.predict([raws[1], raws[1]])
 
 
 def test_a_stopped_prediction_goes_on(folder, tmp_path):

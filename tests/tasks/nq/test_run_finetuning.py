@@ -1,6 +1,7 @@
 """The programs of the task, on generated data and on a true example."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import pathlib
@@ -132,6 +133,19 @@ def baseline_metrics(dev):
     return {kind: max(values) for kind, values in scores.items()}
 
 
+def test_records_for_training_are_not_evaluated_on(trained, capsys):
+    """Their windows were chosen by the answers."""
+    with pytest.raises(SystemExit):
+        programs.fine_tune(
+            "nq",
+            run_mode="evaluate",
+            output_dir=trained["folder"] / "model",
+            eval_data=trained["folder"] / "train-*.tfrecord",
+            eval_gold=trained["train"],
+        )
+    assert "train.config.json: the records are for training" in capsys.readouterr().err
+
+
 def test_a_small_model_learns_long_and_short_answers(trained):
     baseline = baseline_metrics(trained["dev"])  # About 0.2 and 0.15.
     metrics = trained["metrics"]
@@ -183,6 +197,9 @@ def test_the_exported_model_answers_raw_questions_like_the_trained_one(trained, 
     (prediction,) = predictor.predict([one])["predictions"]
     lengths = [s["end_token"] - s["start_token"] for s in prediction["short_answers"]]
     assert prediction["example_id"] == one.example_id and set(lengths) <= {1}
+    other = dataclasses.replace(one, question="who else")  # Its windows would join those of `one`.
+    with pytest.raises(ValueError, match=f"two examples with the id {one.example_id!r}"):
+        predictor.predict([one, other])
 
 
 def by_id(predictions):

@@ -1,0 +1,79 @@
+"""Losses and metrics take whole numbers as labels, however they are stored, and nothing else."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from etcmodel.models.heads import losses
+
+LOGITS = np.random.default_rng(0).normal(size=[2, 3]).astype(np.float32)
+OF_EACH_LOGIT, OF_EACH_ROW = np.array([[1, 0, 1], [0, -1, -1]]), np.array([2, 1])
+LOSSES = {
+    losses.SparseCrossentropy: OF_EACH_ROW,
+    losses.BinaryCrossentropy: OF_EACH_LOGIT,
+    losses.MeanCrossentropy: np.array([2, -100]),
+    losses.PositionCrossentropy: np.array([2, 3]),
+}
+METRICS = {
+    losses.SparseAccuracy: OF_EACH_ROW,
+    losses.ErrorPercent: OF_EACH_ROW,
+    losses.Perplexity: np.array([2, -100]),
+    losses.BinaryAccuracy: OF_EACH_LOGIT,
+}
+every_measure = pytest.mark.parametrize(
+    "kind, labels", [*LOSSES.items(), *METRICS.items()], ids=lambda x: getattr(x, "__name__", "")
+)
+
+
+def measure(kind):
+    """A function from labels to a loss, or to a metric of all labels so far."""
+    made = kind()
+    if kind in LOSSES:
+        return lambda labels: made(labels, LOGITS)
+
+    def update(labels):
+        made.update_state(labels, LOGITS)
+        return made.result()
+
+    return update
+
+
+def measured(kind, labels):
+    return measure(kind)(labels)
+
+
+@every_measure
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.int8])
+def test_labels_may_be_stored_as_any_numbers(kind, labels, dtype):
+    np.testing.assert_allclose(measured(kind, labels.astype(dtype)), measured(kind, labels))
+
+
+@every_measure
+@pytest.mark.parametrize("wrong", [0.75, -0.5, np.inf])
+def test_fractions_are_refused(kind, labels, wrong):
+    labels = labels.astype(np.float32)
+    labels[0] = wrong
+    with pytest.raises(ValueError, match=f"^`labels` must be whole numbers. Received: {wrong}$"):
+        measured(kind, labels)
+
+
+@every_measure
+def test_a_graph_refuses_fractions_when_it_runs(kind, labels):
+    labels = labels.astype(np.float32)
+    run = tf.function(measure(kind), input_signature=[tf.TensorSpec(None, tf.float32)])
+    np.testing.assert_allclose(run(labels), measured(kind, labels), rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`labels` must be whole numbers"):
+        run(labels + 0.5)
+
+
+@pytest.mark.xla
+@every_measure
+def test_compiled_by_xla_it_is_the_same(kind, labels):
+    labels = labels.astype(np.float32)
+    compiled = tf.function(measure(kind), jit_compile=True)
+    np.testing.assert_allclose(compiled(labels), measured(kind, labels), rtol=1e-5)
+
+
+def test_a_number_too_large_for_a_label_does_not_become_one():
+    with pytest.raises(ValueError, match="`labels` must be at least -1 and below 3"):
+        losses.SparseCrossentropy()(np.array([2**32 + 1, 0]), LOGITS)
