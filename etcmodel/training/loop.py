@@ -100,9 +100,9 @@ def _check_steps(task, begun):
     now = begun.num_train_steps(num_examples)
     if noted not in (None, now):
         raise run_directory.OtherRunError(
-            f"{begun.output_dir} belongs to a run of {noted} steps; with the {num_examples} training "
-            f"examples that are there now it would have {now}. Give the data that it began with, or "
-            "choose another output_dir."
+            f"{begun.output_dir} belongs to a run of {noted} steps; with the {num_examples} "
+            f"training examples that are there now it would have {now}. Give the data that it "
+            "began with, or choose another output_dir."
         )
 
 

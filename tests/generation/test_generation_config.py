@@ -171,7 +171,7 @@ def test_numbers_may_be_those_of_numpy(folder):
     plain = {"top_k": 3, "temperature": 0.5, "seed": 4, "max_new_tokens": 6, "eos_token_id": 7}
     found, wanted = (model.generate(ids, **x) for x in (numbers, {**plain, "do_sample": True}))
     np.testing.assert_array_equal(found["sequences"], wanted["sequences"])
-    kept = generation_config.GenerationConfig({"num_beams": np.int64(2), "eos_token_id": [7]})
+    kept = GenerationConfig({"num_beams": np.int64(2), "eos_token_id": [7]})
     assert json.loads(kept.to_json_string()) == {"num_beams": 2, "eos_token_id": [7]}
 
 
