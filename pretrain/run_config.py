@@ -133,7 +133,6 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         super().__post_init__()
         if not self.cpc_temperature:
             raise ValueError("`cpc_temperature` must be above 0.")
-        check_positions(self.encoder_config, self.long_seq_length)
         model_type = self.encoder_config.model_type
         is_text = model_type in _OF_SYSTEMS
         if is_text and self.use_cpc:
@@ -146,6 +145,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
                 f"--windows={self.windows}: a model of type {model_type!r} needs records made with "
                 f"--windows={TEXT if is_text else SENTENCES}. Preprocess again."
             )
+        check_positions(self.encoder_config, self.long_seq_length)
 
     @property
     def use_cpc(self):

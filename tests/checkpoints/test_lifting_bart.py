@@ -93,8 +93,9 @@ def bart_with(folder, file_name, entries):
     shutil.copytree(FOLDER / "bart", folder)
     folder.chmod(0o755)
     path = folder / file_name
-    path.chmod(0o644)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    made = json.loads(path.read_text()) if path.exists() else {}
+    path.unlink(missing_ok=True)
+    path.write_text(json.dumps({**made, **entries}))
     return folder
 
 
@@ -102,7 +103,7 @@ def bart_with(folder, file_name, entries):
 def test_it_generates_as_the_folder_says(tmp_path, caplog, file_name):
     folder = bart_with(tmp_path / "bart", file_name, SETTINGS)
     if file_name == "config.json":  # As older folders have it.
-        (folder / "generation_config.json").unlink()
+        (folder / "generation_config.json").unlink(missing_ok=True)
     model = checkpoints.lift_bart(folder, max_length=31, pad_token_id=4)
     assert "`generate` does not know {'repetition_penalty': 1.5}" in caplog.text
     settings = model.generation_settings(repetition_penalty=None)
