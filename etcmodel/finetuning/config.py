@@ -40,8 +40,8 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
         not_of_evaluation: tuple of str. Options of features of which records to evaluate on may
             have other values: those of labels, and of where raw files have what.
     Raises:
-        ValueError: if an option is out of range, or the model, if its config has a `max_length`,
-            has fewer positions than inputs may have tokens.
+        ValueError: if an option is out of range, or the model has fewer positions than inputs may
+            have tokens.
     """
 
     removed_options = {}
@@ -85,9 +85,9 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
 def check_positions(encoder_config, long_seq_length):
     """Raises ValueError if a model has fewer positions than its long input has tokens."""
-    # Of ETC, which may have none.
-    limit = getattr(encoder_config, "max_absolute_position_embeddings", 0)
-    limit = getattr(encoder_config, "max_length", limit or None)
+    # Of ETC, which has none if it is 0.
+    of_etc = getattr(encoder_config, "max_absolute_position_embeddings", 0) or None
+    limit = getattr(encoder_config, "max_length", of_etc)
     if limit is not None and long_seq_length > limit:
         raise ValueError(
             f"`long_seq_length` must be at most the model's number of positions, {limit}. "

@@ -7,6 +7,10 @@ from etcmodel.finetuning.contradictions import shown
 __all__ = ["check_evaluation", "check_punctuation", "check_vocabulary", "settings", "vocabularies"]
 
 
+# The records themselves tell this length, and the stride decides only how many windows there are.
+_NOT_COMPARED = ("global_seq_length", "stride")
+
+
 def settings(file_pattern):
     """The settings files that `preprocess` wrote, as far as they are beside the records.
 
@@ -82,7 +86,7 @@ def check_evaluation(file_pattern, config):
     """
     fields = options_lib.option_fields(type(config))
     names = {field.name for field in fields if field.metadata["role"] == "features"}
-    names -= set(config.not_of_evaluation)
+    names -= {*_NOT_COMPARED, *config.not_of_evaluation}
     for settings_file, noted in settings(file_pattern).items():
         noted = options_lib.from_kept(type(config), noted)
         if noted.get("tokenizer", "wordpiece") != "wordpiece":
@@ -92,5 +96,6 @@ def check_evaluation(file_pattern, config):
             if made != expected:
                 raise ValueError(
                     f"{settings_file}: the records were made with --{name}={shown(made)}, and the "
-                    f"model's inputs with --{name}={shown(expected)}. Preprocess them alike."
+                    f"model's inputs with --{name}={shown(expected)}. Preprocess them alike; where "
+                    "no run tells how the model was trained, give the flag."
                 )

@@ -167,6 +167,8 @@ def in_range(name, ids, least, limit, words):
 def whole(name, numbers):
     """Returns a float tensor after checking its numbers to be whole; in a graph, when it runs.
 
+    Code compiled by XLA cannot raise.
+
     Raises:
         ValueError: naming the argument and the largest number that is not.
     """

@@ -40,19 +40,19 @@ def begun_config(config, changes=None):
                 "could go on. Give the option itself."
             )
         return config
+    present = {name: run["training"][name] for name in changes or () if name in run["training"]}
     made = history.read(config.output_dir)
     firsts = {change.option: change.old for change in reversed(made)}
-    known = {**run.get("training", {}), **run.get("notes", {})}
-    present = {}
-    for name in [name for name in history.CHANGEABLE if name in known]:
+    for name, change in history.in_force(made).items():
         given = getattr(config, name)
-        if name in (changes or ()) or given in (firsts.get(name, known[name]), known[name]):
-            present[name] = known[name]
-        elif name not in config.result_fields():  # Of these the comparison of all options tells.
-            verb = "was changed to" if name in firsts else "began with"
+        # Of others the comparison of all options tells.
+        is_compared = name in config.result_fields()
+        if name in (changes or ()) or given in (firsts[name], change.new):
+            present[name] = change.new
+        elif not is_compared:
             raise ValueError(
-                f"--{name}={given}: the run in {config.output_dir} {verb} --{name}={known[name]}. "
-                f"Give that value, or --change={name}={given}."
+                f"--{name}={given}: the run in {config.output_dir} was changed to "
+                f"--{name}={change.new}. Give that value, or --change={name}={given}."
             )
     return dataclasses.replace(config, **present)
 

@@ -57,10 +57,12 @@ class NqTask(finetuning.FinetuningTask):
 
     def eval_dataset(self, batch_size):
         for file, noted in finetuning.settings(self.config.eval_data or "").items():
-            if noted.get("is_training"):
+            rate = noted.get("include_unknown_rate", 1.0)
+            if noted.get("is_training") and rate < 1:
                 raise ValueError(
-                    f"{file}: the records are for training: most windows without an answer were "
-                    "left out by the annotations. Preprocess again, with --is_training=false."
+                    f"{file}: the records are for training: by the annotations, a share of "
+                    f"{1 - rate:g} of the windows without an answer was left out. Preprocess "
+                    "again, with --is_training=false."
                 )
         return super().eval_dataset(batch_size)
 

@@ -19,6 +19,8 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
         "--output_dir.",
     }
 
+    not_of_evaluation = ("max_answer_length",)
+
     untied_memory: bool | None = finetuning.option(
         None,
         "Whether queries of the memory, and the keys and values that they see, have projections "

@@ -47,6 +47,8 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         "predictions.json in --output_dir.",
     }
 
+    not_of_evaluation = ("kp_max_length",)
+
     release_compatible: bool = finetuning.changed(
         finetuning.FinetuningConfig,
         "release_compatible",

@@ -104,14 +104,15 @@ class TestEvaluation:
     def test_other_options_of_features_are_refused(self, toy_data, tmp_path):
         assert self.error(toy_data, tmp_path, do_lower_case=True, tokenizer="wordpiece") == (
             f"{tmp_path}/dev.config.json: the records were made with --do_lower_case=True, and "
-            "the model's inputs with --do_lower_case=False. Preprocess them alike."
+            "the model's inputs with --do_lower_case=False. Preprocess them alike; where no run "
+            "tells how the model was trained, give the flag."
         )
         assert "--long_seq_length=3, and" in self.error(toy_data, tmp_path, long_seq_len=3)
 
     @pytest.mark.parametrize(
         "settings",
         [
-            {"do_lower_case": False, "long_seq_length": 2, "seed": 7},
+            {"do_lower_case": False, "long_seq_length": 2, "seed": 7, "global_seq_length": 9},
             {"do_lower_case": True, "tokenizer": "sentencepiece"},
             {},
         ],
@@ -119,7 +120,9 @@ class TestEvaluation:
     def test_the_same_and_what_does_not_matter_are_not(self, toy_data, tmp_path, settings):
         assert self.error(toy_data, tmp_path, **settings) is None
 
-    @pytest.mark.parametrize("name", ["hotpotqa", "classification", "summarization"])
+    @pytest.mark.parametrize(
+        "name", ["hotpotqa", "openkp", "numerical_reasoning", "classification", "summarization"]
+    )
     def test_what_may_differ_are_options_of_features(self, name):
         module = importlib.import_module(f"etcmodel.tasks.{name}.run_config")
         (config_class,) = (

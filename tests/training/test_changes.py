@@ -145,17 +145,6 @@ def test_other_values_are_refused_and_the_way_to_change_is_named(records, change
         training.train(task(records), config(changed, save_checkpoints_steps=3))
 
 
-def test_also_of_what_does_not_decide_the_result(records, begun):
-    message = (
-        "^--save_checkpoints_steps=3: the run in .* began with --save_checkpoints_steps=4. "
-        "Give that value, or --change=save_checkpoints_steps=3.$"
-    )
-    with pytest.raises(ValueError, match=message):
-        training.train(task(records), config(begun, save_checkpoints_steps=3))
-    given = config(begun, steps_per_summary=2)
-    assert training.resumed_config(given, {"steps_per_summary": 2}) == given
-
-
 def test_a_run_does_not_go_on_with_another_number_of_examples(records, begun, changed):
     more = task(records)
     more.num_train_examples = 36

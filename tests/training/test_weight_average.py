@@ -137,4 +137,4 @@ def test_an_average_begins_with_the_initial_checkpoint(records, averaged, tmp_pa
 
 def test_a_run_without_average_does_not_go_on_with_one(records, averaged):
     with pytest.raises(training.OtherRunError, match="training.ema_decay: 0.5 there, 0.0 now"):
-        training.train(task(records), config(averaged.output_dir, save_checkpoints_steps=1))
+        training.train(task(records), config(averaged.output_dir))

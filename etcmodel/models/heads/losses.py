@@ -1,7 +1,8 @@
 """Losses and metrics of heads. They ignore tokens without a label, whose label is -1.
 
 A loss is the mean over the labeled tokens of each example, then over the examples. Labels may be
-stored as floats if they are whole numbers; others, such as probabilities, are refused.
+stored as floats if they are whole numbers; others, such as probabilities, are refused, but in code
+that XLA compiles, which cannot refuse them.
 """
 
 import tensorflow as tf
