@@ -109,12 +109,10 @@ def is_lower_case(file_pattern):
     Raises:
         ValueError: naming two files of settings, if they differ.
     """
-    patterns = [file_pattern] if isinstance(file_pattern, str) else (file_pattern or [])
     found = {}
-    for pattern in filter(None, patterns):
-        for file, noted in finetuning.settings(pattern).items():
-            if "do_lower_case" in noted:
-                found.setdefault(noted["do_lower_case"], file)
+    for file, noted in finetuning.settings(file_pattern).items():
+        if "do_lower_case" in noted:
+            found.setdefault(noted["do_lower_case"], file)
     if len(found) > 1:
         raise ValueError(
             f"{found[True]}: the text of the records was lower-cased, that of {found[False]} was "

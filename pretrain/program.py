@@ -91,13 +91,14 @@ class Program(base_program.BaseProgram):
             known = inputs.is_lower_case(config.train_data)
         if None not in (known, given):
             contradictions.check_given(_LOWER_CASE, given, known, "the data of the training")
+        known = given if known is None else known
         is_byte_level = processor_files.is_byte_level(config.vocab_file)
-        if known is None and given is None and not (config.spm_model_file or is_byte_level):
+        if known is None and not (config.spm_model_file or is_byte_level):
             raise ValueError(
                 f"--{_LOWER_CASE}: neither the run nor settings beside its training records tell "
                 "whether text was lower-cased. Give the flag as preprocess had it."
             )
-        return (True if given is None else given) if known is None else known
+        return known is not False  # Others than word pieces do not depend on it.
 
     def _make_task(self, run=None):
         """The task that the flags describe, and after training the `TrainedRun`."""

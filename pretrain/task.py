@@ -82,7 +82,7 @@ class PretrainTask(options_task.RecordsTask):
         if not config.eval_data:
             return None
         inputs.check_records(config.eval_data, config.records(), config.tokenizer)
-        inputs.is_lower_case([config.train_data, config.eval_data])
+        inputs.is_lower_case([*filter(None, [config.train_data]), config.eval_data])
         return inputs.make_eval_dataset(
             config.eval_data, config.records(), config.masking, batch_size
         )

@@ -6,7 +6,6 @@ from etcmodel.finetuning.contradictions import shown
 
 __all__ = ["check_evaluation", "check_punctuation", "check_vocabulary", "settings", "vocabularies"]
 
-
 # The records themselves tell this length, and the stride decides only how many windows there are.
 _NOT_COMPARED = ("global_seq_length", "stride")
 

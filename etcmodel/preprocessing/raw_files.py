@@ -38,11 +38,7 @@ def by_id(examples):
     Raises:
         ValueError: if two have the same: in predictions and metrics one would hide the other.
     """
-    found = {}
-    for example in examples:
-        if found.setdefault(example.example_id, example) is not example:
-            raise ValueError(f"There are two examples with the id {example.example_id!r}.")
-    return found
+    return {example.example_id: example for example in with_ids_of_their_own(examples)}
 
 
 def with_ids_of_their_own(examples):
