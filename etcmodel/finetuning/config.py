@@ -30,6 +30,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     - "model": decides the weights; stored with the run and an export.
     - "training": decides the weights; stored with the run.
     - "features": stored with the run and an export, and taken from the training records' settings.
+    - "inference": likewise, but what records, a run or an export say is only the default.
     - "decoding": stored with an export, but may be changed at prediction.
     - "run": none of these.
 
@@ -59,7 +60,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
         "Where predictions go, in the official format. None: predictions.json in --output_dir.",
     )
     do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
-    release_compatible: bool = changed(FeatureOptions, "release_compatible", role="decoding")
+    release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")
 
     def __post_init__(self):
         super().__post_init__()
@@ -80,7 +81,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
     def exported_options(self):
         """dict for JSON: the options stored with an exported model, beside `encoder_config`."""
-        return kept(self, "model", "features", "decoding")
+        return kept(self, "model", "features", "inference", "decoding")
 
 
 def check_positions(encoder_config, long_seq_length):

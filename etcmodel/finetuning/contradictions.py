@@ -20,7 +20,7 @@ NOT_OF_THE_RESULT = "grad_checkpointing_period"  # Affects only memory and time.
 
 
 def features_of_records(config_class, flag_values, settings):
-    """The feature options that the training records were made with.
+    """The options of features and of inference that the training records were made with.
 
     Args:
         config_class: dataclass of options.
@@ -29,14 +29,14 @@ def features_of_records(config_class, flag_values, settings):
     Returns:
         dict of field name to value.
     Raises:
-        ValueError: if a flag contradicts the records, or settings of several records contradict
-            each other.
+        ValueError: if a flag contradicts the records, unless it may (`FinetuningConfig`), or
+            settings of several records contradict each other.
     """
-    given = options_lib.values_from_flags(
-        config_class, flag_values, only_given=True, roles=("features",)
-    )
+    roles = ("features", "inference")
+    given = options_lib.values_from_flags(config_class, flag_values, only_given=True, roles=roles)
     fields = options_lib.option_fields(config_class)
-    names = [field.name for field in fields if field.metadata["role"] == "features"]
+    role_of = {field.name: field.metadata["role"] for field in fields}
+    names = [name for name, role in role_of.items() if role in roles]
     found, files = {}, {}
     for file, noted in settings.items():
         noted = options_lib.from_kept(config_class, noted)
@@ -45,7 +45,9 @@ def features_of_records(config_class, flag_values, settings):
             noted["do_lower_case"] = True  # Only word pieces depend on this option.
         for name in [name for name in names if name in noted]:
             value = noted[name]
-            if not (is_irrelevant and name == "do_lower_case"):
+            if role_of[name] == "inference":
+                value = given.get(name, value)
+            elif not (is_irrelevant and name == "do_lower_case"):
                 check_given(name, given.get(name, value), value, f"the data of {file}")
             if found.setdefault(name, value) != value:
                 raise ValueError(

@@ -154,7 +154,7 @@ class LineTask(FinetuningTask):
 
     def source(self):
         """What predictions depend on beside weights and data: dict for JSON."""
-        return {"decoding": options.select(self.config, "decoding")}
+        return {"decoding": options.select(self.config, "inference", "decoding")}
 
     def decode(self, outputs, examples):
         del examples

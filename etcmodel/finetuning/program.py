@@ -230,7 +230,10 @@ class Program(mode_program.ModeProgram):
         if not tf.io.gfile.exists(path):
             raise ValueError(f"--input_file: no such file: {path!r}")
         chosen = options_lib.values_from_flags(
-            self.task_class.config_class, self.flag_values, only_given=True, roles=("decoding",)
+            self.task_class.config_class,
+            self.flag_values,
+            only_given=True,
+            roles=("inference", "decoding"),
         )
         batch_size = training.TrainingConfig(
             **self.option_flags().values("training")

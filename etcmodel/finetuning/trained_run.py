@@ -19,18 +19,13 @@ __all__ = [
     "run_options",
 ]
 
-_ROLES = ("model", "training", "features")
+_ROLES = ("model", "training", "features", "inference")
 _ENCODER_CONFIG = "etc_config"  # The entry's name in stored runs, older than other encoders.
-_RELEASE_COMPATIBLE = (
-    "release_compatible"  # Stored whatever its role, as the default of later modes.
-)
 
 
 def run_options(config):
     """dict for JSON: the options that decide a run's weights and features."""
     kept = options_lib.kept(config, *_ROLES)
-    if hasattr(config, _RELEASE_COMPATIBLE):
-        kept[_RELEASE_COMPATIBLE] = config.release_compatible
     return {_ENCODER_CONFIG: contradictions.comparable(config.encoder_config), **kept}
 
 
@@ -42,10 +37,10 @@ def run_option_defaults(config_class):
     """
     defaults = {
         options_lib.kept_name(field): training.UNKNOWN
-        if field.metadata["role"] == "features" or field.name == _RELEASE_COMPATIBLE
+        if field.metadata["role"] in ("features", "inference")
         else field.default
         for field in options_lib.option_fields(config_class)
-        if field.metadata["role"] in _ROLES or field.name == _RELEASE_COMPATIBLE
+        if field.metadata["role"] in _ROLES
     }
     encoder_config = modeling.EtcConfig(vocab_size=1)  # Older versions had no other encoders.
     encoder_config = contradictions.comparable(encoder_config)
@@ -162,12 +157,12 @@ class TrainedRun:
                 self._check_value(field, kept_name, self.options)
             if kept_name not in defaults or trained is training.UNKNOWN:
                 continue
-            if field.metadata["role"] in _ROLES:
+            if field.metadata["role"] != "inference":
                 contradictions.check_given(
                     field.name, given.get(field.name, trained), trained, self.source
                 )
             elif field.name in given:
-                continue  # An option of decoding: the run's value is only the default.
+                continue  # The run's value is only the default.
             values[field.name] = trained
         return values
 

@@ -25,7 +25,7 @@ __all__ = [
 
 # What an option decides: the model and so its weights; the training alone; the features; how
 # outputs become predictions; or only where things are and how the program runs.
-ROLES = ("model", "training", "features", "decoding", "run")
+ROLES = ("model", "training", "features", "inference", "decoding", "run")
 
 
 def option(

@@ -11,6 +11,7 @@ from etcmodel.reports import curves, marking, scores
 
 __all__ = ["render"]
 
+_LINE_END = re.compile("\r\n?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SYMBOLS = {"plain": "", "correct": "✓ ", "missed": "○ ", "wrong": "✗ "}
 _OWN = "this run"
@@ -73,8 +74,8 @@ def _hash(text):
 
 
 def _clean(text):
-    """Without what no file or screen can hold."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text))
+    """Without what no file or screen can hold; lines end alike, wherever they were written."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _LINE_END.sub("\n", str(text)))
 
 
 def _picture(chart):

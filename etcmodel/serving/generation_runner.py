@@ -37,7 +37,8 @@ class GenerationRunner(SavedModelRunner):
             batch_size: int.
             **numbers: all of the `numbers`.
         Yields:
-            Dicts, one per input: its entries and the model's outputs, as NumPy arrays.
+            Dicts, one per input: its entries and the model's outputs, as NumPy arrays; with an
+            export of several sequences an input, these are their first axis.
         Raises:
             ValueError: if a `global_attention_mask` is not as long as its `input_ids`.
         """
@@ -49,7 +50,7 @@ class GenerationRunner(SavedModelRunner):
             if has_globals:
                 inputs[_GLOBALS] = _padded([_globals_of(x) for x in batch])
             outputs = self._signature(**inputs, **numbers)
-            arrays = {name: value.numpy() for name, value in outputs.items()}
+            arrays = {name: _by_input(x.numpy(), len(batch)) for name, x in outputs.items()}
             for row, example in enumerate(batch):
                 yield {**example, **{name: array[row] for name, array in arrays.items()}}
 
@@ -70,6 +71,11 @@ def _globals_of(example):
             f"`{_GLOBALS}` must be as long as `input_ids`. Received: {len(mask)}, {length}"
         )
     return mask
+
+
+def _by_input(array, batch):
+    """An output whose first axis is that of the inputs, of which each may have several rows."""
+    return array if len(array) == batch else array.reshape(batch, -1, *array.shape[1:])
 
 
 def _padded(rows):

@@ -10,7 +10,7 @@ from etcmodel.preprocessing import raw_files
 
 from .raw_data import annotations_of, example_id_of
 
-__all__ = ["default_cache_path", "read_gold", "write_gold_cache"]
+__all__ = ["default_cache_path", "matching_files", "read_gold", "write_gold_cache"]
 
 
 def read_gold(pattern, skip=None):
@@ -30,7 +30,7 @@ def read_gold(pattern, skip=None):
             and line of what is malformed, is there twice or has no annotation.
     """
     gold = {}
-    for path in _matching_files(pattern):
+    for path in matching_files(pattern):
         num_before, num_skipped = len(gold), 0
         for number, line in raw_files.read_lines(path):
             place = f"{path}: line {number}"
@@ -82,10 +82,15 @@ def default_cache_path(pattern):
     Raises:
         ValueError: if no file matches.
     """
-    return os.path.join(os.path.dirname(_matching_files(pattern)[0]), "cache")
+    return os.path.join(os.path.dirname(matching_files(pattern)[0]), "cache")
 
 
-def _matching_files(pattern):
+def matching_files(pattern):
+    """The gold files of a pattern, in order: list of str.
+
+    Raises:
+        ValueError: if no file matches.
+    """
     if "://" in pattern:
         import tensorflow as tf  # Slow to import, and local files do not need it.
 

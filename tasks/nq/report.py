@@ -5,27 +5,32 @@ short answer.
 """
 
 import dataclasses
+import itertools
 
 from etcmodel.reports import results
 
 from . import evaluate, examples
+from . import gold as gold_files
 from .predictions import NO_PREDICTION, parse_predictions
+from .raw_data import example_id_of
 
 __all__ = ["read_results"]
 
 
 def read_results(given):
-    """The `reports.results.Results` of a `Given`, whose gold file must have the pages.
+    """The `reports.results.Results` of a `Given`, whose gold files must have the pages.
 
     One page at a time is in memory: all of them would need gigabytes.
 
     Raises:
-        ValueError: if a file is malformed, or there is no gold example with annotations.
+        ValueError: if a file is malformed, there is no gold example with annotations, or no
+            prediction is of one.
     """
     predictions = results.read_object(given.predictions_file)
     parsed = parse_predictions(predictions)
     gold, items, places, first_parts = {}, {}, {}, {}
-    for page in examples.read_examples(given.eval_gold):
+    files = gold_files.matching_files(given.eval_gold)
+    for page in itertools.chain.from_iterable(map(examples.read_examples, files)):
         if not page.annotations:
             continue
         key = page.example_id
@@ -33,7 +38,10 @@ def read_results(given):
         items[key] = _item(page, parsed.get(key, NO_PREDICTION))
         if (start := _first_long(page).start) >= 0:
             places[key] = start / len(page.words)
+    own = [entry for entry in predictions["predictions"] if example_id_of(entry) in gold]
+    predictions = {"predictions": own}
     long, short = evaluate.verdicts(gold, predictions)
+    results.check_answers(parsed, gold, given.predictions_file, object)
     points = [
         (place, float(long[key].correct))
         for key, place in places.items()

@@ -39,7 +39,7 @@ class NqConfig(
         "allowed, or the file of make_gold_cache.",
         is_file=False,
     )
-    stride: int = finetuning.changed(NqFeatureOptions, "stride", role="decoding")
+    stride: int = finetuning.changed(NqFeatureOptions, "stride", role="inference")
     curve_plot_file: str | None = finetuning.option(
         None, "PNG file for precision, recall and F1 by threshold, written at evaluation."
     )

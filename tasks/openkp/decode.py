@@ -8,7 +8,7 @@ import json
 
 from . import phrases
 
-__all__ = ["decode_page", "key_phrases", "predictions", "submission_line"]
+__all__ = ["decode_page", "key_phrases", "predictions", "submission_line", "words_by_url"]
 
 
 def key_phrases(positions, words, max_predictions, *, release_compatible=False):
@@ -56,6 +56,26 @@ def decode_page(output, words, max_predictions, *, release_compatible=False):
         strict=True,
     )
     return key_phrases(positions, words, max_predictions, release_compatible=release_compatible)
+
+
+def words_by_url(pages):
+    """dict of URL to list of str: the words of pages.
+
+    Args:
+        pages: iterable of what has `url` and `words`.
+    Raises:
+        ValueError: if pages with one URL have different words: records name their page by its URL.
+    """
+    found = {}
+    for page in pages:
+        words = list(page.words)
+        if found.setdefault(page.url, words) != words:
+            raise ValueError(
+                f"Two pages have the URL {page.url!r} and different texts, so that records cannot "
+                "tell which is theirs. Clean the raw file with input_validate_and_dedup, and make "
+                "the records from the clean one."
+            )
+    return found
 
 
 def predictions(outputs, words_by_url, max_predictions, *, release_compatible=False):

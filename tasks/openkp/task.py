@@ -52,7 +52,7 @@ class OpenKpTask(finetuning.FinetuningTask):
     def decode(self, outputs, examples):
         return decode.predictions(
             outputs,
-            {example.url: example.words for example in examples},
+            decode.words_by_url(examples),
             self.config.max_kp_predictions,
             release_compatible=self.config.release_compatible,
         )

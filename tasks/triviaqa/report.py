@@ -49,18 +49,21 @@ def read_results(given):
 def _row(example, key, predictions, folder, by_document):
     """(`Item`, where the first right answer of its first document with one stands, or None)."""
     pages = [x for x in example.pages if not by_document or key.endswith(f"--{x.name}")]
-    passages, place = [], None
+    passages, place, shown = [], None, set()
     for page in pages:
         try:
             text = evidence.read_document(page, folder)
         except evidence.EvidenceError:
             continue
-        found = [start for start, *_ in find_answers(text, example.answers)]
+        matches = find_answers(text, example.answers)
+        found = [start for start, *_ in matches]
+        shown |= {text[start:end] for start, end, *_ in matches}
         if place is None and found:
             place = min(found) / len(text)
         passages.append(results.plain_passage(text, page.name, min(found, default=0)))
     told = predictions.get(key)
     exact, f1 = (0.0, 0.0) if told is None else evaluate.answer_score(told, example.answers)
+    shown |= {told} if exact else set()
     item = results.Item(
         key=key,
         question=example.question,
@@ -69,7 +72,7 @@ def _row(example, key, predictions, folder, by_document):
         is_right=exact == 1,
         score=f1,
         passages=tuple(passages),
-        marked_gold=example.answers,
+        marked_gold=(*example.answers, *sorted(shown)),  # Those are normalized.
         marked_predicted=(told or "",),
     )
     return item, place

@@ -77,6 +77,23 @@ class TestRecords:
             f"those of {tmp_path}/a.config.json with --long_seq_length=3. Preprocess them alike."
         )
 
+    def test_what_inference_may_change_is_their_default(self, flags, tmp_path):
+        def chosen(pattern, **given):
+            train = {**flags, "train_tf_examples_filepattern": pattern}
+            program = parsed(run_mode="train", **train, **given)
+            program.resolve_flags()
+            return program.make_task().config.release_compatible
+
+        (tmp_path / "a.config.json").write_text(json.dumps({"release_compatible": True}))
+        (tmp_path / "b.config.json").write_text(json.dumps({"release_compatible": False}))
+        assert chosen(tmp_path / "a-*.tfrecord")
+        assert not chosen(tmp_path / "b-*.tfrecord")
+        assert not chosen(tmp_path / "a-*.tfrecord", release_compatible="false")
+        both = ",".join(f"{tmp_path}/{name}-*.tfrecord" for name in "ab")
+        with pytest.raises(ValueError, match="made with --release_compatible=False, those of "):
+            chosen(both)
+        assert chosen(both, release_compatible="true")
+
 
 def test_a_run_without_a_vocabulary_may_get_one_later(toy_data, tmp_path):
     flags = {**train_flags(toy_data, tmp_path), "run_mode": "train"}

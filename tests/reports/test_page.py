@@ -101,6 +101,14 @@ def test_hostile_text_stays_text(tmp_path):
     assert tree.xpath("string(//article//details/p)") == shown
 
 
+def test_lines_end_alike_wherever_they_were_written():
+    passages = (results.Passage("", (("plain", "Dear Sir,\r\nyour parcel\ris here\n"),)),)
+    one = item(0, passages=passages, marked_gold=("sir,\r\nyour",))
+    tree = lxml.html.fromstring(page.render(title="t", results=found([one])))
+    assert tree.xpath("string(//article//details/p)") == "Dear Sir,\nyour parcel\nis here\n"
+    assert tree.xpath("string(//article//details/p/mark)") == "Sir,\nyour"
+
+
 def test_a_page_shows_the_first_examples_and_counts_all():
     told = found([item(number) for number in range(5)])
     tree = lxml.html.fromstring(page.render(title="t", results=told, num_examples=2))

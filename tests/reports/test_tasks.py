@@ -139,6 +139,18 @@ def test_pages_that_the_file_lacks_count_as_in_an_evaluation(tmp_path):
         assert other == pytest.approx({key: 0.75 * value for key, value in one.items()})
 
 
+def test_one_file_of_several_of_nq_is_enough(tmp_path):
+    gold, predictions = map(pathlib.Path, task_files.make("nq", tmp_path))
+    lines = gold.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "dev-0.jsonl").write_text("".join(lines[:3]), encoding="utf-8")
+    (tmp_path / "dev-1.jsonl").write_text("".join(lines[3:]), encoding="utf-8")
+    given = results.Given(str(predictions), str(tmp_path / "dev-*.jsonl"))
+    both = read_results("nq", given)
+    assert both == read_results("nq", dataclasses.replace(given, eval_gold=str(gold)))
+    first = read_results("nq", dataclasses.replace(given, eval_gold=f"{tmp_path}/dev-0.jsonl"))
+    assert first.items == both.items[:3]
+
+
 def test_predictions_of_another_task_are_refused(tmp_path):
     gold, _ = task_files.make("openkp", tmp_path)
     other = tmp_path / "other.json"
@@ -182,6 +194,27 @@ def test_answers_of_triviaqa_by_document_are_known_by_their_keys(tmp_path):
     assert found.noun == "questions with a document"
     right = {item.key for item in found.items if item.is_right}
     assert right == set(told) and len(found.items) > len(others)
+
+
+def test_answers_of_triviaqa_are_marked_as_the_document_writes_them(tmp_path):
+    gold, predictions = map(pathlib.Path, task_files.make("triviaqa", tmp_path))
+    raw = json.loads(gold.read_text(encoding="utf-8"))
+    raw["Data"] = raw["Data"][:1]
+    (example,) = raw["Data"]
+    example["Answer"].update(
+        Value="St. John's", NormalizedValue="st john s", NormalizedAliases=["st john s"]
+    )
+    gold.write_text(json.dumps(raw), encoding="utf-8")
+    predictions.write_text(json.dumps({example["QuestionId"]: "the St John's"}))
+    evidence = tmp_path / "evidence"
+    for path in filter(pathlib.Path.is_file, evidence.rglob("*")):
+        path.write_text("He saw St. John's, the St John's of old. A saint, John.")
+    given = results.Given(str(predictions), str(gold), evidence_dir=str(evidence))
+    found = read_results("triviaqa", given)
+    assert found.items[0].is_right
+    tree = lxml.html.fromstring(page.render(title="t", results=found))
+    marks = tree.xpath("//article//details//mark/text()")
+    assert marks == ["St. John's", "the St John's"] * len(found.items[0].passages)
 
 
 def test_classification_tells_what_is_missing(tmp_path):

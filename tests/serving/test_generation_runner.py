@@ -54,6 +54,23 @@ def test_a_mask_of_another_length_than_its_input_is_refused(tmp_path):
         next(echo(tmp_path, WITH_GLOBALS)([example]))
 
 
+def test_several_sequences_of_an_input_stay_with_it(tmp_path):
+    @tf.function(autograph=False)
+    def twice(input_ids, attention_mask):
+        del attention_mask
+        sequences = tf.repeat(input_ids, 2, axis=0) * tf.constant([[1], [10]] * 2)
+        return {"sequences": sequences, "sequences_scores": tf.reduce_sum(sequences, axis=1)}
+
+    specs = [tf.TensorSpec([None, None], tf.int32, name) for name in WITH_GLOBALS[:2]]
+    signatures = {"generate": twice.get_concrete_function(*specs)}
+    tf.saved_model.save(tf.Module(), str(tmp_path / "1"), signatures)
+    runner = serving.GenerationRunner(str(tmp_path / "1"))
+    first, second = runner([{"input_ids": [5, 6]}, {"input_ids": [7]}], batch_size=2)
+    assert first["sequences"].tolist() == [[5, 6], [50, 60]]
+    assert second["sequences"].tolist() == [[7, 0], [70, 0]]
+    assert second["sequences_scores"].tolist() == [7, 70]
+
+
 @pytest.mark.slow
 def test_sequences_of_an_led_are_those_of_the_model(tmp_path):
     model, path = MAKERS["led"](), str(tmp_path / "1")

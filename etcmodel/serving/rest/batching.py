@@ -15,6 +15,8 @@ __all__ = ["Batcher", "joining_key"]
 _PADDED_INPUTS = frozenset({"documents", "sentences"})
 _PADDED_OUTPUTS = "evidence"
 _PADDING_MARK = "evidence_document"  # -1 where there is no sentence.
+# Of generation: as long as the batch's longest, several an input, drawn by the place in the batch.
+_GENERATED = "sequences"
 
 
 @dataclasses.dataclass
@@ -30,13 +32,14 @@ def joining_key(signature, inputs):
     """What two requests must have in common to be joined, or None if they are never.
 
     An answer must not depend on its neighbors: where text hides lengths, outputs of which more
-    than the number of examples is open would get a neighbor's padding.
+    than the number of examples is open would get a neighbor's padding, as would sequences that are
+    generated.
 
     Args:
         signature: `Signature`.
         inputs: dict of name to array.
     """
-    if not signature.has_batches:
+    if not signature.has_batches or _GENERATED in signature.outputs:
         return None
     if any(info.is_string for info in signature.inputs.values()):
         trimmed = _PADDING_MARK in signature.outputs
@@ -152,7 +155,9 @@ class Batcher:
         """Whether all requests got their answers by one run."""
         try:
             outputs = self._run(batch[0].signature.name, _joined([x.inputs for x in batch]))
-            start = 0
+            start, num_rows = 0, sum(x.num_rows for x in batch)
+            if any(len(value) != num_rows for value in outputs.values()):
+                return False  # Rows that are not the requests' cannot be handed out.
             answers = []
             for request in batch:
                 rows = slice(start, start := start + request.num_rows)

@@ -66,6 +66,26 @@ def test_an_error_of_one_is_not_its_neighbors():
     assert model.sizes == [3, 1, 1, 1]
 
 
+def test_generated_sequences_are_never_joined():
+    outputs = {"sequences": TensorInfo(INTEGER, (None, None))}
+    inputs = {"input_ids": TensorInfo(INTEGER, (None, None))}
+    signature = Signature("generate", inputs, outputs)
+    assert joining_key(signature, {"input_ids": np.ones([1, 3], np.int32)}) is None
+
+
+def test_requests_whose_rows_cannot_be_told_apart_run_by_themselves():
+    sizes = []
+
+    def twice(name, inputs):
+        sizes.append(len(inputs["x"]))
+        return {"y": np.repeat(inputs["x"], 2, axis=0)}
+
+    batcher = Batcher(twice, max_batch_size=2, wait_seconds=FOREVER)
+    first, second = answers(batcher, [doubled([7]), doubled([8])])
+    assert (first["y"].tolist(), second["y"].tolist()) == ([[7], [7]], [[8], [8]])
+    assert sizes == [2, 1, 1]
+
+
 def test_a_request_larger_than_a_batch_runs_alone():
     model = Doubling()
     batcher = Batcher(model, max_batch_size=2, wait_seconds=FOREVER)

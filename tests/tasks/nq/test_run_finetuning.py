@@ -80,7 +80,6 @@ def trained(preprocessed):
         "max_seq_length": LENGTHS["seq_len"],
         "max_global_seq_length": LENGTHS["global_seq_len"],
         "question_len": LENGTHS["question_len"],
-        "stride": LENGTHS["stride"],
         "mask_long_output": True,
         "initialization": "mimetic",
         "output_dir": folder / "model",

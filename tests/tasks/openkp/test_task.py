@@ -64,6 +64,14 @@ def test_files_of_texts_alone_are_scored_too(tmp_path):
     assert make_task(path).evaluate(OUTPUTS)["precision@1"] == 1 / 2
 
 
+def test_pages_of_one_url_are_one_or_cannot_be_told_apart(tmp_path):
+    path = write_lines(tmp_path / "dev.jsonl", [*GOOD, GOOD[0]])
+    assert make_task(path).evaluate(OUTPUTS)["precision@1"] == 2 / 3
+    write_lines(tmp_path / "dev.jsonl", [*GOOD, page("a blue rose", url="u/1")])
+    with pytest.raises(ValueError, match=r"^Two pages have the URL 'u/1' and different texts, .*"):
+        make_task(path).evaluate(OUTPUTS)
+
+
 def test_with_fixed_blocks_the_vdom_does_not_matter(tmp_path):
     path = write_lines(tmp_path / "dev.jsonl", [GOOD[0], MISALIGNED])
     fields = {"use_visual_features_in_long": False, "use_visual_features_in_global": False}
