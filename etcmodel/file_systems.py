@@ -106,8 +106,11 @@ class LocalFiles:
             if folder not in found:
                 found[folder] = list(filter(_IS_TEMPORARY.search, os.listdir(folder or ".")))
             for entry in found[folder]:
+                place = os.path.join(folder, entry)
+                if entry == f"{name}.tmp" and os.path.isdir(place):
+                    continue  # The first edition wrote files of such names; a folder is a user's.
                 if re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry):
-                    cls._remove_unless_held(os.path.join(folder, entry))
+                    cls._remove_unless_held(place)
 
     @classmethod
     def _remove_unless_held(cls, path):

@@ -177,6 +177,14 @@ def test_leftovers_of_the_first_edition_are_removed_and_other_files_are_not(tmp_
     assert entries(tmp_path) == sorted(["x", *others])
 
 
+def test_a_folder_that_is_called_temporary_is_a_users(tmp_path):
+    (tmp_path / "x.tmp").mkdir()
+    (tmp_path / "x.tmp" / "raw.json").write_text("[]")
+    with atomic_files.scratch_folder(str(tmp_path / "x")):
+        pass
+    assert entries(tmp_path) == ["x.tmp"] and entries(tmp_path / "x.tmp") == ["raw.json"]
+
+
 def test_files_that_tensorflow_reaches_are_written_alike(tmp_path):
     path = f"file://{tmp_path}/new/x.json"
     atomic_files.write_json(path, [1])

@@ -148,7 +148,7 @@ def _why_none(statistics):
     if not statistics["examples_read"]:
         return "the input holds none."
     if bad := statistics["bad_examples"]:
-        return f"{len(bad)} are malformed, the first: {bad[0]}"
+        return f"{statistics['examples_bad']} are malformed, the first: {bad[0]}"
     counts = {
         name.replace("_", " "): value
         for name, value in statistics.items()

@@ -140,12 +140,18 @@ def run(options, load_parts, beam_args=(), run_job=None):
     Yields:
         (output prefix, statistics) of each set, when it is made.
     Raises:
-        ValueError, OSError: as `preprocessing.run`.
+        ValueError, OSError: as `preprocessing.run`; if several sets have one file of statistics.
     """
     from etcmodel import preprocessing  # With TensorFlow.
 
     options_lib.check_files(options)
-    for set_options in options.sets():
+    sets = options.sets()
+    if len(sets) > 1 and len({x.statistics_file or x.output_prefix for x in sets}) < len(sets):
+        raise ValueError(
+            f"--statistics_file: it would keep the statistics of the last of {len(sets)} sets of "
+            "records alone. Leave it out: each set has its <prefix>.stats.json."
+        )
+    for set_options in sets:
         job = make_job(set_options, *load_parts(), beam_args)
         yield job.output_prefix, (run_job or preprocessing.run)(job)
 

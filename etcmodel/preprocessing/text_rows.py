@@ -76,8 +76,7 @@ def _read_json_lines(path):
 def _read_table(path, delimiter):
     """Yields (number of the first line, fields or None, problem) for each row but the header."""
     csv.field_size_limit(bounded_json.MAX_BYTES)  # By default long texts are refused.
-    lines = (line for _, line in raw_files.read_lines(path, keep_blank=True))
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    rows = csv.reader(_without_mark(path), delimiter=delimiter, strict=True)
     header = _header(path, rows)
     while True:
         number = rows.line_num + 1
@@ -97,10 +96,15 @@ def _read_table(path, delimiter):
             yield number, dict(zip(header, row, strict=False)), _problem_of(row, header)
 
 
+def _without_mark(path):
+    """The lines of a file; a byte order mark would hide the quote of the first cell."""
+    for number, line in raw_files.read_lines(path, keep_blank=True):
+        yield line.removeprefix("\ufeff") if number == 1 else line
+
+
 def _header(path, rows):
     try:
         header = next(rows, [])
-        header = [name.removeprefix("\ufeff") for name in header]
         if problem := _problem_of(header, header):
             raise ValueError(problem)
     except (csv.Error, ValueError) as error:

@@ -6,6 +6,9 @@ import re
 
 __all__ = ["find_normalized"]
 
+# `str.lower` writes a sigma by what stands beside it, which a word alone does not tell.
+_ONE_SIGMA = str.maketrans("ς", "σ")
+
 
 def find_normalized(text, answers, normalize, separators):
     """Where words of a text are, once normalized, one of the answers.
@@ -25,7 +28,7 @@ def find_normalized(text, answers, normalize, separators):
     wanted = collections.defaultdict(set)
     for answer in answers:
         if words := _words(answer, normalize):
-            wanted[words[0]].add(words)
+            wanted[words[0]].add((words, normalize(answer)))
     found = [
         (word, match.start(), match.end())
         for match in re.finditer(rf"[^\s{re.escape(separators)}]+", text)
@@ -33,13 +36,16 @@ def find_normalized(text, answers, normalize, separators):
     ]
     spans = set()
     for index, (first, start, _) in enumerate(found):
-        for words in wanted.get(first, ()):
+        for words, normalized in wanted.get(first, ()):
             part = found[index : index + len(words)]
-            if words == tuple(word for word, *_ in part):
-                spans.add((start, part[-1][2]))
+            if words != tuple(word for word, *_ in part):
+                continue
+            end = part[-1][2]
+            if normalize(text[start:end]) == normalized:
+                spans.add((start, end))
     return sorted(spans)
 
 
 @functools.lru_cache(1 << 16)
 def _words(text, normalize):
-    return tuple(normalize(text).split())
+    return tuple(normalize(text).translate(_ONE_SIGMA).split())

@@ -59,25 +59,22 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
         """The options of each split: one pattern and one prefix.
 
         Raises:
-            ValueError: if `input_dir` has neither split.
+            ValueError: if `input_dir` has neither split, or a file both as it is and compressed.
         """
         options = dataclasses.replace(self, spm_model_file=self.chosen_spm_model_file)
         return [options] if self.input_pattern else list(options._splits())
 
     def _splits(self):
-        import tensorflow as tf  # Takes seconds to import.
-
         found = False
         for split in _SPLITS:
             name = f"nq-{split}"
-            pattern = os.path.join(self.input_dir, split, f"{name}-*.jsonl*")
-            if tf.io.gfile.glob(pattern):
+            if patterns := _patterns(os.path.join(self.input_dir, split, f"{name}-*.jsonl")):
                 found = True
                 yield dataclasses.replace(
                     self,
                     input_dir="",
                     output_dir="",
-                    input_pattern=pattern,
+                    input_pattern=patterns,
                     output_prefix=os.path.join(self.output_dir, name),
                     is_training=split == "train",
                 )
@@ -86,6 +83,20 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
                 f"--input_dir: {self.input_dir!r} has neither train/nq-train-*.jsonl.gz nor "
                 "dev/nq-dev-*.jsonl.gz."
             )
+
+
+def _patterns(pattern):
+    """Of a pattern and that of compressed files, those that match: list of str."""
+    import tensorflow as tf  # Takes seconds to import.
+
+    found = {x: tf.io.gfile.glob(x) for x in (pattern, f"{pattern}.gz")}
+    plain, packed = found.values()
+    if twice := sorted({f"{file}.gz" for file in plain} & set(packed)):
+        raise ValueError(
+            f"--input_dir: {twice[0]} is there unpacked, too: its pages would count twice. Move "
+            "one of them away."
+        )
+    return [x for x, files in found.items() if files]
 
 
 def load_parts():

@@ -46,6 +46,12 @@ def test_a_table_is_read_by_its_header(tmp_path):
     assert tabs[0]["fields"] == {"text": "a, b", "label": "yes"}
 
 
+def test_a_byte_order_mark_before_a_quote_is_not_of_the_name(tmp_path):
+    text = '\ufeff"id","a, text"\r\n"7","\ufeffgood"\r\n'
+    (row,) = rows(write(tmp_path / "a.csv", text))
+    assert row["fields"] == {"id": "7", "a, text": "\ufeffgood"}
+
+
 def test_rows_that_do_not_fit_are_problems_and_others_are_read(tmp_path):
     path = write(tmp_path / "a.csv", b"text,label\na,b,c\n\xff,x\nfine,y\n")
     wide, no_utf8, fine = rows(path)

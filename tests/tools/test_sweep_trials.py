@@ -257,14 +257,16 @@ def test_a_trial_that_is_worse_than_the_median_is_stopped(tmp_path):
 def test_tpe_draws_the_same_values_whoever_draws_them(tmp_path):
     space = {"x": Range(1e-3, 1e1, True), "y": Range(1, 5), "z": Choices(("a", "b"))}
 
-    def drawn(name, *numbers):
+    def drawn(name, *numbers, seed=3):
         for number in numbers:
-            about = {"sampler": "tpe", "num_trials": number, "seed": 3}
+            about = {"sampler": "tpe", "num_trials": number, "seed": seed}
             plan = sweep_program.plan(tmp_path / name, about, x=(1,))
             rows, _ = sweep(dataclasses.replace(plan, space=space))
         return [row.values for row in rows]
 
     found = drawn("at once", 3)
+    for seed in (12_345, -1):
+        assert drawn(f"of {seed}", 1, seed=seed) != found[:1]
     assert found == drawn("in two goes", 1, 3)
     assert len({values["x"] for values in found}) == 3
     for values in found:

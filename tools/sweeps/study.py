@@ -32,6 +32,7 @@ _STATES = {
     optuna.trial.TrialState.WAITING: "waiting",
 }
 _SECONDS_FOR_OTHERS = 60.0  # What a process waits for another one's writing.
+_SEED_BOUND = 1 << 32  # Of those that NumPy takes.
 _SEEDS = 1_000_003  # Trials of two sweeps with neighboring seeds draw other values.
 
 
@@ -157,7 +158,7 @@ class Study:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             self._study.sampler = optuna.samplers.TPESampler(
-                seed=self._plan.seed * _SEEDS + number, constant_liar=True
+                seed=(self._plan.seed * _SEEDS + number) % _SEED_BOUND, constant_liar=True
             )
         return self._study.ask()
 

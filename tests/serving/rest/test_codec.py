@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etcmodel.serving.rest import codec, tensors
@@ -80,6 +80,8 @@ def same(found, expected):
     return found == expected and isinstance(found, bool) == isinstance(expected, bool)
 
 
+@example([1e39], "float32", [None])
+@example([math.inf, -3.4e38], "float32", [2])
 @given(VALUES, st.sampled_from(sorted(DTYPES)), SHAPES)
 @settings(max_examples=250)
 def test_values_are_taken_and_refused_as_the_rules_say(value, dtype, shape):

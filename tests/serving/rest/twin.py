@@ -1,6 +1,7 @@
 """TensorFlow Serving's rules for JSON, written out value by value."""
 
 import base64
+import contextlib
 import math
 import struct
 
@@ -47,12 +48,14 @@ def _leaf(value, dtype):
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _float32(float(value))  # OverflowError is a ValueError's sibling: see `decode`.
+        # OverflowError is a ValueError's sibling: see `decode`. Numbers of another byte order than
+        # "<" or ">" would become infinite instead.
+        return _float32(float(value))
     raise ValueError
 
 
 def _float32(value):
-    return struct.unpack("f", struct.pack("f", value))[0]
+    return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
 def decode(value, dtype, shape):
@@ -69,6 +72,7 @@ def shortest_float(value):
         return value
     for digits in range(1, 18):
         text = f"{value:.{digits}g}"
-        if _float32(float(text)) == value:
-            return float(text)
+        with contextlib.suppress(OverflowError):  # Rounded up from the largest.
+            if _float32(float(text)) == value:
+                return float(text)
     return value

@@ -111,9 +111,27 @@ class TestOptions:
             path.write_bytes(gzip.compress(json.dumps(raw_example()).encode()))
         folders = {"input_dir": str(tmp_path / "v1.0"), "output_dir": str(tmp_path / "out")}
         both = options(input_pattern="", output_prefix="", include_unknown_rate=0.0, **folders)
-        train, dev = run(both)
-        assert (train["examples_written"], dev["examples_written"]) == (1, 2)
+        train, dev_of_one = run(both)
+        assert (train["examples_written"], dev_of_one["examples_written"]) == (1, 2)
         assert "nq-train-00000-of-00002.tfrecord" in written(tmp_path)
+        dev = tmp_path / "v1.0" / "dev"
+        (dev / "nq-dev-00.jsonl.gz.part").write_text("the beginning of a download")
+        (dev / "nq-dev-01.jsonl").write_text(json.dumps(raw_example()))
+        _, dev_of_two = run(both)
+        assert dev_of_two["examples_read"] == 2 * dev_of_one["examples_read"]
+        (dev / "nq-dev-00.jsonl").write_text(json.dumps(raw_example()))
+        with pytest.raises(ValueError, match=r"nq-dev-00.jsonl.gz is there unpacked, too: its"):
+            run(both)
+
+    def test_statistics_of_two_splits_do_not_fit_into_one_file(self, options, tmp_path):
+        for split in ("train", "dev"):
+            path = tmp_path / "v1.0" / split / f"nq-{split}-00.jsonl"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps(raw_example()))
+        folders = {"input_dir": str(tmp_path / "v1.0"), "output_dir": str(tmp_path / "out")}
+        both = {"input_pattern": "", "output_prefix": "", **folders}
+        with pytest.raises(ValueError, match="^--statistics_file: it would keep .* of 2 sets"):
+            run(options(statistics_file=str(tmp_path / "stats.json"), **both))
 
     @pytest.mark.parametrize(
         ("changes", "message"),

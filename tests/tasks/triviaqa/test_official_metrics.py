@@ -163,6 +163,8 @@ def test_normalized_answers_by_hand(text, normalized):
     assert " ".join(slow_normalized(text)) == normalized
 
 
+@hypothesis.example("ΟΔΟΣ^theatre", "ΟΔΟΣ theatre")  # Of these sigmas one ends a word.
+@hypothesis.example("an ΟΔΟΣ^theatre", "ΟΔΟΣ^theatre")
 @hypothesis.given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), texts)
 def test_what_is_found_in_a_text_is_right_and_nothing_is_missed(text, answer):
     wanted = answers.normalize_answer(answer)
