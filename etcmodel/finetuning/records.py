@@ -7,11 +7,12 @@ import math
 import tensorflow as tf
 from google.protobuf import message
 
-from etcmodel import feature_checks, format_versions, record_files, training
+from etcmodel import feature_checks, record_files, training
 from etcmodel.autotuning import without_autotuning
 from etcmodel.finetuning.record_settings import (
     check_evaluation,
     check_punctuation,
+    check_versions,
     check_vocabulary,
     settings,
     vocabularies,
@@ -210,14 +211,8 @@ def check_records(file_pattern, config, *, need_labels):
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
     files = training.matching_files(file_pattern)
-    for settings_file, noted in record_files.read_settings(files).items():
-        format_versions.check(noted, config.format_version, settings_file)
-        version = noted.get(format_versions.ENTRY, 1)
-        if not need_labels and version < config.first_decodable_version:
-            raise ValueError(
-                f"{settings_file}: records of version {version} can be trained on, but no longer "
-                "be compared with raw examples. Preprocess these again."
-            )
+    oldest = 1 if need_labels else config.first_decodable_version
+    check_versions(files, oldest, config.format_version)
     record_files.check_sizes(files)
     for file in files:
         for serialized in without_autotuning(tf.data.TFRecordDataset(file).take(1)):

@@ -23,8 +23,9 @@ __all__ = [
     "shared",
 ]
 
-# What an option decides: the model and so its weights; the training alone; the features; how
-# outputs become predictions; or only where things are and how the program runs.
+# What an option decides: the model and so its weights; the training alone; the features; what later
+# modes may choose otherwise than the records; how outputs become predictions; or only where things
+# are and how the program runs.
 ROLES = ("model", "training", "features", "inference", "decoding", "run")
 
 
