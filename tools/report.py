@@ -39,7 +39,9 @@ class ReportOptions(Options):
     predictions: str | None = option(
         None, "File of predictions, as the task's programs write it.", is_file=True
     )
-    eval_gold: str | None = option(None, "Raw file with the right answers.")
+    eval_gold: str | None = option(
+        None, "Raw file with the right answers; of Natural Questions a pattern for several, too."
+    )
     evidence_dir: str | None = option(None, "Folder of TriviaQA's documents, to show them.")
     eval_fraction_of_removed_examples: float = option(
         0.0,
