@@ -54,27 +54,6 @@ def test_records_of_a_later_version_are_refused(tmp_path):
                 )
 
 
-def test_records_of_openkp_whose_words_were_split_otherwise_are_trained_on_alone(tmp_path):
-    (tmp_path / "a-00000-of-00001.tfrecord").touch()
-    inputs = importlib.import_module("etcmodel.tasks.openkp.inputs")
-    config = inputs.RecordConfig(long_seq_length=8, global_seq_length=4, vocab_size=9)
-    settings = tmp_path / "a.config.json"
-
-    def error(need_labels, **noted):
-        settings.write_text(json.dumps(noted))
-        with pytest.raises(ValueError) as failure:
-            finetuning.check_records(f"{tmp_path}/a-*", config, need_labels=need_labels)
-        return str(failure.value)
-
-    for noted in ({}, {"format_version": 1}):  # The first version told none.
-        assert error(False, **noted) == (
-            f"{settings}: records of version 1 can be trained on, but no longer be compared with "
-            "raw examples. Preprocess these again."
-        )
-        assert "hold no records" in error(True, **noted)
-    assert "hold no records" in error(False, format_version=2)
-
-
 def test_a_run_of_a_later_version_is_refused(tmp_path):
     run_directory.claim_directory(str(tmp_path), {"training": {}}, notes={"a": 1})
     assert run_directory.read_run_config(str(tmp_path)) == {"training": {}, "notes": {"a": 1}}

@@ -119,6 +119,8 @@ class Program(mode_program.ModeProgram):
         if self._flag("run_mode") == "train":
             settings = records.settings(values["train_data"])
             values |= contradictions.features_of_records(config_class, self.flag_values, settings)
+            if begun := trained_run.TrainedRun.find(self._flag("output_dir")):
+                values |= begun.inference_values(config_class, self.flag_values)
         if self._flag("grad_checkpointing_period") is not None:
             period = self._flag("grad_checkpointing_period")
             encoder_config = encoders.replace(encoder_config, grad_checkpointing_period=period)

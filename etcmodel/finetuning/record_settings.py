@@ -1,17 +1,10 @@
 """Compares the settings that `preprocess` wrote beside records with the options of a run."""
 
-from etcmodel import format_versions, record_files, training
 from etcmodel import options as options_lib
+from etcmodel import record_files, training
 from etcmodel.finetuning.contradictions import shown
 
-__all__ = [
-    "check_evaluation",
-    "check_punctuation",
-    "check_versions",
-    "check_vocabulary",
-    "settings",
-    "vocabularies",
-]
+__all__ = ["check_evaluation", "check_punctuation", "check_vocabulary", "settings", "vocabularies"]
 
 # The records themselves tell this length, and the stride decides only how many windows there are.
 _NOT_COMPARED = ("global_seq_length", "stride")
@@ -78,25 +71,6 @@ def check_punctuation(file_pattern, split_punctuation):
             raise ValueError(
                 f"{settings_file}: the records were made {made} --split_punctuation. {advice}, or "
                 "preprocess again."
-            )
-
-
-def check_versions(files, oldest, newest):
-    """Compares the version of records with those that can be used.
-
-    Args:
-        files: list of str. TFRecord files.
-        oldest, newest: int. The first and the last version.
-    Raises:
-        ValueError: naming the settings beside the records and their version, if it is another.
-    """
-    for settings_file, noted in record_files.read_settings(files).items():
-        format_versions.check(noted, newest, settings_file)
-        version = noted.get(format_versions.ENTRY, 1)
-        if version < oldest:
-            raise ValueError(
-                f"{settings_file}: records of version {version} can be trained on, but no longer "
-                "be compared with raw examples. Preprocess these again."
             )
 
 

@@ -7,12 +7,11 @@ import math
 import tensorflow as tf
 from google.protobuf import message
 
-from etcmodel import feature_checks, record_files, training
+from etcmodel import feature_checks, format_versions, record_files, training
 from etcmodel.autotuning import without_autotuning
 from etcmodel.finetuning.record_settings import (
     check_evaluation,
     check_punctuation,
-    check_versions,
     check_vocabulary,
     settings,
     vocabularies,
@@ -56,8 +55,6 @@ class RecordConfig(abc.ABC):
         length_flags: flags of preprocess that decide the lengths.
         format_version: the last version of the task's records that can be read, which is the one
             that its `ConverterFactory` makes.
-        first_decodable_version: the first version whose records give predictions: what earlier ones
-            say, such as the numbers of words, means something else in raw examples now.
     """
 
     long_seq_length: int
@@ -73,7 +70,6 @@ class RecordConfig(abc.ABC):
     deciding_flags = ("is_training",)
     length_flags = ("long_seq_length", "global_seq_length")
     format_version = 1
-    first_decodable_version = 1
 
     @classmethod
     def of_run(cls, config, **fields):
@@ -205,14 +201,13 @@ def check_records(file_pattern, config, *, need_labels):
         need_labels: bool. Whether the records are for training.
     Raises:
         ValueError: naming file, feature and both lengths (or the vocabulary), if they do not fit;
-            if a later version made them, or one too early to evaluate them; if no file matches or
-            the files are empty.
+            if a later version made them; if no file matches or the files are empty.
     """
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
     files = training.matching_files(file_pattern)
-    oldest = 1 if need_labels else config.first_decodable_version
-    check_versions(files, oldest, config.format_version)
+    for settings_file, noted in record_files.read_settings(files).items():
+        format_versions.check(noted, config.format_version, settings_file)
     record_files.check_sizes(files)
     for file in files:
         for serialized in without_autotuning(tf.data.TFRecordDataset(file).take(1)):

@@ -166,6 +166,20 @@ class TrainedRun:
             values[field.name] = trained
         return values
 
+    def inference_values(self, config_class, flag_values):
+        """The run's options of role "inference" that no flag gives: dict of field name to value.
+
+        A run that goes on has them from its beginning, whatever its records say.
+        """
+        kept = options_lib.from_kept(config_class, self.options)
+        return {
+            field.name: kept[field.name]
+            for field in options_lib.option_fields(config_class)
+            if field.metadata["role"] == "inference"
+            and field.name in kept
+            and not flag_values[field.name].present
+        }
+
     def _check_known(self, config_class, defaults):
         for name, value in self.options.items():
             is_known = name in defaults and name not in config_class.removed_options

@@ -5,6 +5,7 @@ end of the page is no phrase (there it is what is left of it).
 """
 
 import json
+import logging
 
 from . import phrases
 
@@ -61,20 +62,26 @@ def decode_page(output, words, max_predictions, *, release_compatible=False):
 def words_by_url(pages):
     """dict of URL to list of str: the words of pages.
 
+    Records name their page by its URL: of pages with one URL and different words the last counts,
+    and a warning tells of them.
+
     Args:
         pages: iterable of what has `url` and `words`.
-    Raises:
-        ValueError: if pages with one URL have different words: records name their page by its URL.
     """
-    found = {}
+    found, mixed = {}, {}
     for page in pages:
         words = list(page.words)
-        if found.setdefault(page.url, words) != words:
-            raise ValueError(
-                f"Two pages have the URL {page.url!r} and different texts, so that records cannot "
-                "tell which is theirs. Clean the raw file with input_validate_and_dedup, and make "
-                "the records from the clean one."
-            )
+        if found.get(page.url, words) != words:
+            mixed.setdefault(page.url)
+        found[page.url] = words
+    if mixed:
+        logging.warning(
+            "%s URLs have several pages with different texts, of which the last counts, such as "
+            "%r. Clean the raw file with input_validate_and_dedup, and make the records from the "
+            "clean one.",
+            len(mixed),
+            next(iter(mixed)),
+        )
     return found
 
 

@@ -49,7 +49,6 @@ class RecordConfig(finetuning.RecordConfig):
     num_labels: int = MAX_KEY_PHRASES
 
     format_version = FORMAT_VERSION
-    first_decodable_version = 2  # Predictions are numbers of words, which were split otherwise.
     deciding_flags = ("fixed_block_len",)
     length_flags = (
         "long_seq_length",

@@ -54,7 +54,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         "release_compatible",
         help_text="Repeat the faults of the authors' release (see the README). The loss has some, "
         "too.",
-        role="features",
+        role="model",
     )
     max_kp_predictions: int = finetuning.option(
         5, "Key phrases to predict for a page.", role="decoding", lower_bound=1

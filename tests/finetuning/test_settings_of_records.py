@@ -90,9 +90,25 @@ class TestRecords:
         assert not chosen(tmp_path / "b-*.tfrecord")
         assert not chosen(tmp_path / "a-*.tfrecord", release_compatible="false")
         both = ",".join(f"{tmp_path}/{name}-*.tfrecord" for name in "ab")
-        with pytest.raises(ValueError, match="made with --release_compatible=False, those of "):
+        advice = "those of .* Give --release_compatible, or preprocess them alike."
+        with pytest.raises(ValueError, match=f"made with --release_compatible=False, {advice}"):
             chosen(both)
         assert chosen(both, release_compatible="true")
+
+    def test_a_run_that_goes_on_has_what_it_began_with(self, toy_data, tmp_path, capsys):
+        """As of an earlier version, which took no such option from the records."""
+        shutil.copy(toy_data.train, tmp_path / "train-00000-of-00001.tfrecord")
+        settings, run = tmp_path / "train.config.json", tmp_path / "run"
+        flags = {**train_flags(toy_data, run), "run_mode": "train"}
+        flags["train_tf_examples_filepattern"] = tmp_path / "train-*.tfrecord"
+        settings.write_text(json.dumps({"release_compatible": False}))
+        parsed(**flags).main([])
+        settings.write_text(json.dumps({"release_compatible": True}))
+        parsed(**flags).main([])
+        assert not run_directory.read_run_config(str(run))["task"]["release_compatible"]
+        capsys.readouterr()
+        line = fails(capsys, **flags, release_compatible="true")
+        assert "release_compatible: False there, True now" in line
 
 
 def test_a_run_without_a_vocabulary_may_get_one_later(toy_data, tmp_path):

@@ -235,7 +235,7 @@ def test_features_are_told_by_preprocess_alone_and_then_by_the_records(task):
         ("hotpotqa", "inference"),
         ("nq", "inference"),
         ("wikihop", "inference"),
-        ("openkp", "features"),
+        ("openkp", "model"),
     ],
 )
 def test_the_faults_of_the_release_may_be_chosen_at_prediction(task, role):
