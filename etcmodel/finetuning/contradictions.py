@@ -50,11 +50,12 @@ def features_of_records(config_class, flag_values, settings):
             elif not (is_irrelevant and name == "do_lower_case"):
                 check_given(name, given.get(name, value), value, f"the data of {file}")
             if found.setdefault(name, value) != value:
-                advice = f"Give --{name}, or p" if role_of[name] == "inference" else "P"
+                advice = "Preprocess them alike."
+                if role_of[name] == "inference":
+                    advice = f"Give --{name}, or preprocess them alike."
                 raise ValueError(
                     f"{file}: the records were made with --{name}={shown(value)}, those of "
-                    f"{files[name]} with --{name}={shown(found[name])}. {advice}reprocess them "
-                    "alike."
+                    f"{files[name]} with --{name}={shown(found[name])}. {advice}"
                 )
             files[name] = file
     return found

@@ -63,7 +63,8 @@ def _row(example, key, predictions, folder, by_document):
         passages.append(results.plain_passage(text, page.name, min(found, default=0)))
     told = predictions.get(key)
     exact, f1 = (0.0, 0.0) if told is None else evaluate.answer_score(told, example.answers)
-    shown |= {told} if exact else set()
+    if exact:
+        shown.add(told)
     item = results.Item(
         key=key,
         question=example.question,
