@@ -40,6 +40,8 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
             value that the program still supports.
         not_of_evaluation: tuple of str. Options of features of which records to evaluate on may
             have other values: those of labels, and of where raw files have what.
+        proposed_by_records: tuple of str. Options of role "model" or "training" whose default, when
+            a run begins, is what the training records were made with.
     Raises:
         ValueError: if an option is out of range, or the model has fewer positions than inputs may
             have tokens.
@@ -47,6 +49,7 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
     removed_options = {}
     not_of_evaluation = ()
+    proposed_by_records = ()
 
     encoder_config: "encoders.EncoderConfig"
     eval_gold: str | None = option(

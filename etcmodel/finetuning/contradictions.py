@@ -11,7 +11,8 @@ __all__ = [
     "check_export",
     "check_given",
     "comparable",
-    "features_of_records",
+    "options_of_records",
+    "proposed",
     "shown",
 ]
 
@@ -19,8 +20,15 @@ VOCABULARY_FIELDS = ("vocab_file", "spm_model_file")
 NOT_OF_THE_RESULT = "grad_checkpointing_period"  # Affects only memory and time.
 
 
-def features_of_records(config_class, flag_values, settings):
-    """The options of features and of inference that the training records were made with.
+def proposed(config_class):
+    """Options that training records, and then the run, only propose: set of field names."""
+    fields = options_lib.option_fields(config_class)
+    of_inference = {field.name for field in fields if field.metadata["role"] == "inference"}
+    return of_inference.union(config_class.proposed_by_records)
+
+
+def options_of_records(config_class, flag_values, settings):
+    """The options of features, and the proposed ones, that the training records were made with.
 
     Args:
         config_class: dataclass of options.
@@ -29,14 +37,14 @@ def features_of_records(config_class, flag_values, settings):
     Returns:
         dict of field name to value.
     Raises:
-        ValueError: if a flag contradicts the records, unless it may (`FinetuningConfig`), or
-            settings of several records contradict each other.
+        ValueError: if a flag contradicts the features of the records, or settings of several
+            records contradict each other.
     """
-    roles = ("features", "inference")
-    given = options_lib.values_from_flags(config_class, flag_values, only_given=True, roles=roles)
+    given = options_lib.values_from_flags(config_class, flag_values, only_given=True)
     fields = options_lib.option_fields(config_class)
-    role_of = {field.name: field.metadata["role"] for field in fields}
-    names = [name for name, role in role_of.items() if role in roles]
+    are_proposed = proposed(config_class)
+    of_features = {field.name for field in fields if field.metadata["role"] == "features"}
+    names = [field.name for field in fields if field.name in of_features | are_proposed]
     found, files = {}, {}
     for file, noted in settings.items():
         noted = options_lib.from_kept(config_class, noted)
@@ -45,13 +53,13 @@ def features_of_records(config_class, flag_values, settings):
             noted["do_lower_case"] = True  # Only word pieces depend on this option.
         for name in [name for name in names if name in noted]:
             value = noted[name]
-            if role_of[name] == "inference":
+            if name in are_proposed:
                 value = given.get(name, value)
             elif not (is_irrelevant and name == "do_lower_case"):
                 check_given(name, given.get(name, value), value, f"the data of {file}")
             if found.setdefault(name, value) != value:
                 advice = "Preprocess them alike."
-                if role_of[name] == "inference":
+                if name in are_proposed:
                     advice = f"Give --{name}, or preprocess them alike."
                 raise ValueError(
                     f"{file}: the records were made with --{name}={shown(value)}, those of "

@@ -118,9 +118,9 @@ class Program(mode_program.ModeProgram):
             values = options_lib.values_from_flags(config_class, self.flag_values)
         if self._flag("run_mode") == "train":
             settings = records.settings(values["train_data"])
-            values |= contradictions.features_of_records(config_class, self.flag_values, settings)
+            values |= contradictions.options_of_records(config_class, self.flag_values, settings)
             if begun := trained_run.TrainedRun.find(self._flag("output_dir")):
-                values |= begun.inference_values(config_class, self.flag_values)
+                values |= begun.proposed_values(config_class, self.flag_values)
         if self._flag("grad_checkpointing_period") is not None:
             period = self._flag("grad_checkpointing_period")
             encoder_config = encoders.replace(encoder_config, grad_checkpointing_period=period)

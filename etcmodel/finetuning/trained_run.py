@@ -166,18 +166,16 @@ class TrainedRun:
             values[field.name] = trained
         return values
 
-    def inference_values(self, config_class, flag_values):
-        """The run's options of role "inference" that no flag gives: dict of field name to value.
+    def proposed_values(self, config_class, flag_values):
+        """The run's `contradictions.proposed` options that no flag gives: dict of name to value.
 
         A run that goes on has them from its beginning, whatever its records say.
         """
         kept = options_lib.from_kept(config_class, self.options)
         return {
-            field.name: kept[field.name]
-            for field in options_lib.option_fields(config_class)
-            if field.metadata["role"] == "inference"
-            and field.name in kept
-            and not flag_values[field.name].present
+            name: kept[name]
+            for name in contradictions.proposed(config_class) & kept.keys()
+            if not flag_values[name].present
         }
 
     def _check_known(self, config_class, defaults):

@@ -85,12 +85,12 @@ def words_by_url(pages):
     return found
 
 
-def predictions(outputs, words_by_url, max_predictions, *, release_compatible=False):
+def predictions(outputs, words, max_predictions, *, release_compatible=False):
     """The best phrases of many pages.
 
     Args:
         outputs: iterable of dict, as `decode_page` takes them, with int `url_code_points` [U].
-        words_by_url: dict of URL to sequence of str. Outputs of other pages are ignored.
+        words: dict of URL to sequence of str (`words_by_url`). Outputs of other pages are ignored.
         max_predictions, release_compatible: see `key_phrases`.
 
     Returns:
@@ -103,16 +103,16 @@ def predictions(outputs, words_by_url, max_predictions, *, release_compatible=Fa
     url = None
     for output in outputs:
         url = _url_of(output["url_code_points"])
-        if url in words_by_url:
+        if url in words:
             found[url] = decode_page(
-                output, words_by_url[url], max_predictions, release_compatible=release_compatible
+                output, words[url], max_predictions, release_compatible=release_compatible
             )
     if url is not None and not found:
         raise ValueError(
-            f"None of the records is of one of the {len(words_by_url)} pages of the raw file; the "
+            f"None of the records is of one of the {len(words)} pages of the raw file; the "
             f"last has the URL {url!r}. Were they made from another file?"
         )
-    return {url: found.get(url, []) for url in words_by_url}
+    return {url: found.get(url, []) for url in words}
 
 
 def _url_of(code_points):

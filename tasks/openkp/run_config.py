@@ -48,6 +48,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     }
 
     not_of_evaluation = ("kp_max_length",)
+    proposed_by_records = ("release_compatible",)
 
     release_compatible: bool = finetuning.changed(
         finetuning.FinetuningConfig,
@@ -131,7 +132,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
             )
         if self.release_compatible and self.label_occurrences == "max":
             raise ValueError(
-                "The release has no --label_occurrences=max: see --release_compatible."
+                "The release has no --label_occurrences=max. Give --release_compatible=false, too."
             )
 
     def visual(self):
