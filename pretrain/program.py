@@ -114,7 +114,7 @@ class Program(base_program.BaseProgram):
             values = self.option_flags().values("task")
         if self._flag("run_mode") == "train":
             settings = finetuning.settings(values["train_data"])
-            values |= contradictions.features_of_records(PretrainConfig, self.flag_values, settings)
+            values |= contradictions.options_of_records(PretrainConfig, self.flag_values, settings)
         config = PretrainConfig(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
         _ = config.masking  # Refuses shares and vocabularies before anything is read.

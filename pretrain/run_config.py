@@ -84,6 +84,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         "vocab_file": ANY_VOCABULARY,
     }
     removed_options = {}
+    proposed_by_records = ()
 
     encoder_config: "encoders.EncoderConfig"
     windows: str = changed(WindowOptions, "windows")

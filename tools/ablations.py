@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from etcmodel.options import Options, option, run_program
 from etcmodel.text.word_vocabulary import write_vocabulary
-from etcmodel.tools import row_results
+from etcmodel.tools import kept_options, row_results
 from etcmodel.tools import run_pretrain_demo as demo
 from etcmodel.tools.demos import wikihop as demo_wikihop
 from etcmodel.tools.run_demo import read_jsonl
 
 __all__ = ["VARIANTS", "AblationOptions", "Variant", "format_table", "main"]
 
+_OF_EACH_RUN = ("output_dir", "seeds", "variant")  # All else decides all results of a folder.
 _LENGTHS = {"long_seq_length": 160, "global_seq_length": 56}
 _LOCAL_RADIUS = 16  # Far below the long length: what is further away is seen by global tokens.
 
@@ -175,6 +176,7 @@ def _run_variant(folder, variant, seed, options):
 def main(options):
     """Runs what `AblationOptions` ask for, and prints the table."""
     folder = pathlib.Path(options.output_dir)
+    kept_options.keep(folder, options, apart=_OF_EACH_RUN)
     _make_data(folder, options)
     results = row_results.Results(folder / "results.jsonl")
     for seed in options.seeds:

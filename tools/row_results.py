@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from etcmodel.tools.run_demo import read_jsonl
+from etcmodel import bounded_json
 
 __all__ = ["Results", "table"]
 
@@ -17,7 +17,8 @@ class Results:
 
     def __init__(self, path):
         self._path = path
-        self.all = read_jsonl(path) if path.exists() else []
+        lines = self._text().splitlines()
+        self.all = [result for result in map(_parsed, lines) if result is not None]
 
     def fill(self, key, run):
         """The result of a run that is described by `key`: as it is in the file, or `run()` now.
@@ -32,10 +33,23 @@ class Results:
             if all(result.get(name) == value for name, value in key.items()):
                 return result
         result = {**key, **run()}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(result) + "\n")
+        line, text = json.dumps(result) + "\n", self._text()
+        with self._path.open("a", encoding="utf-8") as file:  # Others may be adding theirs.
+            # A line that a killed process left incomplete must not be joined with this one.
+            file.write(line if text.endswith("\n") or not text else f"\n{line}")
         self.all.append(result)
         return result
+
+    def _text(self):
+        return self._path.read_text("utf-8", "replace") if self._path.exists() else ""
+
+
+def _parsed(line):
+    """The value of a complete line, else None."""
+    try:
+        return bounded_json.loads(line)
+    except ValueError:
+        return None
 
 
 def _mean_and_spread(values):

@@ -15,11 +15,13 @@ import time
 
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
+from etcmodel.tools import kept_options
 from etcmodel.tools.benchmarks import programs
 
 __all__ = ["NumericalBenchmarkOptions", "memories", "table"]
 
 _PROGRAMS = "etcmodel.tasks.numerical_reasoning"
+_OF_EACH_RUN = ("output_dir", "seeds", "memories")  # All else decides all results of a folder.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -136,6 +138,7 @@ def _scores(options, data, run, seed, flags):
 def main(options):
     """Trains and evaluates what is missing, and prints the table after each run."""
     folder = pathlib.Path(options.output_dir)
+    kept_options.keep(folder, options, apart=_OF_EACH_RUN)
     data, kinds, scores = _make_records(options, folder), memories(options), {}
     for seed in options.seeds:
         for memory in options.memories:

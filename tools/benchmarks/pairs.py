@@ -1,5 +1,6 @@
 """The pairs of models that `systems` compares."""
 
+import contextlib
 import dataclasses
 import os
 
@@ -104,7 +105,6 @@ def _beside_hugging_face(kind, config, files, options, phases, **settings):
     ours = turns.tensorflow_worker(
         "ours", kind, phases, "systems_worker", config=config, output=files.output(0), **shared
     )
-    ours.measure("write")  # The weights, too, which the other one reads.
     other = turns.torch_worker(
         "Hugging Face",
         options.torch_python,
@@ -113,7 +113,14 @@ def _beside_hugging_face(kind, config, files, options, phases, **settings):
         output=files.output(1),
         **shared,
     )
-    other.measure("write")
+    with contextlib.ExitStack() as stack:
+        for worker in (
+            ours,
+            other,
+        ):  # The first one writes the weights, too, which the other reads.
+            stack.callback(worker.close)
+            worker.measure("write")
+        stack.pop_all()
     return (ours, other), files.difference(0, 1)
 
 

@@ -12,6 +12,7 @@ machines are busy. The first round of new objects, when no word is remembered, i
 import dataclasses
 import json
 import os
+import re
 import statistics
 import time
 
@@ -20,6 +21,8 @@ from etcmodel.text import pieces, processor, tokenization
 from etcmodel.tools.benchmarks import texts
 
 __all__ = ["ProcessorOptions", "documents_of", "measure", "table"]
+
+_SPACE = re.compile(r"\s")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,11 +36,23 @@ class ProcessorOptions(Options):
 
 
 def documents_of(text, tokenizer, length):
-    """The text in documents of `length` word pieces, cut at white space; without the rest."""
+    """The text in documents of `length` word pieces, cut at white space; without the rest.
+
+    Raises:
+        ValueError: if so many word pieces have no white space among them.
+    """
     found = pieces.Splitter(tokenizer).split([text])
     starts = [0]
     for index in range(length, len(found.starts), length):
-        starts.append(text.rindex(" ", starts[-1] + 1, int(found.starts[index]) + 1))
+        spaces = _SPACE.finditer(text, starts[-1] + 1, int(found.starts[index]) + 1)
+        end = max((space.start() for space in spaces), default=None)
+        if end is None:
+            start = text[starts[-1] : starts[-1] + 40]
+            raise ValueError(
+                f"--length={length}: no white space to cut at in so many word pieces, from "
+                f"{start!r} on. Give more, or another --text."
+            )
+        starts.append(end)
     return [text[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
 
 

@@ -4,7 +4,12 @@ import shlex
 import subprocess
 import sys
 
-__all__ = ["failure", "run"]
+__all__ = ["epochs", "failure", "run"]
+
+
+def epochs(num_steps, batch_size, num_examples):
+    """The --num_train_epochs of so many steps, whose number is rounded down from it: float."""
+    return (num_steps + 0.5) * batch_size / num_examples
 
 
 def run(module, **flags):

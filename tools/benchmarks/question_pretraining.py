@@ -64,7 +64,7 @@ def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_p
         optimizer="adamw",
         learning_rate=learning_rate,
         train_batch_size=_WINDOWS_A_STEP,
-        num_train_epochs=num_steps * _WINDOWS_A_STEP / written,
+        num_train_epochs=programs.epochs(num_steps, _WINDOWS_A_STEP, written),
         cpc_temperature=3.0,  # Takes least from the language model.
         mixed_precision=mixed_precision,
         random_seed=0,

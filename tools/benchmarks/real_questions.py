@@ -20,6 +20,7 @@ import etcmodel
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
 from etcmodel.tasks.hotpotqa import evaluate, examples
+from etcmodel.tools import kept_options
 from etcmodel.tools.benchmarks import programs, question_pretraining, question_splits
 from etcmodel.tools.benchmarks.question_rules import BASELINES
 
@@ -41,6 +42,8 @@ _LINK_LOGIT, _SAME_PARAGRAPH_LOGIT = 2.0, 1.0
 _EDGE_LOGITS = {"same_word_in_paragraph": 2.0, "same_word": 3.0, "title": 3.0, "title_back": 3.0}
 _LEAST_FACTS = 2  # Each question has as many or more.
 _SHOWN = {"f1": "answer F1", "sp_f1": "facts F1", "joint_f1": "joint F1"}
+# What a run's name tells; all else decides all results of a folder.
+_OF_EACH_RUN = ("output_dir", "num_train", "kinds", "seeds", "distractors", "copies")
 _SECONDS = "train_seconds"  # Of the training program by the clock, since it was last started.
 
 
@@ -65,7 +68,9 @@ class RealQuestionsOptions(Options):
     bert: str = option("minilm", "Folder of a BERT of Hugging Face's, with its vocabulary.")
     output_dir: str = option("real_questions", "Directory for data, runs and scores.")
     num_test: int = option(100, "Questions to measure on.", lower_bound=1)
-    num_train: tuple[int, ...] = option((0,), "Training questions of a run; 0 for all others.")
+    num_train: tuple[int, ...] = option(
+        (0,), "Training questions of a run; 0 for all others.", lower_bound=0
+    )
     kinds: tuple = option(
         _KINDS,
         "Weights to begin with; 'flat' is without paragraphs in masks and labels, 'edgeless' "
@@ -243,7 +248,9 @@ def _scores(options, folder, kind, train, seed):
         output_dir=run,
         learning_rate=options.learning_rate,
         train_batch_size=options.train_batch_size,
-        num_train_epochs=options.num_train_steps * options.train_batch_size / num_examples,
+        num_train_epochs=programs.epochs(
+            options.num_train_steps, options.train_batch_size, num_examples
+        ),
         mixed_precision=options.mixed_precision,
         random_seed=seed,
         skip_padding=True,
@@ -269,6 +276,12 @@ def main(options):
     folder = pathlib.Path(options.output_dir)
     with open(options.questions, encoding="utf-8") as file:
         train, test = question_splits.split(json.load(file), options.num_test)
+    if too_many := [number for number in options.num_train if number > len(train)]:
+        raise ValueError(
+            f"--num_train={too_many[0]}: {options.questions} has {len(train)} questions beside "
+            f"those of --num_test={options.num_test}."
+        )
+    kept_options.keep(folder, options, apart=_OF_EACH_RUN)
     _make_models(options, folder, train)
     parts = _make_data(options, folder, train, test)
     asked = list(examples.read_examples(str(folder / "data" / "test.json")))

@@ -153,7 +153,9 @@ def _ask_many(address, body, num_clients, num_requests):
                 connection.request("POST", _PATH, body)
                 response = connection.getresponse()
                 answer = response.read()
-                lost += response.status != 200
+                if response.status != 200:
+                    lost += 1
+                    continue
                 first = first or json.loads(answer).keys()
                 lost += json.loads(answer).keys() != first
             except (OSError, http.client.HTTPException, ValueError):

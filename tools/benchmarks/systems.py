@@ -66,6 +66,12 @@ class SystemsOptions(ClockOptions):
                 f"--comparisons={','.join(self.comparisons)} needs --torch_python, an interpreter "
                 "that has torch and transformers."
             )
+        ragged = [length for length in self.lengths if length % self.window]
+        if "gmat" in self.comparisons and ragged:
+            raise ValueError(
+                f"--comparisons=gmat: --lengths={ragged[0]} is no multiple of --window="
+                f"{self.window}, the chunks, of which BERT would read fewer than GMAT."
+            )
 
 
 def compare(comparison, length, options, files):
@@ -77,24 +83,29 @@ def compare(comparison, length, options, files):
         options: `SystemsOptions`.
         files: `pairs.Files` of an empty folder.
     Yields:
-        dict, one for each phase.
+        dict, one for each phase that neither of the models died in.
     """
     files.write_inputs(length, options.tokens_per_global)
-    workers, phases, difference = pairs.MAKERS[comparison](length, files, options)
+    try:
+        workers, phases, difference = pairs.MAKERS[comparison](length, files, options)
+    except RuntimeError as error:  # One of them died, of too little memory for example.
+        print(f"error: {error}", file=sys.stderr)
+        return
     for worker in workers:
         worker.clock = options.clock
     try:
         for phase in phases:
             able, times, peaks = turns.take_turns(workers, phase, options.rounds)
-            if len(able) == 2:
-                yield {
-                    "comparison": f"{comparison}: {workers[0].name} / {workers[1].name}",
-                    "length": length,
-                    "phase": phase,
-                    "seconds": [times[worker.name] for worker in workers],
-                    "peak_bytes": [peaks[worker.name] for worker in workers],
-                    "difference": difference,
-                }
+            if len(able) < 2:
+                break  # What died does not answer again.
+            yield {
+                "comparison": f"{comparison}: {workers[0].name} / {workers[1].name}",
+                "length": length,
+                "phase": phase,
+                "seconds": [times[worker.name] for worker in workers],
+                "peak_bytes": [peaks[worker.name] for worker in workers],
+                "difference": difference,
+            }
     finally:
         for worker in workers:
             worker.close()

@@ -10,6 +10,7 @@ on them.
 
 import dataclasses
 import itertools
+import math
 import statistics
 import time
 
@@ -20,6 +21,7 @@ __all__ = ["DEFAULT", "TilingOptions", "best", "flags_of", "table", "times_by_tu
 
 # (rows, logits) of `ops.tiles.Tiling` of training without flags.
 DEFAULT = (None, 1 << 22)
+_MOST_CHANCE = 0.05  # Of taking another pair although all are as fast.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,20 @@ class TilingOptions(ClockOptions):
     logits: tuple[int, ...] = option(
         (1 << 20, 1 << 22, 1 << 24), "Logits, over batch and heads, that exist at a time."
     )
-    rounds: int = option(7, "Rounds after the first, which traces.", lower_bound=3)
+    rounds: int = option(
+        12,
+        "Rounds after the first, which traces. The more sizes there are, the more rounds it takes "
+        "to tell the best of them from chance: 12 for eleven.",
+        lower_bound=3,
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if _chance(0, self.rounds, len(self.sizes()) - 1) > _MOST_CHANCE:
+            raise ValueError(
+                f"`rounds`: {self.rounds} are too few to tell the best of {len(self.sizes())} "
+                "sizes from chance. Give more of them, or fewer --rows and --logits."
+            )
 
     def sizes(self):
         """The pairs to measure, `DEFAULT` first: list of (rows or None, logits)."""
@@ -81,10 +96,24 @@ def best(times):
     Args:
         times: dict of pairs of sizes, `DEFAULT` among them, to the seconds of the same rounds.
     Returns:
-        A pair that was faster than `DEFAULT` in all rounds but at most one; else `DEFAULT`.
+        The pair, if it was faster than `DEFAULT` in so many rounds that any of the pairs would be
+        with a probability of at most 0.05, were all as fast; else `DEFAULT`.
     """
     fastest = min(times, key=lambda pair: statistics.median(_ratios(times, pair)))
-    return fastest if _ratios(times, fastest)[-2] < 1 else DEFAULT
+    ratios = _ratios(times, fastest)
+    slower = sum(ratio >= 1 for ratio in ratios)
+    chance = _chance(slower, len(ratios), len(times) - 1)
+    return fastest if chance <= _MOST_CHANCE else DEFAULT
+
+
+def _chance(slower, rounds, pairs):
+    """Bound on the probability that of pairs as fast as another one wins so clearly: float.
+
+    That is the sum over the pairs of the probability to be slower in no more than so many of the
+    rounds, each of which is a toss of a coin.
+    """
+    as_clear = sum(math.comb(rounds, number) for number in range(slower + 1))
+    return pairs * as_clear / 2**rounds
 
 
 def flags_of(pair):

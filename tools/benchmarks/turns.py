@@ -1,6 +1,7 @@
 """Models in processes of their own that take turns, so that ratios hold on a noisy machine."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -48,7 +49,11 @@ class Worker:
         return answer[self.clock], answer["peak_bytes"]
 
     def close(self):
-        self._process.stdin.close()
+        """Ends the process, if there is one; whether it died before does not matter."""
+        if self._process is None:
+            return
+        with contextlib.suppress(BrokenPipeError):  # Of what it was asked and did not read.
+            self._process.stdin.close()
         self._process.wait()
 
 

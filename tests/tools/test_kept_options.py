@@ -1,0 +1,39 @@
+"""A folder of results has one value of each option that decides them all."""
+
+import dataclasses
+
+import pytest
+
+from etcmodel.tools import kept_options
+from etcmodel.tools.benchmarks import programs
+from etcmodel.training import TrainingConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    rate: float = 0.1
+    sizes: tuple = (1, 2)
+    seeds: tuple = (0,)
+
+
+def test_other_options_are_refused_but_those_of_each_result(tmp_path):
+    folder = tmp_path / "made" / "here"
+    kept_options.keep(folder, Options(), apart=("seeds",))
+    kept_options.keep(folder, Options(seeds=(1,)), apart=("seeds",))
+    for changed, told in (({"rate": 0.2}, "--rate=0.1, not 0.2"), ({"sizes": (1,)}, "--sizes=")):
+        with pytest.raises(ValueError, match=f"{folder} has results with {told}"):
+            kept_options.keep(folder, Options(**changed), apart=("seeds",))
+
+
+def test_a_damaged_file_is_told(tmp_path):
+    (tmp_path / "options.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"options.json must hold a JSON object.*Give another"):
+        kept_options.keep(tmp_path, Options(), apart=())
+
+
+@pytest.mark.parametrize("number", [97, 161, 199, 245, 2423])
+@pytest.mark.parametrize(("steps", "batch_size"), [(200, 2), (1, 8), (7, 32)])
+def test_epochs_are_of_as_many_steps(number, steps, batch_size):
+    epochs = programs.epochs(steps, batch_size, number)
+    config = TrainingConfig(num_train_epochs=epochs, train_batch_size=batch_size)
+    assert config.num_train_steps(number) == steps

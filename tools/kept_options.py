@@ -1,0 +1,35 @@
+"""Keeps what decides the results of a program beside them, so that it goes on with nothing else."""
+
+import dataclasses
+import json
+
+from etcmodel import atomic_files, bounded_json
+
+__all__ = ["keep"]
+
+_FILE = "options.json"
+
+
+def keep(folder, options, apart):
+    """Writes what decides the results of a folder; of a folder that has it, refuses other values.
+
+    Args:
+        folder: pathlib.Path, made if it is not there.
+        options: dataclass, for JSON.
+        apart: collection of str. Options that may differ: what each result tells of itself.
+    Raises:
+        ValueError: naming the option, its value there and the one that is asked for.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path, values = folder / _FILE, dataclasses.asdict(options)
+    values = {name: value for name, value in values.items() if name not in apart}
+    if not path.exists():
+        atomic_files.write_json(str(path), values)
+        return
+    kept = bounded_json.read_object(str(path), "Give another --output_dir.")
+    for name, value in json.loads(json.dumps(values)).items():
+        if name in kept and kept[name] != value:
+            raise ValueError(
+                f"{folder} has results with --{name}={kept[name]}, not {value}. Give that, or "
+                "another --output_dir."
+            )
