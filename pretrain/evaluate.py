@@ -19,10 +19,10 @@ def metrics(predictions, *, mlm_weight, cpc_weight, num_contrasted=NUM_CONTRASTE
         mlm_weight, cpc_weight: float.
         num_contrasted: int.
     Returns:
-        dict of float: "loss", "mlm_loss", "mlm_accuracy" and, with CPC, "cpc_loss", "cpc_accuracy"
-        and "cpc_chance", the accuracy of guessing.
+        dict of float: "loss", "mlm_loss", "mlm_accuracy" (both only with masked tokens) and, with
+        CPC, "cpc_loss", "cpc_accuracy" and "cpc_chance", the accuracy of guessing.
     Raises:
-        ValueError: if no window has a masked token.
+        ValueError: if no window has a masked token or sentence.
     """
     sums, num_tokens = np.zeros(2), 0
     cpc_sums, num_sentences, group, has_cpc = np.zeros(3), 0, [], False
@@ -40,13 +40,15 @@ def metrics(predictions, *, mlm_weight, cpc_weight, num_contrasted=NUM_CONTRASTE
                 cpc_sums += _contrast(group)
                 num_sentences += len(group)
                 group = []
-    if not num_tokens:
-        raise ValueError("The windows to evaluate on have no masked token.")
     if group:
         cpc_sums += _contrast(group)
         num_sentences += len(group)
-    mlm_loss, mlm_accuracy = sums / num_tokens
-    result = {"loss": mlm_weight * mlm_loss, "mlm_loss": mlm_loss, "mlm_accuracy": mlm_accuracy}
+    if not (num_tokens or num_sentences):
+        raise ValueError("The windows to evaluate on have no masked token and no masked sentence.")
+    result = {"loss": 0.0}
+    if num_tokens:
+        mlm_loss, mlm_accuracy = sums / num_tokens
+        result.update(loss=mlm_weight * mlm_loss, mlm_loss=mlm_loss, mlm_accuracy=mlm_accuracy)
     if has_cpc:
         cpc_loss, cpc_accuracy, chance = cpc_sums / max(num_sentences, 1)
         result["loss"] += cpc_weight * cpc_loss

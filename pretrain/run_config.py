@@ -136,6 +136,11 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
             raise ValueError("`cpc_temperature` must be above 0.")
         model_type = self.encoder_config.model_type
         is_text = model_type in _OF_SYSTEMS
+        if not (self.mlm_share or self.use_cpc):
+            raise ValueError(
+                f"--mlm_share={self.mlm_share} without contrastive predictive coding leaves "
+                "nothing to learn from."
+            )
         if is_text and self.use_cpc:
             raise ValueError(
                 f"--cpc_weight={self.cpc_weight}: contrastive predictive coding is of the global "

@@ -12,7 +12,8 @@ from .run_config import PretrainConfig
 
 __all__ = ["PretrainConfig", "PretrainTask"]
 
-_POSITIONS = re.compile(r"(.*/)?(position|quotient)_embeddings/embedding_table")
+_TABLES = ("position_embeddings", "quotient_embeddings", r"position_emb_lookup_(?:long|global)")
+_POSITIONS = re.compile(rf"(?:.*/)?(?:{'|'.join(_TABLES)})/embedding_table")
 _TEXT_MODELS = {
     "longformer": text_model.LongformerPretrainModel,
     "gmat": text_model.GmatPretrainModel,

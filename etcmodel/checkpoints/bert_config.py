@@ -3,9 +3,10 @@
 from etcmodel.models import encoders, hugging_face
 from etcmodel.models.config import EtcConfig
 
-__all__ = ["ROBERTA_TYPES", "activation", "check", "check_type", "etc_config"]
+__all__ = ["ROBERTA_TYPES", "TYPES", "activation", "check", "check_type", "etc_config"]
 
 ROBERTA_TYPES = ("roberta", "xlm-roberta", "camembert")
+TYPES = ("bert", *ROBERTA_TYPES)
 # What entries are called in `EtcConfig`.
 _NAMES = {
     "vocab_size": "vocab_size",
@@ -69,9 +70,8 @@ def check_type(entries, source):
     Raises:
         ValueError: naming the type and those that can be read, if not.
     """
-    known = ("bert", *ROBERTA_TYPES)
-    if entries.get("model_type", "bert") not in known:
-        types = ", ".join(map(repr, (*known, *(x.model_type for x in encoders.registered_types()))))
+    if entries.get("model_type", "bert") not in TYPES:
+        types = ", ".join(map(repr, (*TYPES, *(x.model_type for x in encoders.registered_types()))))
         raise ValueError(
             f"{source}: models of type {entries['model_type']!r} cannot be read. Those that can "
             f"are {types}"

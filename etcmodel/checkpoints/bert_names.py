@@ -122,7 +122,8 @@ def find_bert(source):
     Returns:
         `BertWeights`, or None if there is none.
     Raises:
-        ValueError: if there are several, or the config beside the checkpoint is no JSON object.
+        ValueError: if there are several, it is of a model of another type that has BERT's names,
+            as a Longformer, or the config beside the checkpoint is no JSON object.
     """
     names = {}
     for name in source.shapes:
@@ -135,6 +136,13 @@ def find_bert(source):
     if TOKENS not in names:
         return None
     config = _read_config(os.path.dirname(source.path))
+    is_longformer = any(".query_global." in name for name in source.shapes)
+    kind = config.get("model_type", "longformer" if is_longformer else "bert")
+    if kind not in bert_config.TYPES:
+        raise ValueError(
+            f"{source.path!r} is of a model of type {kind!r}, whose weights fit no other one. "
+            f"Lifted are those of {', '.join(bert_config.TYPES)}."
+        )
     return BertWeights(source, names, config, _is_roberta(source, names, config))
 
 

@@ -249,8 +249,10 @@ def save_pretrained(model, directory, processor=None):
     else:
         values = {name: v.numpy() for name, v in names_lib.release_names(model).items()}
     with atomic_files.scratch_folder(os.path.join(directory, _WEIGHTS_FILE)) as folder:
+        others = _others(model, directory, config)
         if processor is not None:
             processor.save_pretrained(folder)
+            others = (*others, *processors.older_names(tf.io.gfile.listdir(folder)))
         entries = {"model_type": config.model_type, **config.to_dict()}
         texts = {CONFIG_FILE: {**entries, **hugging_face.config_entries(model)}}
         if isinstance(model, heads.EncoderWithHead):
@@ -260,7 +262,7 @@ def save_pretrained(model, directory, processor=None):
             atomic_files.write_text(os.path.join(folder, name), [text])
         made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader wants to know.
         writing.write_safetensors(values, os.path.join(folder, _WEIGHTS_FILE), made_by=made_by)
-        _move_all(folder, directory, others=_others(model, directory, config))
+        _move_all(folder, directory, others=others)
 
 
 def _others(model, directory, config):

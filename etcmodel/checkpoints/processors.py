@@ -21,6 +21,7 @@ __all__ = [
     "PROCESSOR_FILE",
     "VocabularyFiles",
     "check_processor",
+    "older_names",
     "read_processor",
     "trained_settings",
 ]
@@ -102,6 +103,17 @@ def read_processor(directory, config, relation_names=None):
     except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
         return VocabularyFiles(files, str(error) + _ADVICE)
+
+
+def older_names(written):
+    """Files of an older processor that would be read in place of those that are written now.
+
+    Args:
+        written: collection of str. Names of the new processor's files.
+    Returns:
+        tuple of str. Settings name their vocabulary; without them any that is there is taken.
+    """
+    return () if PROCESSOR_FILE in written else (PROCESSOR_FILE, *_NAMES)
 
 
 def trained_settings(config):

@@ -278,8 +278,10 @@ def save(model, directory, processor=None):
         for name, weight in _weights(model).items()
     }
     with atomic_files.scratch_folder(os.path.join(directory, _WEIGHTS_FILE)) as folder:
+        others = (generation_config.FILE_NAME,)
         if processor is not None:
             processor.save_pretrained(folder)
+            others = (*others, *processors.older_names(tf.io.gfile.listdir(folder)))
         entries = {**model.config.to_dict(), "architectures": [model.architecture]}
         text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
         atomic_files.write_text(os.path.join(folder, encoders.CONFIG_FILE), [text])
@@ -290,6 +292,6 @@ def save(model, directory, processor=None):
         writing.write_safetensors(values, weights_path, made_by="pt")
         names = sorted(tf.io.gfile.listdir(folder), key=lambda name: name == _WEIGHTS_FILE)
         moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
-        olds = [*reversed(names), generation_config.FILE_NAME]
+        olds = [*reversed(names), *others]
         olds = [os.path.join(directory, name) for name in dict.fromkeys(olds)]
         atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 
 import tensorflow as tf
@@ -54,7 +55,7 @@ def read_best(output_dir):
         raise ValueError(f"{path} is not valid JSON: {error}. {_ADVICE}") from error
     if not (best is None or type(best) in (int, float)):
         raise ValueError(f"{path} must hold a number. {_ADVICE}")
-    return best
+    return None if best is not None and math.isnan(best) else best  # Older versions kept NaN.
 
 
 class BestCheckpoint:
@@ -82,11 +83,13 @@ class BestCheckpoint:
         """Saves the weights if they are the best so far.
 
         Args:
-            metrics: dict of floats. Metrics of the current weights.
+            metrics: dict of floats. Metrics of the current weights; one that is NaN is no best.
         Returns:
             Whether they are the best: bool.
         """
         value = metrics[self._metric]
+        if math.isnan(value):
+            return False
         with self._alone() if self._is_shared else contextlib.nullcontext():
             if self._is_shared:
                 self._best = read_best(self._output_dir)

@@ -135,7 +135,11 @@ class TrainingConfig(Options):
         role="training",
     )
     random_seed: int = option(
-        0, "Seed of initial weights, example order and dropout.", role="training"
+        0,
+        "Seed of initial weights, example order and dropout.",
+        role="training",
+        lower_bound=0,
+        upper_bound=2**32 - 1,  # NumPy takes no others.
     )
     save_checkpoints_steps: int = option(
         500, "Steps between two checkpoints (and evaluations).", role="run", lower_bound=1

@@ -59,7 +59,8 @@ def parse_changes(texts):
         if (name := name.strip()) in changes:
             raise ValueError(f"--change={text}: `{name}` is given twice.")
         try:
-            changes[name] = yaml.safe_load(value)
+            # As help texts have it; no option may be the text "None".
+            changes[name] = None if value.strip() == "None" else yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise ValueError(f"--change={text}: {value!r} is no value.") from error
     return checked_changes(changes, "--change")

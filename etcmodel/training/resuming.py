@@ -40,7 +40,8 @@ def begun_config(config, changes=None):
                 "could go on. Give the option itself."
             )
         return config
-    present = {name: run["training"][name] for name in changes or () if name in run["training"]}
+    kept = {**run.get("notes", {}), **run["training"]}  # How often is no matter of results.
+    present = {name: kept[name] for name in changes or () if name in kept}
     made = history.read(config.output_dir)
     firsts = {change.option: change.old for change in reversed(made)}
     for name, change in history.in_force(made).items():

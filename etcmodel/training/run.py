@@ -1,6 +1,7 @@
 """A training run: steps, checkpoints and evaluations, until the last step or a signal."""
 
 import contextlib
+import math
 import os
 import signal
 
@@ -118,6 +119,7 @@ class Run:
             for step, metrics in sorted(self._evaluations.items())
             if step <= self.step
         ]
+        values = [-math.inf if math.isnan(value) else value for value in values]
         if not values or len(values) - 1 - values.index(max(values)) < patience:
             return False
         self._tell(f"no better {self._task.best_metric} in {patience} evaluations: the run ends")

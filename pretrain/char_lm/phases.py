@@ -45,15 +45,24 @@ class Phase:
         return scaled
 
     def continued(self):
-        """The `Phase` with the options that were changed in the phases before it."""
+        """The `Phase` with the options that were changed in the phases before it.
+
+        One that was changed in a later phase, and is given with that value, is as it was here.
+        """
         changed, root = {}, os.path.dirname(self.training_config.output_dir)
         for number in range(1, self.number):
-            made = history.in_force(history.read(_directory(root, number)))
-            changed |= {name: change.new for name, change in made.items()}
-            if "learning_rate" in made:
-                changed["learning_rate"] *= 2 ** (number - 1)
-        of_training = dataclasses.replace(self.training_config, **self.of_phase(changed))
-        return dataclasses.replace(self, training_config=of_training)
+            changed |= self.of_phase(_changes(root, number))
+        run = training.read_run_config(self.training_config.output_dir) or {}
+        begun = {**run.get("notes", {}), **run.get("training", {})}
+        number = self.number + 1
+        while training.read_run_config(_directory(root, number)) is not None:
+            for name, new in self.of_phase(_changes(root, number)).items():
+                if getattr(self.training_config, name) == new and name in begun:
+                    changed[name] = begun[name]
+            number += 1
+        return dataclasses.replace(
+            self, training_config=dataclasses.replace(self.training_config, **changed)
+        )
 
     def __str__(self):
         windows = sorted(set(self.config.encoder_config.windows))
@@ -117,6 +126,15 @@ def last_trained(output_dir):
     if found is None:
         raise ValueError(f"--output_dir={output_dir}: there is no phase with a checkpoint.")
     return found
+
+
+def _changes(output_dir, number):
+    """What was changed in a phase: dict of option to value, as it is given for the first phase."""
+    made = history.in_force(history.read(_directory(output_dir, number)))
+    changed = {name: change.new for name, change in made.items()}
+    if "learning_rate" in changed:
+        changed["learning_rate"] *= 2 ** (number - 1)
+    return changed
 
 
 def _directory(output_dir, number):

@@ -10,7 +10,7 @@ import tensorflow as tf
 from etcmodel import checkpoints
 from etcmodel.checkpoints import sources
 from etcmodel.models import modeling
-from tests.checkpoints import berts
+from tests.checkpoints import berts, longformers
 
 CONFIG = modeling.EtcConfig(
     vocab_size=berts.VOCAB,
@@ -53,6 +53,24 @@ def released(tmp_path, values):
     (folder / "etc_config.json").write_text(CONFIG.to_json_string(), encoding="utf-8")
     state = {"global_step": np.int64(7), "answer_type_output_bias/adam_m": np.zeros(3, np.float32)}
     return berts.write_released(str(folder), {**values, **state})
+
+
+@pytest.mark.parametrize("has_config", [True, False])
+def test_a_longformer_is_no_bert_although_it_has_its_names(tmp_path, has_config):
+    folder = longformers.write(tmp_path / "longformer", longformers.masked_lm())
+    if not has_config:
+        (folder / "config.json").unlink()
+    model = modeling.EtcModel(CONFIG)
+    message = (
+        "is of a model of type 'longformer', whose weights fit no other one. Lifted are .*bert"
+    )
+    for use in (
+        lambda: checkpoints.initialize(model, folder / "model.safetensors"),
+        lambda: checkpoints.lift_bert(model, folder / "model.safetensors"),
+        lambda: checkpoints.convert(folder / "model.safetensors", str(tmp_path / "new"), "tf2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use()
 
 
 def arrays_of(path):

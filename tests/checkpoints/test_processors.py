@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 import etcmodel
+from etcmodel.checkpoints import processors
 from etcmodel.models import encoders, gmat, heads, longformer
 from etcmodel.text.processor import EtcProcessor
 from tests.checkpoints import berts
@@ -161,6 +162,24 @@ class TestOfAVocabularyAlone:
         loaded = etcmodel.from_pretrained(tmp_path / "long")
         assert loaded.processor.config == model.processor.config
         np.testing.assert_array_equal(loaded.embed(batch), model.embed(batch))
+
+    def test_nothing_of_an_older_one_is_read_in_its_place(self, tmp_path):
+        """The older one has settings of its own, and files of another kind of vocabulary."""
+        processor = text_cases.processor(tmp_path, max_long_len=50, relation_names=())
+        model = make_head(processor, relation_names=())
+        model.save_pretrained(tmp_path / "model", processor)
+        (tmp_path / "model" / "spiece.model").write_bytes(b"older")
+        newer = processors.VocabularyFiles(
+            {
+                "vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nHello\n",
+                "tokenizer_config.json": b'{"do_lower_case": false}',
+            }
+        )
+        model.save_pretrained(tmp_path / "model", newer)
+        found = {path.name for path in (tmp_path / "model").iterdir()}
+        assert not found & {"spiece.model", "processor_config.json"}
+        loaded = etcmodel.from_pretrained(tmp_path / "model").processor
+        assert loaded.tokenizer.tokenize("Hello") == ["Hello"]
 
     def test_one_that_makes_no_processor_is_kept_and_says_so(self, tmp_path):
         folder = berts.write_folder(tmp_path / "bert", ["[PAD]", "[UNK]"])

@@ -113,11 +113,22 @@ def test_sentences_are_contrasted_within_groups():
     assert apart["cpc_accuracy"] == 1.0 and apart["cpc_chance"] == 0.5
 
 
-def test_windows_without_masked_tokens_are_refused():
+def test_windows_without_masked_tokens_have_the_metrics_of_sentences_alone():
+    outputs, features = make_outputs(num_windows=3)
+    rows = [{n: v[i] for n, v in {**outputs, **features}.items()} for i in range(3)]
+    both = evaluate.metrics(rows, mlm_weight=0.0, cpc_weight=0.2)
+    unmasked = [{**row, "mlm_mask": np.zeros_like(row["mlm_mask"])} for row in rows]
+    alone = evaluate.metrics(unmasked, mlm_weight=0.0, cpc_weight=0.2)
+    assert both["cpc_loss"] > 0 and both.keys() - alone.keys() == {"mlm_loss", "mlm_accuracy"}
+    assert alone == {name: both[name] for name in alone}
+
+
+def test_windows_without_anything_masked_are_refused():
     outputs, features = make_outputs(num_windows=1)
     features["mlm_mask"][:] = 0
+    features["cpc_mask"][:] = 0
     row = {n: v[0] for n, v in {**outputs, **features}.items()}
-    with pytest.raises(ValueError, match="no masked token"):
+    with pytest.raises(ValueError, match="no masked token and no masked sentence"):
         evaluate.metrics([row], mlm_weight=0.8, cpc_weight=0.2)
 
 

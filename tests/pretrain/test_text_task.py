@@ -88,6 +88,27 @@ def test_positions_alone_may_be_trained(name, expected):
     assert [id(x) for x in every] == [id(x) for x in model.trainable_variables]
 
 
+def test_an_etc_of_absolute_positions_has_theirs():
+    """As a lifted BERT is."""
+    absolute = windows.etc_config(max_absolute_position_embeddings=32)
+    config = run_config.PretrainConfig(
+        encoder_config=absolute, trainable="positions", long_seq_length=32, global_seq_length=8
+    )
+    etc_task = task.PretrainTask(config)
+    found = [x.name for x in etc_task.trained_variables(etc_task.build_model())]
+    assert sorted("/".join(x.removesuffix(":0").split("/")[-2:]) for x in found) == [
+        "position_emb_lookup_global/embedding_table",
+        "position_emb_lookup_long/embedding_table",
+    ]
+
+
+def test_a_run_needs_something_to_learn_from():
+    config = windows.etc_config()
+    with pytest.raises(ValueError, match="--mlm_share=0 without contrastive .* nothing to learn"):
+        run_config.PretrainConfig(encoder_config=config, mlm_share=0, cpc_weight=0.0)
+    assert run_config.PretrainConfig(encoder_config=config, mlm_share=0).use_cpc
+
+
 def test_etc_has_no_positions_to_train():
     config = run_config.PretrainConfig(encoder_config=windows.etc_config(), trainable="positions")
     etc_task = task.PretrainTask(config)

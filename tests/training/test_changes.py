@@ -133,6 +133,24 @@ def test_the_present_values_and_the_same_change_are_accepted(changed):
     assert training.resumed_config(other, {"learning_rate": 0.5}).learning_rate == 0.5
 
 
+def test_how_often_is_known_as_it_began_whatever_the_command_says(records, begun, tmp_path):
+    run = shutil.copytree(begun, tmp_path / "run")
+    changes = {"save_checkpoints_steps": 2, "num_train_epochs": 4.0}
+    given = config(run, save_checkpoints_steps=500)  # What is to change may be given anyhow.
+    training.train(task(records), given, changes=changes)
+    found = {change.option: (change.old, change.new) for change in history.read(str(run))}
+    assert found["save_checkpoints_steps"] == (4, 2)
+    assert training.resumed_config(config(run)).save_checkpoints_steps == 2
+
+
+def test_none_is_given_as_help_writes_it():
+    assert history.parse_changes(["early_stopping_patience=None"]) == {
+        "early_stopping_patience": None
+    }
+    with pytest.raises(ValueError, match="`learning_rate` must have a value"):
+        history.parse_changes(["learning_rate=None"])
+
+
 def test_other_values_are_refused_and_the_way_to_change_is_named(records, changed):
     message = (
         r"with --change=learning_rate=… for what is to change.*"

@@ -1,5 +1,7 @@
 """From command line to a checked configuration."""
 
+import math
+
 import pytest
 from absl import flags
 
@@ -72,6 +74,8 @@ def test_what_decides_the_result_is_told_apart_from_how_it_is_run():
         ({"train_batch_size": 0}, "`train_batch_size` must be at least 1. Received: 0"),
         ({"learning_rate": -1.0}, "`learning_rate` must be at least 0"),
         ({"warmup_proportion": 1.5}, "`warmup_proportion` must be between 0 and 1. Received: 1.5"),
+        ({"num_train_epochs": math.inf}, "`num_train_epochs` must be a finite number"),
+        ({"random_seed": -1}, "`random_seed` must be between 0 and 4294967295. Received: -1"),
         ({"gradient_clip_norm": 0.0}, "`gradient_clip_norm` must be above 0. Not to clip, give"),
         ({"num_gpus": -2}, "`num_gpus` must be at least -1"),
         (

@@ -1,6 +1,7 @@
 """Evaluating each checkpoint of a run from beside it."""
 
 import json
+import math
 import shutil
 import threading
 import time
@@ -218,6 +219,19 @@ class TestBest:
         for value in (0.5, 0.5, 0.6, 0.4):
             best.update({"f1": value})
         assert len(saved) == 2
+
+    def test_what_is_no_number_is_no_best(self, tmp_path):
+        saved = []
+        best = self.best(tmp_path, saved, higher_is_better=False)
+        found = [best.update({"f1": value}) for value in (math.nan, 0.1, math.nan, 0.7, 0.05)]
+        assert found == [False, True, False, False, True]
+        assert json.loads((tmp_path / "best" / "best_metric.json").read_text()) == 0.05
+
+    def test_that_of_an_older_version_is_replaced(self, tmp_path):
+        (tmp_path / "best").mkdir()
+        (tmp_path / "best" / "best_metric.json").write_text("NaN")
+        saved = []
+        assert self.best(tmp_path, saved).update({"f1": 0.1}) and saved
 
     def test_workers_that_save_together_decide_by_themselves(self, tmp_path):
         first, second = [], []

@@ -1,6 +1,7 @@
 """Runs that end when their evaluations bring nothing better."""
 
 import json
+import math
 
 import pytest
 
@@ -31,6 +32,26 @@ def test_a_run_that_learns_nothing_ends_and_stays_ended(records, tmp_path):
     assert train(records, tmp_path, **options) == metrics
     assert evaluated_steps(tmp_path) == [1, 2, 3]
     assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-1")
+
+
+def test_a_metric_that_is_no_number_is_the_worst(records, tmp_path):
+    class Diverging(toy.ToyTask):
+        values = iter([math.nan, 0.5, math.nan, 0.4, 0.4, 0.5, 0.3])
+
+        def evaluate(self, predictions):
+            return {**super().evaluate(predictions), self.best_metric: next(self.values)}
+
+    config = training.TrainingConfig(
+        output_dir=str(tmp_path),
+        train_batch_size=12,
+        num_train_epochs=4.0,
+        save_checkpoints_steps=1,
+        early_stopping_patience=2,
+    )
+    training.train(Diverging(records, evaluates=True), config)
+    assert not toy.ToyTask.higher_is_better
+    assert evaluated_steps(tmp_path) == list(range(1, 7))
+    assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-4")
 
 
 def test_a_run_that_learns_goes_to_its_end(records, tmp_path):

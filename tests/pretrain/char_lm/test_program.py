@@ -184,6 +184,11 @@ def test_a_change_holds_for_the_phase_and_those_after_it(trained, tmp_path, caps
     kept = json.loads((tmp_path / "run/phase_3/run_config.json").read_text())
     assert kept["training"]["learning_rate"] == 0.00025
     assert not (tmp_path / "run/phase_1/history.json").exists()
+    capsys.readouterr()
+    for rate in ("0.003", "0.001"):  # As the run began, and as it goes on.
+        run_here(TRAIN, tmp_path, steps_per_phase="40,10,2", learning_rate=rate)
+    with pytest.raises(SystemExit):
+        run_here(TRAIN, tmp_path, steps_per_phase="40,10,2", learning_rate="0.002")
     with pytest.raises(SystemExit):
         run_here(TRAIN, tmp_path, change="num_train_epochs=2")
     assert "--change=num_train_epochs: --steps_per_phase says" in capsys.readouterr().err
