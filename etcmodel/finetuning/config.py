@@ -64,6 +64,21 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     )
     do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")
+    layer_decay: float = option(
+        1.0,
+        "Learning rate of an encoder layer ÷ that of the layer above it; the embeddings are below "
+        "the lowest, heads above the highest have the whole rate. 1: all have it.",
+        role="training",
+        lower_bound=0.0,
+        upper_bound=1.0,
+    )
+    num_frozen_layers: int = option(
+        0,
+        "Lowest layers of the encoder that are not trained, and its embeddings with them. 0: all "
+        "are trained.",
+        role="training",
+        lower_bound=0,
+    )
 
     def __post_init__(self):
         super().__post_init__()

@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 
 from etcmodel import atomic_files, file_systems, serving, training
-from etcmodel.finetuning import options_task, records, trained_run
+from etcmodel.finetuning import layer_rates, options_task, records, trained_run
 from etcmodel.reports import results
 
 __all__ = ["FinetuningTask"]
@@ -113,6 +113,13 @@ class FinetuningTask(options_task.RecordsTask):
     def tokenizer(self):
         """The `FullTokenizer` for the configuration's vocabulary."""
         return self.config.tokenizer()
+
+    def trained_variables(self, model):
+        variables = super().trained_variables(model)
+        return layer_rates.trained(model, variables, self.config.num_frozen_layers)
+
+    def learning_rate_shares(self, model):
+        return layer_rates.learning_rate_shares(model, self.config.layer_decay)
 
     def train_dataset(self, request):
         config = self.config.records()

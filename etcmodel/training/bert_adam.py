@@ -50,6 +50,14 @@ class BertAdam(tf_keras.optimizers.legacy.Optimizer):
             self.add_slot(var, "v")
 
     def _resource_apply_dense(self, grad, var, apply_state=None):
+        return self._move(grad, var, apply_state)
+
+    def _resource_apply_sparse(self, grad, var, indices, apply_state=None):
+        # The moments of rows without a gradient fall, too.
+        dense = tf.convert_to_tensor(tf.IndexedSlices(grad, indices, tf.shape(var)))
+        return self._move(dense, var, apply_state)
+
+    def _move(self, grad, var, apply_state):
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         place = var.device, var.dtype.base_dtype
         known = (apply_state or {}).get(place) or self._fallback_apply_state(*place)
@@ -61,11 +69,6 @@ class BertAdam(tf_keras.optimizers.legacy.Optimizer):
         if self._decays(var.name):
             update += self.weight_decay_rate * var
         return var.assign_sub(known["lr_t"] * update, use_locking=self._use_locking)
-
-    def _resource_apply_sparse(self, grad, var, indices, apply_state=None):
-        # The moments of rows without a gradient fall, too.
-        dense = tf.convert_to_tensor(tf.IndexedSlices(grad, indices, tf.shape(var)))
-        return self._resource_apply_dense(dense, var, apply_state)
 
     def _decays(self, name):
         return not any(re.search(pattern, name) for pattern in self.exclude_from_weight_decay)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from etcmodel import atomic_files, bounded_json
 from etcmodel.training import saving
 
-__all__ = ["BEST", "BestCheckpoint", "read_best", "save_best"]
+__all__ = ["BEST", "BestCheckpoint", "read_best", "save_best", "worth"]
 
 BEST = "best"  # The folder of the best checkpoint, within that of the run.
 _METRIC_FILE = "best_metric.json"
@@ -58,6 +58,13 @@ def read_best(output_dir):
     return None if best is not None and math.isnan(best) else best  # Older versions kept NaN.
 
 
+def worth(value, higher_is_better):
+    """The value of a metric as a float of which more is better; NaN is the worst."""
+    if math.isnan(value):
+        return -math.inf
+    return value if higher_is_better else -value
+
+
 class BestCheckpoint:
     """Decides whether weights are the best so far, and saves them if so.
 
@@ -75,7 +82,7 @@ class BestCheckpoint:
         self, output_dir, metric, *, higher_is_better, save, is_chief=True, is_shared=True
     ):
         self._output_dir, self._directory = output_dir, os.path.join(output_dir, BEST)
-        self._metric, self._sign = metric, 1 if higher_is_better else -1
+        self._metric, self._higher_is_better = metric, higher_is_better
         self._save, self._is_chief, self._is_shared = save, is_chief, is_shared
         self._best = read_best(self._output_dir)
 
@@ -93,13 +100,16 @@ class BestCheckpoint:
         with self._alone() if self._is_shared else contextlib.nullcontext():
             if self._is_shared:
                 self._best = read_best(self._output_dir)
-            if self._best is not None and self._sign * value <= self._sign * self._best:
+            if self._best is not None and self._worth(value) <= self._worth(self._best):
                 return False
             self._save()
             self._best = value
             if self._is_chief:
                 self._write(value)
         return True
+
+    def _worth(self, value):
+        return worth(value, self._higher_is_better)
 
     def _alone(self):
         tf.io.gfile.makedirs(self._directory)

@@ -5,8 +5,10 @@ import tensorflow as tf
 from etcmodel import extras
 
 with extras.needed("train"):
-    from official.modeling import optimization, performance
+    from official.modeling import performance
+    from official.modeling.optimization import lamb, legacy_adamw
 
+from etcmodel.training import rate_shares
 from etcmodel.training.bert_adam import BertAdam
 
 __all__ = ["build_optimizer", "clip_gradients"]
@@ -15,6 +17,7 @@ _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch d
 # Biases, and the scales and offsets of normalization, by whatever name of the layer; a further
 # device calls its copy of a variable `<name>/replica_<number>`.
 _NO_DECAY = ["bias", r"(^|/)(gamma|beta)(/replica_\d+)?(:\d+)?$"]
+_CLASSES = {"adamw": legacy_adamw.AdamWeightDecay, "lamb": lamb.LAMB, "bert_adam": BertAdam}
 _HYPERPARAMETERS = {
     "beta_1": 0.9,
     "beta_2": 0.999,
@@ -23,7 +26,7 @@ _HYPERPARAMETERS = {
 }
 
 
-def build_optimizer(config, learning_rate):
+def build_optimizer(config, learning_rate, shares=()):
     """AdamW, LAMB or Bert-Adam: betas 0.9 and 0.999, epsilon 1e-6 and decoupled weight decay.
 
     Weights whose names contain `bias`, and those that are named `gamma` or `beta`, as the scale and
@@ -36,30 +39,20 @@ def build_optimizer(config, learning_rate):
     Args:
         config: TrainingConfig. With `mixed_float16` the optimizer scales the loss.
         learning_rate: float or LearningRateSchedule.
+        shares: iterable of (variable, float). What the rate of a variable is multiplied by; others
+            have the whole rate.
     Returns:
         tf_keras legacy optimizer (LAMB exists only as such). It does not clip gradients, since they
         must be summed over devices before that: see `clip_gradients`.
     """
+    optimizer_class = rate_shares.with_shares(_CLASSES[config.optimizer], shares)
     hyperparameters = {**_HYPERPARAMETERS, "weight_decay_rate": config.weight_decay_rate}
-    if config.optimizer == "bert_adam":
-        optimizer = BertAdam(learning_rate, **hyperparameters)
-    else:
-        optimizer = _of_model_garden(config.optimizer, hyperparameters, learning_rate)
+    if config.optimizer == "adamw":
+        hyperparameters["gradient_clip_norm"] = 0.0
+    optimizer = optimizer_class(learning_rate, **hyperparameters)
     return performance.configure_optimizer(
         optimizer, use_float16=config.mixed_precision == "mixed_float16"
     )
-
-
-def _of_model_garden(name, hyperparameters, learning_rate):
-    if name == "adamw":
-        hyperparameters["gradient_clip_norm"] = 0.0
-    params = {
-        "optimizer": {"type": name, name: hyperparameters},
-        # The factory requires a schedule by name; ours is passed below.
-        "learning_rate": {"type": "constant", "constant": {"learning_rate": 0.0}},
-    }
-    factory = optimization.OptimizerFactory(optimization.OptimizationConfig(params))
-    return factory.build_optimizer(learning_rate)
 
 
 def clip_gradients(gradients, most, *, per_variable=False):

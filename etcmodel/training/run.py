@@ -1,7 +1,6 @@
 """A training run: steps, checkpoints and evaluations, until the last step or a signal."""
 
 import contextlib
-import math
 import os
 import signal
 
@@ -113,13 +112,11 @@ class Run:
         patience = self._config.early_stopping_patience
         if patience is None:
             return False
-        sign = 1 if self._task.higher_is_better else -1
         values = [
-            sign * metrics[self._task.best_metric]
+            best_lib.worth(metrics[self._task.best_metric], self._task.higher_is_better)
             for step, metrics in sorted(self._evaluations.items())
             if step <= self.step
         ]
-        values = [-math.inf if math.isnan(value) else value for value in values]
         if not values or len(values) - 1 - values.index(max(values)) < patience:
             return False
         self._tell(f"no better {self._task.best_metric} in {patience} evaluations: the run ends")
@@ -132,7 +129,8 @@ class Run:
         learning_rate = schedules.build_learning_rate(self._config, self.num_steps)
         with self._strategy.scope():
             self._model = build_model(self._task, self._config)
-            self._optimizer = optimizer_lib.build_optimizer(self._config, learning_rate)
+            shares = self._task.learning_rate_shares(self._model)
+            self._optimizer = optimizer_lib.build_optimizer(self._config, learning_rate, shares)
             self._global_step = orbit.utils.create_global_step()
         if self._is_chief:
             self._progress = progress_lib.ProgressLine(

@@ -117,6 +117,14 @@ class Task(abc.ABC):
         """The variables of the model that training changes: list; by default all trainable ones."""
         return model.trainable_variables
 
+    def learning_rate_shares(self, model):
+        """Variables that move by a share of the learning rate: list of (variable, float).
+
+        By default there are none.
+        """
+        del model
+        return []
+
     def initialize(self, model, init_checkpoint):
         """Sets the weights of a new run: `checkpoints.initialize`."""
         checkpoints.initialize(model, init_checkpoint)

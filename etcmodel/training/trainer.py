@@ -57,6 +57,7 @@ class Trainer(orbit.StandardTrainer):
         self._task, self._model, self._optimizer = task, model, optimizer
         self._config, self._strategy, self._global_step = config, strategy, global_step
         self._stop, self._average = stop, average
+        self._variables = task.trained_variables(model)
         # Metric name -> variables (sum, number of finite values); filled when the first step is
         # traced.
         self._sums = {}
@@ -186,7 +187,7 @@ class Trainer(orbit.StandardTrainer):
         fold_in = tf.random.experimental.stateless_fold_in
         seed = fold_in([self._config.random_seed, 0], self._global_step)
         seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
-        variables = self._task.trained_variables(self._model)
+        variables = self._variables
 
         def mean_gradients(features, seed):
             return gradients_lib.mean_gradients(

@@ -16,30 +16,16 @@ import pathlib
 import statistics
 import time
 
-import etcmodel
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
 from etcmodel.tasks.hotpotqa import evaluate, examples
 from etcmodel.tools import kept_options
-from etcmodel.tools.benchmarks import programs, question_pretraining, question_splits
+from etcmodel.tools.benchmarks import programs, question_models, question_splits
 from etcmodel.tools.benchmarks.question_rules import BASELINES
 
 __all__ = ["RealQuestionsOptions", "kinds", "table"]
 
 _PROGRAMS = "etcmodel.tasks.hotpotqa"
-# What HotpotQA's inputs have beyond BERT's: relations, token types, sentences' own global tokens.
-_STRUCTURE = {
-    "relative_pos_max_distance": 12,
-    "relative_vocab_size": 32,
-    "segment_vocab_size": 16,
-    "use_hard_g2l_mask": True,
-    # A few hundred steps are too few to overfit, and go faster without.
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
-# Logits of what attention prefers to begin with; 245 questions are too few to learn it.
-_LINK_LOGIT, _SAME_PARAGRAPH_LOGIT = 2.0, 1.0
-_EDGE_LOGITS = {"same_word_in_paragraph": 2.0, "same_word": 3.0, "title": 3.0, "title_back": 3.0}
 _LEAST_FACTS = 2  # Each question has as many or more.
 _SHOWN = {"f1": "answer F1", "sp_f1": "facts F1", "joint_f1": "joint F1"}
 # What a run's name tells; all else decides all results of a folder.
@@ -48,7 +34,7 @@ _SECONDS = "train_seconds"  # Of the training program by the clock, since it was
 
 
 _EDGELESS = "_edgeless"  # At the end of a kind's name, and of its records'.
-_PRETRAINED = "pretrained"
+_PRETRAINED = question_models.PRETRAINED
 _KINDS = (
     "lifted",
     "random",
@@ -107,6 +93,12 @@ class RealQuestionsOptions(Options):
         lower_bound=0,
         upper_bound=1,
     )
+    layer_decay: float = option(
+        1.0, "Learning rate of a layer ÷ that of the one above.", lower_bound=0, upper_bound=1
+    )
+    num_frozen_layers: int = option(
+        0, "Lowest layers that are not trained, nor embeddings.", lower_bound=0
+    )
     mixed_precision: str = option(
         "mixed_bfloat16", "Of training.", choices=("float32", "mixed_bfloat16")
     )
@@ -150,50 +142,6 @@ def table(baselines, scores):
 def _spread(values):
     mean = f"{statistics.mean(values):.3f}"
     return mean if len(values) == 1 else f"{mean} ({min(values):.3f} to {max(values):.3f})"
-
-
-def _prefer_structure(encoder):
-    """Makes attention look along links and edges to begin with, as BERT's has learned no labels."""
-    from etcmodel.models import initialization
-    from etcmodel.tasks.hotpotqa import model
-
-    labels = encoder.config.relation_labels(*model.EDGE_LABELS)
-    initialization.prefer_labels(
-        encoder,
-        {labels.linked: _LINK_LOGIT},
-        global_logits={
-            **dict.fromkeys(range(labels.num_positions), _SAME_PARAGRAPH_LOGIT),
-            **{labels[name]: logit for name, logit in _EDGE_LOGITS.items()},
-        },
-        embedding_scale=0.0,
-    )
-
-
-def _make_models(options, folder, train):
-    """The models to begin with, unless they are there."""
-    if not (folder / "random" / "config.json").exists():
-        import tf_keras  # With TensorFlow, which takes seconds to import.
-
-        from etcmodel.models import encoders
-
-        lifted = etcmodel.from_pretrained(
-            options.bert, local_radius=options.local_radius, **_STRUCTURE
-        )
-        tf_keras.utils.set_random_seed(0)
-        random_model = encoders.build_encoder(lifted.config)
-        for name, encoder in (("lifted", lifted), ("random", random_model)):
-            _prefer_structure(encoder)
-            encoder.save_pretrained(str(folder / name), lifted.processor)
-    if _PRETRAINED in options.kinds and not (folder / _PRETRAINED / "config.json").exists():
-        question_pretraining.pretrain(
-            train,
-            folder / "lifted",
-            folder / _PRETRAINED,
-            folder / "pretraining",
-            num_steps=options.num_pretrain_steps,
-            learning_rate=options.pretrain_learning_rate,
-            mixed_precision=options.mixed_precision,
-        )
 
 
 def _make_data(options, folder, train, test):
@@ -253,6 +201,8 @@ def _scores(options, folder, kind, train, seed):
         ),
         mixed_precision=options.mixed_precision,
         random_seed=seed,
+        layer_decay=options.layer_decay,
+        num_frozen_layers=options.num_frozen_layers,
         skip_padding=True,
         **kinds(folder)[kind],
     )
@@ -282,7 +232,7 @@ def main(options):
             f"those of --num_test={options.num_test}."
         )
     kept_options.keep(folder, options, apart=_OF_EACH_RUN)
-    _make_models(options, folder, train)
+    question_models.make(options, folder, train, has_pretrained=_PRETRAINED in options.kinds)
     parts = _make_data(options, folder, train, test)
     asked = list(examples.read_examples(str(folder / "data" / "test.json")))
     baselines = {name: evaluate.metrics(asked, x(asked)) for name, x in BASELINES.items()}

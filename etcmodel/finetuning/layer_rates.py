@@ -1,0 +1,79 @@
+"""Layers of an encoder that are trained more slowly than those above them, or not at all."""
+
+import re
+
+from etcmodel.checkpoints import names as names_lib
+
+__all__ = ["depths", "learning_rate_shares", "trained"]
+
+_LAYER = re.compile(r"_layer_(\d+)/")
+# Models of others have a decoder, whose layers are above the encoder's and beside them.
+_MODEL_TYPES = ("etc", "longformer", "gmat")
+
+
+def depths(model):
+    """How far up in the encoder its variables are.
+
+    Args:
+        model: built model that holds an `Encoder` of ETC, Longformer or GMAT.
+    Returns:
+        dict of id to int: 0 for embeddings, i + 1 for layer i, from 0. A pooler, which is above
+        the layers as heads are, is not in it.
+    Raises:
+        ValueError: if the encoder is of another type.
+    """
+    kind = names_lib.encoder_of(model).config.model_type
+    if kind not in _MODEL_TYPES:
+        raise ValueError(
+            f"--layer_decay and --num_frozen_layers are for encoders of type "
+            f"{', '.join(_MODEL_TYPES)}. The model is of type {kind!r}."
+        )
+    found = {}
+    for name, variable in names_lib.encoder_variables(model).items():
+        layer = _LAYER.search(name)
+        if layer:
+            found[id(variable)] = int(layer[1]) + 1
+        elif "emb" in name:  # Such as token_emb_lookup, embedding_norm.
+            found[id(variable)] = 0
+    return found
+
+
+def trained(model, variables, num_frozen_layers):
+    """The variables that are not of the lowest layers, nor, if there are such, of the embeddings.
+
+    Args:
+        model: as of `depths`.
+        variables: list of its variables.
+        num_frozen_layers: int.
+    Raises:
+        ValueError: if the encoder has not as many layers.
+    """
+    if not num_frozen_layers:
+        return variables
+    depth_of = depths(model)
+    highest = max(depth_of.values())
+    if num_frozen_layers > highest:
+        raise ValueError(
+            f"--num_frozen_layers={num_frozen_layers}: the model has {highest} layers. Give at "
+            "most as many."
+        )
+    return [x for x in variables if depth_of.get(id(x), highest + 1) > num_frozen_layers]
+
+
+def learning_rate_shares(model, layer_decay):
+    """The shares of the learning rate by which the encoder's variables move.
+
+    Source: Howard and Ruder 2018 (arXiv:1801.06146), section 3.2, "discriminative fine-tuning".
+
+    Args:
+        model: as of `depths`.
+        layer_decay: float. The share of a layer ÷ that of the layer above it.
+    Returns:
+        list of (variable, float), without what is above the layers.
+    """
+    if layer_decay == 1.0:
+        return []
+    depth_of = depths(model)
+    top = max(depth_of.values()) + 1
+    variables = [x for x in model.trainable_variables if id(x) in depth_of]
+    return [(x, layer_decay ** (top - depth_of[id(x)])) for x in variables]
