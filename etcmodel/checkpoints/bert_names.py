@@ -13,6 +13,8 @@ import tensorflow as tf
 
 from etcmodel import bounded_json
 from etcmodel.checkpoints import bert_config, sources
+from etcmodel.models import encoders
+from etcmodel.models.config import EtcConfig
 
 __all__ = [
     "MASKED_LM_BIAS",
@@ -138,7 +140,8 @@ def find_bert(source):
     config = _read_config(os.path.dirname(source.path))
     is_longformer = any(".query_global." in name for name in source.shapes)
     kind = config.get("model_type", "longformer" if is_longformer else "bert")
-    if kind not in bert_config.TYPES:
+    others = {known.config_class.model_type for known in encoders.registered_types()}
+    if kind in others - {EtcConfig.model_type}:  # That may be the config to lift it into.
         raise ValueError(
             f"{source.path!r} is of a model of type {kind!r}, whose weights fit no other one. "
             f"Lifted are those of {', '.join(bert_config.TYPES)}."

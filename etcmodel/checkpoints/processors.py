@@ -113,7 +113,9 @@ def older_names(written):
     Returns:
         tuple of str. Settings name their vocabulary; without them any that is there is taken.
     """
-    return () if PROCESSOR_FILE in written else (PROCESSOR_FILE, *_NAMES)
+    if PROCESSOR_FILE in written or not set(_NAMES) & set(written):
+        return ()
+    return (PROCESSOR_FILE, *_NAMES)
 
 
 def trained_settings(config):

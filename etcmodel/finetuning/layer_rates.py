@@ -6,7 +6,7 @@ from etcmodel.checkpoints import names as names_lib
 
 __all__ = ["depths", "learning_rate_shares", "trained"]
 
-_LAYER = re.compile(r"_layer_(\d+)/")
+_LAYER = re.compile(r"(?:^|/)(\w+)/\w+_layer_(\d+)/")
 # Models of others have a decoder, whose layers are above the encoder's and beside them.
 _MODEL_TYPES = ("etc", "longformer", "gmat")
 
@@ -22,17 +22,22 @@ def depths(model):
     Raises:
         ValueError: if the encoder is of another type.
     """
-    kind = names_lib.encoder_of(model).config.model_type
+    encoder = names_lib.encoder_of(model)
+    kind = encoder.config.model_type
     if kind not in _MODEL_TYPES:
         raise ValueError(
             f"--layer_decay and --num_frozen_layers are for encoders of type "
             f"{', '.join(_MODEL_TYPES)}. The model is of type {kind!r}."
         )
+    first, num_before = {}, 0  # A GMAT with compression numbers the layers of each stack anew.
+    for stack in getattr(encoder, "stacks", ()):
+        first[stack.name] = num_before
+        num_before += stack.num_hidden_layers
     found = {}
     for name, variable in names_lib.encoder_variables(model).items():
         layer = _LAYER.search(name)
         if layer:
-            found[id(variable)] = int(layer[1]) + 1
+            found[id(variable)] = first.get(layer[1], 0) + int(layer[2]) + 1
         elif "emb" in name:  # Such as token_emb_lookup, embedding_norm.
             found[id(variable)] = 0
     return found

@@ -1,7 +1,6 @@
 """Fields of frozen dataclasses that are options, and the checks that their metadata ask for."""
 
 import dataclasses
-import math
 import os
 import types
 import typing
@@ -166,8 +165,6 @@ def check_value(field, value):
             raise ValueError(f"`{field.name}` must be one of {choices}. Received: {item!r}")
         if (low is not None and not item >= low) or (high is not None and not item <= high):
             raise ValueError(f"`{field.name}` must be {condition}. Received: {item!r}")
-        if isinstance(item, float) and not math.isfinite(item):
-            raise ValueError(f"`{field.name}` must be a finite number. Received: {item!r}")
 
 
 def option_fields(options_class):

@@ -1,6 +1,7 @@
 """The options of training that all programs share, from which their flags are made."""
 
 import dataclasses
+import math
 
 from etcmodel.options import Options, option, select
 from etcmodel.path_checks import check_no_pattern
@@ -192,6 +193,8 @@ class TrainingConfig(Options):
                 "`tensorboard_extras` needs one machine without TPU. Leave it, or give another "
                 f"distribution_strategy than {self.distribution_strategy!r}."
             )
+        if math.isinf(self.num_train_epochs):
+            raise ValueError("`num_train_epochs` must be a finite number. Received: inf")
         if self.ema_decay >= 1:
             raise ValueError(f"`ema_decay` must be below 1. Received: {self.ema_decay}")
         if self.train_batch_size % self.gradient_accumulation_steps:

@@ -1,8 +1,12 @@
 """Optimizers that move some weights by a share of the learning rate only."""
 
+import re
+
 __all__ = ["with_shares"]
 
 _RATES = ("lr", "lr_t")  # What an optimizer's state of a step calls its rates.
+# A further device calls its copy of a variable `<name>/replica_<number>`.
+_OF_A_COPY = re.compile(r"(/replica_\d+)?(:\d+)?$")
 
 
 def with_shares(optimizer_class, pairs):
@@ -15,9 +19,14 @@ def with_shares(optimizer_class, pairs):
             rates from `apply_state`, and with them the decay of weights.
         pairs: iterable of (variable, share of the rate, float); others have the whole rate.
     Returns:
-        subclass of `optimizer_class`; itself if all shares are 1.
+        subclass of `optimizer_class`; itself if there are no pairs.
+    Raises:
+        ValueError: if two variables of one name have different shares.
     """
-    shares = {_key(variable): share for variable, share in pairs if share != 1.0}
+    shares = {}
+    for variable, share in pairs:
+        if shares.setdefault(_key(variable), share) != share:
+            raise ValueError(f"Two variables {variable.name!r} have different shares of the rate.")
     if not shares:
         return optimizer_class
 
@@ -34,9 +43,8 @@ def with_shares(optimizer_class, pairs):
 
 
 def _key(variable):
-    """What tells a variable from others, on whatever device it is a copy."""
-    container = getattr(variable, "_distributed_container", None)
-    return (variable if container is None else container())._unique_id
+    """What tells a variable from others, and is the same for its copies on all devices."""
+    return _OF_A_COPY.sub("", variable.name)
 
 
 def _state_of(optimizer, variable, state, shares):

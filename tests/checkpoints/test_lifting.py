@@ -269,6 +269,17 @@ class TestTokenRows:
             lift(tmp_path, weights, make_model(vocab_size=4), token_rows=rows)
 
 
+@pytest.mark.parametrize("kind", ["bert", "electra", "etc", None])
+def test_what_has_berts_names_is_lifted_also_beside_the_config_of_the_etc(tmp_path, weights, kind):
+    expected, _ = lift(tmp_path, weights)
+    entries = CONFIG.to_dict() if kind == "etc" else {}
+    entries |= {} if kind is None else {"model_type": kind}
+    (tmp_path / "config.json").write_text(json.dumps(entries))
+    model = make_model()
+    assert TOKENS in checkpoints.initialize(model, str(tmp_path)).loaded
+    assert_same_but_labels(values_of(model), expected)
+
+
 def test_initialize_and_load_pretrained_lift_what_is_bert(tmp_path, weights):
     expected, _ = lift(tmp_path, weights)
     model = make_model()

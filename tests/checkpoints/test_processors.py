@@ -181,6 +181,18 @@ class TestOfAVocabularyAlone:
         loaded = etcmodel.from_pretrained(tmp_path / "model").processor
         assert loaded.tokenizer.tokenize("Hello") == ["Hello"]
 
+    def test_one_without_a_vocabulary_leaves_that_which_is_there(self, tmp_path):
+        class Own:
+            def save_pretrained(self, directory):
+                with open(os.path.join(directory, "own.json"), "w") as file:
+                    file.write("{}")
+
+        model = make_head(text_cases.processor(tmp_path, relation_names=()), relation_names=())
+        (tmp_path / "model").mkdir()
+        (tmp_path / "model" / "vocab.txt").write_text("[PAD]")
+        model.save_pretrained(tmp_path / "model", Own())
+        assert {"own.json", "vocab.txt"} < {path.name for path in (tmp_path / "model").iterdir()}
+
     def test_one_that_makes_no_processor_is_kept_and_says_so(self, tmp_path):
         folder = berts.write_folder(tmp_path / "bert", ["[PAD]", "[UNK]"])
         (folder / "merges.txt").write_text("#version: 0.2\n")

@@ -32,6 +32,7 @@ CONFIGS = {
     "etc": ETC,
     "longformer": small_longformer.config(num_hidden_layers=NUM_LAYERS, attention_window=4),
     "gmat": small_gmat.config(num_hidden_layers=NUM_LAYERS),
+    "gmat with compression": small_gmat.config(num_hidden_layers=3, **small_gmat.COMPRESSED),
 }
 
 
@@ -40,7 +41,10 @@ def slow_depth(name):
     places = [part.rpartition("_") for part in name.split("/")]
     for kind, _, number in places:
         if kind.endswith("_layer") and number.isdigit():
-            return int(number) + 1
+            # Stacks of one layer each, of which each begins to count anew.
+            later = {"compressor": 0, "memory_layers": 1, "decompressor": 2}
+            stacks = [part for part in name.split("/") if part in later]
+            return int(number) + 1 + (later[stacks[0]] if stacks else 0)
     return 0 if "emb" in name else None
 
 
@@ -96,6 +100,8 @@ def test_every_task_of_an_encoder_takes_the_options(tmp_path, name):
     task = lowering_cases.TASKS[name](tmp_path)
     task.config = dataclasses.replace(task.config, num_frozen_layers=1, layer_decay=0.5)
     model = task.build_model()  # Of one layer.
+    names = [x.name for x in model.trainable_variables]
+    assert len(set(names)) == len(names)  # They tell whose rate is whose.
     frozen = layer_rates.depths(model)
     left = task.trained_variables(model)
     assert {id(x) for x in model.trainable_variables} == {*frozen, *map(id, left)}

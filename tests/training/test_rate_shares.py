@@ -21,9 +21,9 @@ cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 from tests.training import test_rate_shares as test
 
-one = test.moved(tf.distribute.OneDeviceStrategy("CPU:0"))
-two = test.moved(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
-np.testing.assert_allclose(one, two, rtol=1e-6)
+(one,) = test.moved(tf.distribute.OneDeviceStrategy("CPU:0"))
+for copy in test.moved(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])):
+    np.testing.assert_allclose(copy, one, rtol=1e-6)
 assert abs(one[0] - one[1]).max() > 0.01
 """
 
@@ -35,7 +35,7 @@ def apply(optimizer, variables, gradients):
 
 
 def moved(strategy):
-    """Two weights, one with a tenth of the rate, after steps on all devices: float [2, 3]."""
+    """Two weights, one with a tenth of the rate, after steps: float [devices, 2, 3]."""
     with strategy.scope():
         variables = [tf.Variable([1.0, 2.0, 3.0], name=name) for name in ("slow", "fast")]
         optimizer = optimizer_lib.build_optimizer(CONFIG, 0.1, [(variables[0], 0.1)])
@@ -46,7 +46,9 @@ def moved(strategy):
 
     for gradient in ([1.0, -1.0, 0.5], [2.0, 0.0, -1.0]):
         step(tf.constant(gradient))
-    return np.array([x.numpy() for x in variables])
+    copies = [strategy.experimental_local_results(x) for x in variables]
+    assert all(len(x) == strategy.num_replicas_in_sync for x in copies)
+    return np.array([[copy.numpy() for copy in x] for x in copies]).swapaxes(0, 1)
 
 
 @pytest.mark.parametrize("name", ["adamw", "lamb", "bert_adam"])
@@ -81,6 +83,12 @@ def test_rows_of_a_table_move_by_it_too(name):
         apply(optimizer, [table], [[rows], [rows]])
         found.append(table.numpy())
     np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+def test_one_name_has_one_share():
+    variables = [tf.Variable(0.0, name="same") for _ in range(2)]
+    with pytest.raises(ValueError, match="Two variables 'same:0' have different shares"):
+        optimizer_lib.build_optimizer(CONFIG, 0.1, zip(variables, (0.5, 0.25), strict=True))
 
 
 def test_each_devices_copy_moves_by_the_share():

@@ -12,7 +12,7 @@ from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig
 from etcmodel.preprocessing import program as preprocessing_program
 from etcmodel.pretrain import preprocess, task, text_model
-from etcmodel.tools.benchmarks import lifted_pretraining
+from etcmodel.tools.benchmarks import lifted_pretraining, programs
 from etcmodel.tools.benchmarks import texts as texts_lib
 
 __all__ = ["measure"]
@@ -127,7 +127,7 @@ def _task(options, config, length, trainable="all"):
 def _training_config(options, name, num_examples, batch_size, steps, **changes):
     return training.TrainingConfig(
         output_dir=options.path("runs", name),
-        num_train_epochs=(steps + 0.5) * batch_size / num_examples,
+        num_train_epochs=programs.epochs(steps, batch_size, num_examples),
         train_batch_size=batch_size,
         eval_batch_size=batch_size,
         random_seed=options.random_seed,
