@@ -14,9 +14,8 @@ from etcmodel.training.bert_adam import BertAdam
 __all__ = ["build_optimizer", "clip_gradients"]
 
 _CLIP_EPSILON = 1e-6  # Added to the norm of a variable's gradient, as PyTorch does.
-# Biases, and the scales and offsets of normalization, by whatever name of the layer; a further
-# device calls its copy of a variable `<name>/replica_<number>`.
-_NO_DECAY = ["bias", r"(^|/)(gamma|beta)(/replica_\d+)?(:\d+)?$"]
+# Biases, and the scales and offsets of normalization, by whatever name of the layer.
+_NO_DECAY = ["bias", rf"(^|/)(gamma|beta){rate_shares.END_OF_NAME}"]
 _CLASSES = {"adamw": legacy_adamw.AdamWeightDecay, "lamb": lamb.LAMB, "bert_adam": BertAdam}
 _HYPERPARAMETERS = {
     "beta_1": 0.9,

@@ -2,11 +2,11 @@
 
 import re
 
-__all__ = ["with_shares"]
+__all__ = ["END_OF_NAME", "with_shares"]
 
 _RATES = ("lr", "lr_t")  # What an optimizer's state of a step calls its rates.
-# A further device calls its copy of a variable `<name>/replica_<number>`.
-_OF_A_COPY = re.compile(r"(/replica_\d+)?(:\d+)?$")
+# Pattern: a further device calls its copy of a variable `<name>/replica_<number>`.
+END_OF_NAME = r"(/replica_\d+)?(:\d+)?$"
 
 
 def with_shares(optimizer_class, pairs):
@@ -44,7 +44,7 @@ def with_shares(optimizer_class, pairs):
 
 def _key(variable):
     """What tells a variable from others, and is the same for its copies on all devices."""
-    return _OF_A_COPY.sub("", variable.name)
+    return re.sub(END_OF_NAME, "", variable.name)
 
 
 def _state_of(optimizer, variable, state, shares):

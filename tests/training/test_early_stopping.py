@@ -14,10 +14,10 @@ def records(tmp_path_factory):
     return toy.write_records(str(tmp_path_factory.mktemp("records")))
 
 
-def train(records, output_dir, *, evaluates=True, changes=None, **options):
+def train(records, output_dir, *, evaluates=True, changes=None, kind=toy.ToyTask, **options):
     given = {"train_batch_size": 12, "num_train_epochs": 4.0, "save_checkpoints_steps": 1}
     config = training.TrainingConfig(output_dir=str(output_dir), **{**given, **options})
-    return training.train(toy.ToyTask(records, evaluates=evaluates), config, changes=changes)
+    return training.train(kind(records, evaluates=evaluates), config, changes=changes)
 
 
 def evaluated_steps(output_dir):
@@ -41,14 +41,7 @@ def test_a_metric_that_is_no_number_is_the_worst(records, tmp_path):
         def evaluate(self, predictions):
             return {**super().evaluate(predictions), self.best_metric: next(self.values)}
 
-    config = training.TrainingConfig(
-        output_dir=str(tmp_path),
-        train_batch_size=12,
-        num_train_epochs=4.0,
-        save_checkpoints_steps=1,
-        early_stopping_patience=2,
-    )
-    training.train(Diverging(records, evaluates=True), config)
+    train(records, tmp_path, kind=Diverging, early_stopping_patience=2)
     assert not toy.ToyTask.higher_is_better
     assert evaluated_steps(tmp_path) == list(range(1, 7))
     assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-4")

@@ -114,10 +114,7 @@ def _beside_hugging_face(kind, config, files, options, phases, **settings):
         **shared,
     )
     with contextlib.ExitStack() as stack:
-        for worker in (
-            ours,
-            other,
-        ):  # The first one writes the weights, too, which the other reads.
+        for worker in (ours, other):  # Ours writes the weights, too, which the other reads.
             stack.callback(worker.close)
             worker.measure("write")
         stack.pop_all()

@@ -65,7 +65,7 @@ def pretrain(questions, start, end, folder, *, num_steps, learning_rate, mixed_p
         learning_rate=learning_rate,
         train_batch_size=_WINDOWS_A_STEP,
         num_train_epochs=programs.epochs(num_steps, _WINDOWS_A_STEP, written),
-        cpc_temperature=3.0,  # Takes least from the language model.
+        cpc_temperature=3.0,  # Takes less from the language model.
         mixed_precision=mixed_precision,
         random_seed=0,
     )
