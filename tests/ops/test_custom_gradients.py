@@ -81,7 +81,9 @@ def test_a_graph_is_freed_with_its_gradients(name, gradient):
     found = run(tf.constant(X))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     del run
-    for _ in range(2):  # The graphs of the operations that are traced once go after that around them.
+    for _ in range(
+        2
+    ):  # The graphs of the operations that are traced once go after that around them.
         gc.collect()
     assert [graph() for graph in graphs] == [None]
     assert set(ops.gradient_registry.list()) <= before
