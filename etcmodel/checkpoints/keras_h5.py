@@ -31,7 +31,8 @@ class KerasFile:
         shapes: dict of str to tuple of int: PyTorch's names and shapes; matrices are transposed.
         dtypes: dict of str to str: their dtypes, such as "float32".
     Raises:
-        ValueError: naming the file, if it is none of Hugging Face's, damaged, or not plain.
+        ValueError: naming the file, if it is none of Hugging Face's, damaged, or not plain, if
+            weights are no floats, or what it has twice differs.
     """
 
     def __init__(self, path):
@@ -44,6 +45,9 @@ class KerasFile:
                 name = _name(place)
                 dataset = _dataset(file, layer, place, path, most_bytes)
                 shape, self.dtypes[name] = dataset.shape, dataset.dtype.name
+                if name in self._places:  # Keras writes what two layers share for each of them.
+                    first = self._places[name]
+                    _check_copy(file, path, (layer, place), first)
                 self._places[name] = (layer, place)
                 self.shapes[name] = shape[::-1] if _is_transposed(place, shape) else shape
         self.shapes = dict(sorted(self.shapes.items()))
@@ -119,6 +123,15 @@ def _dataset(file, layer, place, path, most_bytes):
             f"{str(path)!r}: {place!r} is an array of {dataset.dtype.name}, and weights are floats."
         )
     return dataset
+
+
+def _check_copy(file, path, *places):
+    """Raises `_RefusedError` unless arrays of one name are equal: see `strict.check_copy`."""
+    (one, value), (other, wanted) = (("/".join(x), file[x[0]][x[1]][()]) for x in places)
+    try:
+        strict.check_copy(path, one, value, other, wanted)
+    except ValueError as error:
+        raise _RefusedError(str(error)) from None
 
 
 def _name(place):

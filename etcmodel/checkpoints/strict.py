@@ -6,7 +6,7 @@ assigned before all of it holds.
 
 import numpy as np
 
-__all__ = ["FLOATS", "assign", "check", "copies_in", "notes_on"]
+__all__ = ["FLOATS", "assign", "check", "check_copy", "copies_in", "notes_on"]
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _MAX_NAMED = 5
@@ -65,11 +65,16 @@ def check(source, names, copies=None):
             f"quantized weights are not read: take the model in one of {', '.join(FLOATS)}."
         )
     for name, original in copies.items():
-        if problem := _difference(source, name, original):
-            raise ValueError(
-                f"{source.path!r}: {name} is not {original}, but the model has one weight for "
-                f"both: {problem}. Take a model in which they are equal."
-            )
+        check_copy(source.path, name, source.read(name), original, source.read(original))
+
+
+def check_copy(path, name, value, original, other):
+    """Raises ValueError, naming both arrays, their file and largest difference, unless equal."""
+    if problem := _difference(value, other):
+        raise ValueError(
+            f"{str(path)!r}: {name} is not {original}, but the model has one weight for both: "
+            f"{problem}. Take a file in which they are equal, or untie them in the config where it can."
+        )
 
 
 def copies_in(shapes, copies, prefix=""):
@@ -106,12 +111,11 @@ def notes_on(shapes, copies, obsolete, prefix=""):
     return notes
 
 
-def _difference(source, name, original):
-    """How two arrays differ, in words; '' if they do not."""
-    shapes = [list(source.shapes[x]) for x in (name, original)]
-    if shapes[0] != shapes[1]:
-        return f"their shapes are {shapes[0]} and {shapes[1]}"
-    one, other = (np.atleast_1d(source.read(x)) for x in (name, original))
+def _difference(one, other):
+    """How two arrays of floats differ, in words; '' if they do not."""
+    if one.shape != other.shape:
+        return f"their shapes are {list(one.shape)} and {list(other.shape)}"
+    one, other = np.atleast_1d(one), np.atleast_1d(other)
     if one.dtype == other.dtype and np.array_equal(one, other):
         return ""
     gaps = []
