@@ -73,7 +73,7 @@ def check_copy(path, name, value, original, other):
     if problem := _difference(value, other):
         raise ValueError(
             f"{str(path)!r}: {name} is not {original}, but the model has one weight for both: "
-            f"{problem}. Take a file in which they are equal, or untie them in the config where it can."
+            f"{problem}. Take a file in which they are equal, or a config that has both."
         )
 
 
