@@ -122,10 +122,12 @@ def load(model, source):
     naming = _NAMINGS[names_lib.encoder_of(model).config.model_type]
     found = _names_in_file(source.shapes, naming)
     _check_missing(source, model, by_name, found)
-    _check_shapes(source, by_name, found)
     loaded = [name for name in by_name if name in found]
+    weights = {found[name]: by_name[name][1:] for name in loaded}
+    strict.check_dtypes(source, weights)
+    _check_shapes(source, by_name, found)
     copies = strict.copies_in(source.shapes, naming.COPIES, naming.PREFIX)
-    strict.assign(source, {found[name]: by_name[name][1:] for name in loaded}, copies)
+    strict.assign(source, weights, copies)
     notes = strict.notes_on(source.shapes, copies, naming.OBSOLETE, naming.PREFIX)
     known = {*notes, *(found[name] for name in loaded)}
     return LoadReport(

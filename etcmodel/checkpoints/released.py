@@ -42,9 +42,11 @@ def load_released_checkpoint(model, checkpoint):
             f"No variable of {model.name!r} is in {source.path!r}. The model has, for example, "
             f"{sorted(variables)[:2]}; the checkpoint {sorted(source.shapes)[:2]}."
         )
+    weights = {name: (variable, False) for name, variable in found.items()}
+    strict.check_dtypes(source, weights)
     _check_shapes(source, found)
     coverage.check_layers(source, model, found)
-    strict.assign(source, {name: (variable, False) for name, variable in found.items()})
+    strict.assign(source, weights)
     loaded = {id(variable) for variable in found.values()}
     not_in_checkpoint = tuple(n for n, v in variables.items() if id(v) not in loaded)
     unused = tuple(sorted(set(source.shapes) - set(found)))

@@ -187,19 +187,20 @@ def load_weights(model, source, is_head_new=False):
             f"example, {_some(sorted(source.shapes)[:2])}."
         )
     weights = {name: weight for name, weight in weights.items() if name not in missing}
+    in_file = {places[name]: weight for name, weight in weights.items()}
+    strict.check_dtypes(source, in_file)
     wrong = [
-        f"{places[name]}: {list(source.shapes[places[name]])} in the file, {_shape(weight)} by the "
-        "config"
-        for name, weight in weights.items()
-        if list(source.shapes[places[name]]) != _shape(weight)
+        f"{name}: {list(source.shapes[name])} in the file, {_shape(weight)} by the config"
+        for name, weight in in_file.items()
+        if list(source.shapes[name]) != _shape(weight)
     ]
     if wrong:
         raise ValueError(f"{source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
     # What the model has as a weight of its own is no copy.
     copies = {name: original for name, original in naming.copies.items() if name not in weights}
     copies = strict.copies_in(source.shapes, copies, naming.prefix)
-    strict.assign(source, {places[name]: weight for name, weight in weights.items()}, copies)
-    unused = [name for name in source.shapes if name not in places.values()]
+    strict.assign(source, in_file, copies)
+    unused = [name for name in source.shapes if name not in in_file]
     notes = strict.notes_on(source.shapes, copies, naming.obsolete, naming.prefix)
     return LoadReport(
         checkpoint=source.path,

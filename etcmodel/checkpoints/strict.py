@@ -6,7 +6,7 @@ assigned before all of it holds.
 
 import numpy as np
 
-__all__ = ["FLOATS", "assign", "check", "check_copy", "copies_in", "notes_on"]
+__all__ = ["FLOATS", "assign", "check", "check_copy", "check_dtypes", "copies_in", "notes_on"]
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _MAX_NAMED = 5
@@ -18,28 +18,42 @@ def assign(source, weights, copies=None):
 
     Args:
         source: `Source`.
-        weights: dict of name in the source to (variable, is_transposed): whether the source has the
-            transpose. Shapes fit. Where two names have one variable, the arrays must be equal.
+        weights: as in `check_dtypes`; shapes fit. Where two names have one variable, the arrays
+            must be equal.
         copies: as in `check`.
     Raises:
-        ValueError: as `check`; or if a variable is no float, and its array of another dtype.
+        ValueError: as `check_dtypes` and `check`.
     """
-    firsts, shared, kept = {}, {}, {}
+    check_dtypes(source, weights)
+    firsts, shared = {}, {}
     for name, (variable, _) in weights.items():
         if (first := firsts.setdefault(id(variable), name)) != name:
             shared[name] = first
-        if not variable.dtype.is_floating:
-            kept[name] = variable.dtype.name
-    for name, dtype in kept.items():
-        if source.dtypes[name] != dtype:
-            raise ValueError(
-                f"{source.path!r}: {name} is of {source.dtypes[name]}. Wanted: {dtype}"
-            )
-    check(source, [x for x in weights if x not in kept], {**shared, **(copies or {})})
+    check(source, (), {**shared, **(copies or {})})
     for name, (variable, is_transposed) in weights.items():
         value = np.asarray(source.read(name))
         value = value.T if is_transposed else value
         variable.assign(value.astype(variable.dtype.as_numpy_dtype, copy=False))
+
+
+def check_dtypes(source, weights):
+    """Checks the dtypes of what variables get; before shapes, as packed weights have other ones.
+
+    Args:
+        source: `Source`.
+        weights: dict of name in the source to (variable, is_transposed): whether the source has the
+            transpose.
+    Raises:
+        ValueError: naming arrays and dtypes, if some are no floats; or if a variable is no float,
+            and its array of another dtype.
+    """
+    wanted = {name: variable.dtype for name, (variable, _) in weights.items()}
+    check(source, [name for name, dtype in wanted.items() if dtype.is_floating])
+    for name, dtype in wanted.items():
+        if not dtype.is_floating and source.dtypes[name] != dtype.name:
+            raise ValueError(
+                f"{source.path!r}: {name} is of {source.dtypes[name]}. Wanted: {dtype.name}"
+            )
 
 
 def check(source, names, copies=None):
@@ -56,13 +70,13 @@ def check(source, names, copies=None):
     """
     copies = copies or {}
     wanted = dict.fromkeys((*names, *copies, *copies.values()))
-    wrong = [x for x in wanted if source.dtypes[x] not in FLOATS]
+    wrong = [f"{x} ({source.dtypes[x]})" for x in wanted if source.dtypes[x] not in FLOATS]
     if wrong:
-        some = ", ".join(f"{name} ({source.dtypes[name]})" for name in wrong[:_MAX_NAMED])
         more = f" and {len(wrong) - _MAX_NAMED} more" if len(wrong) > _MAX_NAMED else ""
         raise ValueError(
-            f"{source.path!r} has no floats where weights are wanted: {some}{more}. Packed or "
-            f"quantized weights are not read: take the model in one of {', '.join(FLOATS)}."
+            f"{source.path!r} has no floats where weights are wanted: "
+            f"{', '.join(wrong[:_MAX_NAMED])}{more}. Packed or quantized weights are not read: "
+            f"take the model in one of {', '.join(FLOATS)}."
         )
     for name, original in copies.items():
         check_copy(source.path, name, source.read(name), original, source.read(original))

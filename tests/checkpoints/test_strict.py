@@ -154,6 +154,14 @@ def test_int8_weights_with_scales_are_refused_without_a_word_in_the_config(folde
         etcmodel.from_pretrained(folder)
 
 
+@pytest.mark.parametrize("name", ["ETC", "Longformer", "LED", "BERT into ETC"])
+def test_weights_of_four_bits_are_refused_by_their_dtype_and_not_their_shape(name, folder_of):
+    folder, weight = folder_of(name), SYSTEMS[name].weight
+    rewrite(folder, lambda x: x.update({weight: np.ones([x[weight].size // 2, 1], np.uint8)}))
+    with pytest.raises(ValueError, match=rf"weights are wanted: {weight} \(uint8\)\. Packed"):
+        SYSTEMS[name].load(folder)
+
+
 def test_logits_of_their_own_are_no_copy_for_longt5(folder_of):
     """In T5 1.1 they are another matrix; the encoder alone has none."""
     folder = folder_of("LongT5")
