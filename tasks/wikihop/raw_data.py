@@ -1,10 +1,10 @@
-"""WikiHop's files: a JSON array of objects, as the QAngaroo data set has it."""
+"""WikiHop's files: JSON objects, as the QAngaroo data set or Hugging Face `datasets` has them."""
 
 import dataclasses
 import functools
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, require_object
+from etcmodel.preprocessing.json_fields import identified
 
 __all__ = [
     "WikiHopExample",
@@ -56,12 +56,14 @@ class WikiHopExample:
         return self.normalized_candidates.index(answer)
 
 
-def parse_example(raw):
+def parse_example(raw, needs_labels=False):
     """Checks a JSON object and gives it its type.
 
     Args:
-        raw: dict with `id`, `query` (str), `candidates` and `supports` (lists of str), and, unless
-            it has no label, `answer` (str). Documents may be empty, and there may be none.
+        raw: dict with `id` (str or int), `query` (str; `question` in Hugging Face `datasets`),
+            `candidates` and `supports` (lists of str), and, unless it has no label, `answer` (str).
+            Documents may be empty, and there may be none.
+        needs_labels: bool. Whether the answer must be there, as training needs it.
 
     Returns:
         A `WikiHopExample`.
@@ -69,20 +71,17 @@ def parse_example(raw):
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """
-    require_object(raw)
-    example_id = raw.get("id")
-    if not isinstance(example_id, str) or not example_id:
-        raise ValueError(f"an example has no field `id`. Its fields: {sorted(raw)}")
-    fields = Fields(example_id, raw)
+    fields = identified(raw, "id")
     candidates = tuple(fields.list_of("candidates", str, "strings"))
     if not candidates:
-        raise ValueError(f"example {example_id!r}: field `candidates` must not be empty")
+        raise fields.error("candidates", "must not be empty", [])
+    is_original = "query" in raw or "question" not in raw
     return WikiHopExample(
-        example_id=example_id,
-        query=fields.text("query"),
+        example_id=fields.example_id,
+        query=fields.text("query" if is_original else "question"),
         documents=tuple(fields.list_of("supports", str, "strings")),
         candidates=candidates,
-        answer=fields.text("answer", optional=True),
+        answer=fields.text("answer", optional=not needs_labels),
     )
 
 
