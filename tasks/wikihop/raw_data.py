@@ -5,9 +5,11 @@ import functools
 
 from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified
+from etcmodel.text import characters
 
 __all__ = [
     "WikiHopExample",
+    "is_same",
     "normalized",
     "parse_example",
     "read_examples",
@@ -15,8 +17,13 @@ __all__ = [
 
 
 def normalized(answer):
-    """The form in which answers and candidates are compared: stripped, in lower case."""
+    """What the model is given of a candidate: stripped, in lower case."""
     return answer.strip().lower()
+
+
+def is_same(answer, other):
+    """Whether two answers are one, whatever their case, how accents are written and white space."""
+    return normalized(characters.composed(answer)) == normalized(characters.composed(other))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,15 +52,18 @@ class WikiHopExample:
         """
         if self.answer is None:
             raise ValueError(f"example {self.example_id!r}: field `answer` is missing")
-        answer = self.answer.lower() if release_compatible else normalized(self.answer)
-        if answer not in self.normalized_candidates:
+        if release_compatible:
+            same = [self.answer.lower() == candidate for candidate in self.normalized_candidates]
+        else:
+            same = [is_same(self.answer, candidate) for candidate in self.candidates]
+        if not any(same):
             shown = ", ".join(map(repr, self.candidates[:5]))
             more = ", ..." if len(self.candidates) > 5 else ""
             raise ValueError(
                 f"example {self.example_id!r}: field `answer`: {self.answer!r} is not one of the "
                 f"{len(self.candidates)} candidates: {shown}{more}"
             )
-        return self.normalized_candidates.index(answer)
+        return same.index(True)
 
 
 def parse_example(raw, needs_labels=False):
