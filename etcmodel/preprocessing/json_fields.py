@@ -4,6 +4,7 @@ import math
 import numbers
 
 __all__ = [
+    "HALF_A_PAIR",
     "Fields",
     "id_of",
     "identified",
@@ -15,6 +16,7 @@ __all__ = [
     "shown",
 ]
 
+HALF_A_PAIR = "has half of a surrogate pair, no character"
 _MAX_SHOWN = 80
 _MAX_NAMES_SHOWN = 400  # So that a table's columns are all named.
 
@@ -86,7 +88,7 @@ class Fields:
     def check_utf8(self, field, text):
         """Raises the ValueError for a str that UTF-8 has no bytes for, which no file can have."""
         if not is_encodable(text):
-            raise self.error(field, "has half of a surrogate pair, no character", text)
+            raise self.error(field, HALF_A_PAIR, text)
 
     def list_of(self, field, item_type, items, *, optional=False):
         """The list that a field holds; empty where it is optional and missing or null.
@@ -201,16 +203,17 @@ def id_of(raw, *names, default=None, noun="an example"):
             half a surrogate pair.
     """
     require_object(raw, noun)
-    name, value = next(((x, raw[x]) for x in names if not _is_blank(raw.get(x))), (None, default))
-    if name is None and default is None:
+    given = [name for name in names if not _is_blank(raw.get(name))]
+    if not given and default is None:
         raise ValueError(f"{noun} has no field {_either(names)}. {_fields_there(raw)}")
+    value = raw[given[0]] if given else default
     if is_int(value):
         return str(value)
-    if not isinstance(value, str):
-        problem = "must be a string or a whole number"
-        raise ValueError(f"{noun}'s field `{name}` {problem}. Received: {shown(value)}")
-    Fields(value, raw).check_utf8(name, value)
-    return value
+    if isinstance(value, str) and is_encodable(value):
+        return value
+    problem = HALF_A_PAIR if isinstance(value, str) else "must be a string or a whole number"
+    name = [*given, *names][0]
+    raise ValueError(f"{noun}'s field `{name}` {problem}. Received: {shown(value)}")
 
 
 def identified(raw, *names, default=None):

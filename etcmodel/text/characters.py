@@ -89,4 +89,4 @@ def strip_accents(word):
 
 def replace_surrogates(text):
     """A str with U+FFFD for each half of a surrogate pair, which UTF-8 has no bytes for."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
