@@ -16,6 +16,9 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     def input_config(self, tokenizer):
         config = PretrainInputConfig(**self.fields)
+        word_pieces = getattr(tokenizer, "wordpiece_tokenizer", None)
+        if word_pieces is not None:
+            tokenizer.require_tokens([word_pieces.unk_token])
         if config.windows == TEXT:
             words.end_token_ids(tokenizer)  # Raises an error if the vocabulary has none.
         return config

@@ -3,9 +3,22 @@
 import math
 import numbers
 
-__all__ = ["Fields", "identified", "is_int", "is_list_of", "require_object", "shown"]
+__all__ = [
+    "HALF_A_PAIR",
+    "Fields",
+    "id_of",
+    "identified",
+    "is_encodable",
+    "is_int",
+    "is_list_of",
+    "objects_of",
+    "require_object",
+    "shown",
+]
 
+HALF_A_PAIR = "has half of a surrogate pair, no character"
 _MAX_SHOWN = 80
+_MAX_NAMES_SHOWN = 400  # So that a table's columns are all named.
 
 
 class Fields:
@@ -16,14 +29,29 @@ class Fields:
         raw: dict.
     """
 
+    noun = "example"  # What it is called in errors.
+
     def __init__(self, example_id, raw):
         self.example_id, self.raw = example_id, raw
 
     def error(self, field, problem, value):
         """The ValueError to raise for a field."""
         return ValueError(
-            f"example {self.example_id!r}: field `{field}` {problem}. Received: {shown(value)}"
+            f"{self.noun} {self.example_id!r}: field `{field}` {problem}. Received: {shown(value)}"
         )
+
+    def missing(self, *names, why=""):
+        """The ValueError to raise for a field, of any of some names; it tells those there are."""
+        problem = f"field {_either(names)} is missing{why}. {_fields_there(self.raw)}"
+        return ValueError(f"{self.noun} {self.example_id!r}: {problem}")
+
+    def check_labels(self, *names):
+        """Raises the ValueError for fields that training needs, if one is missing or null."""
+        for name in names:
+            if self.raw.get(name) is None:
+                raise self.missing(
+                    name, why=", and training needs it; elsewhere give --is_training=false"
+                )
 
     def get(self, field):
         """The value of a field that must be there.
@@ -32,7 +60,7 @@ class Fields:
             ValueError: if it is not.
         """
         if field not in self.raw:
-            raise ValueError(f"example {self.example_id!r}: field `{field}` is missing")
+            raise self.missing(field)
         return self.raw[field]
 
     def text(self, field, *, optional=False):
@@ -46,12 +74,21 @@ class Fields:
             return value
         raise self.error(field, "must be a string", value)
 
+    def filled_text(self, field):
+        """The str that a field holds, which has more than white space.
+
+        Raises:
+            ValueError: if it holds something else.
+        """
+        text = self.text(field)
+        if not text.strip():
+            raise self.error(field, "must not be empty", text)
+        return text
+
     def check_utf8(self, field, text):
         """Raises the ValueError for a str that UTF-8 has no bytes for, which no file can have."""
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise self.error(field, "has half of a surrogate pair, no character", text) from None
+        if not is_encodable(text):
+            raise self.error(field, HALF_A_PAIR, text)
 
     def list_of(self, field, item_type, items, *, optional=False):
         """The list that a field holds; empty where it is optional and missing or null.
@@ -70,6 +107,36 @@ class Fields:
         if not is_list_of(value, item_type):
             raise self.error(field, f"must be a list of {items}", value)
         return value
+
+    def objects(self, field, *, optional=False):
+        """The objects that a field holds, as `objects_of`; empty where it is optional and missing.
+
+        Raises:
+            ValueError: if it holds something else.
+        """
+        if optional and self.raw.get(field) is None:
+            return []
+        found = objects_of(self.get(field))
+        if found is None:
+            problem = "must be a list of objects, or lists of their fields, all as long"
+            raise self.error(field, problem, self.raw[field])
+        return found
+
+    def columns(self, field, value, names):
+        """The lists of some fields of objects, in the layout of Hugging Face `datasets`.
+
+        Args:
+            field: str. What to call the value in errors.
+            value: dict of lists.
+            names: sequence of str. Fields that all must be there.
+        Raises:
+            ValueError: if they are not, or are not lists that are all as long.
+        """
+        found = [value.get(name) for name in names]
+        if not is_list_of(found, list) or len(set(map(len, found))) > 1:
+            listed = ", ".join(f"`{name}`" for name in names)
+            raise self.error(field, f"must have lists {listed}, as long", value)
+        return found
 
     def number(self, field):
         """The finite float that a field holds, maybe as a str; None if it is missing or empty.
@@ -123,24 +190,62 @@ def _label(value):
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
-def identified(raw, field, default_id=""):
-    """The `Fields` of a raw example with the id that it has, a string or a whole number.
+def id_of(raw, *names, default=None, noun="an example"):
+    """The id of a raw example: a str; a whole number is taken as its digits.
 
     Args:
         raw: dict.
-        field: str. That of the id.
-        default_id: str. The id of an example without one.
+        *names: str. Fields, the first of which holds it that is neither missing, null nor blank.
+        default: str. The id of an example without one; None: it must have one.
+        noun: str. What to call the example in errors.
     Raises:
-        ValueError: naming the field, if there is no object, or its id is something else.
+        ValueError: naming the field, if there is no object, no id, or one of another type, or of
+            half a surrogate pair.
     """
-    require_object(raw)
-    example_id = raw.get(field, default_id)
-    example_id = str(example_id) if is_int(example_id) else example_id
-    if not isinstance(example_id, str):
-        raise Fields(default_id, raw).error(field, "must be a string", example_id)
-    fields = Fields(example_id or default_id, raw)
-    fields.check_utf8(field, fields.example_id)
-    return fields
+    require_object(raw, noun)
+    given = [name for name in names if not _is_blank(raw.get(name))]
+    if not given and default is None:
+        raise ValueError(f"{noun} has no field {_either(names)}. {_fields_there(raw)}")
+    value = raw[given[0]] if given else default
+    if is_int(value):
+        return str(value)
+    if isinstance(value, str) and is_encodable(value):
+        return value
+    problem = HALF_A_PAIR if isinstance(value, str) else "must be a string or a whole number"
+    name = [*given, *names][0]
+    raise ValueError(f"{noun}'s field `{name}` {problem}. Received: {shown(value)}")
+
+
+def identified(raw, *names, default=None):
+    """The `Fields` of a raw example, with the id of `id_of`."""
+    return Fields(id_of(raw, *names, default=default), raw)
+
+
+def _is_blank(value):
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _either(names):
+    first, *others = (f"`{name}`" for name in names)
+    return f"{first} (or {', '.join(others)})" if others else first
+
+
+def _fields_there(raw):
+    return f"Its fields: {shown(sorted(map(str, raw)), _MAX_NAMES_SHOWN)}"
+
+
+def objects_of(value):
+    """The objects of a list; or of lists of their fields, the layout of Hugging Face `datasets`.
+
+    Args:
+        value: what should be a list of dict, or a dict of lists that are all as long.
+    Returns:
+        list of dict; None if it is neither.
+    """
+    columns = list(value.values()) if isinstance(value, dict) else []
+    if columns and is_list_of(columns, list) and len(set(map(len, columns))) == 1:
+        return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+    return value if is_list_of(value, dict) else None
 
 
 def require_object(raw, noun="an example"):
@@ -151,6 +256,15 @@ def require_object(raw, noun="an example"):
     """
     if not isinstance(raw, dict):
         raise ValueError(f"{noun} must be a JSON object. Received: {shown(raw)}")
+
+
+def is_encodable(text):
+    """Whether UTF-8 has bytes for a str: it has none for half of a surrogate pair."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_int(value):
@@ -168,7 +282,7 @@ def is_list_of(value, item_type):
     return all(issubclass(t, item_type) and (t is not bool or item_type is bool) for t in types)
 
 
-def shown(value):
+def shown(value, max_length=_MAX_SHOWN):
     """A value for an error message, cut where it is long."""
     text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+    return text if len(text) <= max_length else f"{text[: max_length - 3]}..."

@@ -8,6 +8,7 @@ import functools
 
 import tensorflow as tf
 
+from etcmodel.preprocessing import json_fields
 from etcmodel.preprocessing.padding import Joined, Repeated
 
 __all__ = ["serialize"]
@@ -21,8 +22,16 @@ def serialize(features):
 
     Args:
         features: dict of feature name to list of int, float, str or bytes.
+    Raises:
+        ValueError: naming the feature, if a str has half of a surrogate pair.
     """
-    fields = {name.encode("utf-8"): _feature(values) for name, values in features.items()}
+    fields = {}
+    for name, values in features.items():
+        try:
+            fields[name.encode("utf-8")] = _feature(values)
+        except UnicodeEncodeError as error:  # JSON can write what UTF-8 has no bytes for.
+            problem = f"{json_fields.HALF_A_PAIR}. Received: {json_fields.shown(error.object)}"
+            raise ValueError(f"feature {name!r} {problem}") from None
     # In the order of upb, Python's protocol buffers: names come after longer ones that they begin.
     names = sorted(fields, key=lambda name: name + b"\xff")
     entries = (_field(1, _field(1, name) + _field(2, fields[name])) for name in names)

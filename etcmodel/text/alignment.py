@@ -5,12 +5,14 @@ between white space. Sentence pieces spell their text exactly, apart from what t
 Spans are pairs (first, last), both inclusive.
 """
 
+import bisect
 import dataclasses
 import itertools
 import re
+import unicodedata
 from typing import NamedTuple
 
-from etcmodel.text import tokenization, vocabulary
+from etcmodel.text import characters, tokenization, vocabulary
 
 __all__ = [
     "SentencepieceText",
@@ -23,6 +25,7 @@ __all__ = [
     "get_sentencepiece_tokenized_text",
     "get_wordpiece_tokenized_text",
     "get_wordpieces",
+    "in_any_form",
     "sentencepiece_detokenize",
     "whitespace_split_with_indices",
     "wordpiece_tokens_to_normalized_text",
@@ -237,6 +240,41 @@ def find_word_spans(text, substring):
     before = r"(?<!\w)" if re.match(r"\w", words[0]) else ""
     after = r"(?!\w)" if re.match(r"\w", words[-1][-1]) else ""
     return [(m.start(), m.end() - 1) for m in re.finditer(before + pattern + after, text)]
+
+
+def in_any_form(find_chars):
+    """A function that finds what `find_chars` does, however accents are written in either text.
+
+    Args:
+        find_chars: function of (text, substring) to a list of (first, last) character.
+    Returns:
+        Such a function: "é" is the same whether it is one character or a letter and its accent.
+    """
+
+    def find(text, substring):
+        form = characters.composed(text)
+        spans = find_chars(form, characters.composed(substring))
+        if form == text or not spans:
+            return spans
+        # Both fall into the same letters and accents, whose places lead from one to the other.
+        starts, ends = _parts(form)
+        own_starts, own_ends = _parts(text)
+        return [
+            (
+                bisect.bisect_right(own_starts, starts[first]) - 1,
+                bisect.bisect_left(own_ends, ends[last]),
+            )
+            for first, last in spans
+        ]
+
+    return find
+
+
+def _parts(text):
+    """Where the parts of each character start and end among those of all."""
+    lengths = [len(unicodedata.normalize("NFD", char)) for char in text]
+    ends = list(itertools.accumulate(lengths))
+    return [0, *ends[:-1]], ends
 
 
 def find_answer_spans(tokenized_text, answer, tokenizer, find_chars=find_char_spans):

@@ -7,6 +7,7 @@ __all__ = [
     "CLEAN",
     "CLEAN_BETWEEN_SPACES",
     "Memo",
+    "composed",
     "is_punctuation",
     "replace_surrogates",
     "strip_accents",
@@ -26,6 +27,14 @@ _CJK_BLOCKS = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+
+
+def composed(text):
+    """A text in which letters and their accents are one character each where Unicode has that.
+
+    Texts that look alike may be written in either way (the normal forms C and D): this is form C.
+    """
+    return unicodedata.normalize("NFC", text)
 
 
 class Memo(dict):
@@ -80,4 +89,4 @@ def strip_accents(word):
 
 def replace_surrogates(text):
     """A str with U+FFFD for each half of a surrogate pair, which UTF-8 has no bytes for."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -4,6 +4,8 @@ import collections
 import functools
 import re
 
+from etcmodel.text.characters import composed
+
 __all__ = ["find_normalized"]
 
 # `str.lower` writes a sigma by what stands beside it, which a word alone does not tell.
@@ -14,7 +16,8 @@ def find_normalized(text, answers, normalize, separators):
     """Where words of a text are, once normalized, one of the answers.
 
     Words are what stands between white space and separators: an answer never begins or ends within
-    one. Words of which nothing is left, such as articles, do not matter.
+    one. Words of which nothing is left, such as articles, do not matter, and neither does how
+    accents are written.
 
     Args:
         text: str.
@@ -28,7 +31,7 @@ def find_normalized(text, answers, normalize, separators):
     wanted = collections.defaultdict(set)
     for answer in answers:
         if words := _words(answer, normalize):
-            wanted[words[0]].add((words, normalize(answer)))
+            wanted[words[0]].add((words, normalize(composed(answer))))
     found = [
         (word, match.start(), match.end())
         for match in re.finditer(rf"[^\s{re.escape(separators)}]+", text)
@@ -41,11 +44,11 @@ def find_normalized(text, answers, normalize, separators):
             if words != tuple(word for word, *_ in part):
                 continue
             end = part[-1][2]
-            if normalize(text[start:end]) == normalized:
+            if normalize(composed(text[start:end])) == normalized:
                 spans.add((start, end))
     return sorted(spans)
 
 
 @functools.lru_cache(1 << 16)
 def _words(text, normalize):
-    return tuple(normalize(text).translate(_ONE_SIGMA).split())
+    return tuple(normalize(composed(text)).translate(_ONE_SIGMA).split())

@@ -13,7 +13,8 @@ __all__ = [
 ]
 
 START, END = "@", "\\"  # Around an answer; BERT's uncased vocabulary has both.
-_NEEDED = ("[CLS]", "[SEP]", START, END, *"0123456789", *(f"##{x}" for x in "0123456789"))
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+_NEEDED = (*_SPECIAL, START, END, *"0123456789", *(f"##{x}" for x in "0123456789"))
 
 
 class NumberTokenizer(tokenization.FullTokenizer):
@@ -22,7 +23,8 @@ class NumberTokenizer(tokenization.FullTokenizer):
     Args:
         vocab_file, do_lower_case: see `FullTokenizer`.
     Raises:
-        ValueError: naming the file and what is missing of digits and marks around an answer.
+        ValueError: naming the file and what is missing of special pieces, digits and marks around
+            an answer.
     """
 
     def __init__(self, vocab_file, do_lower_case=True):

@@ -3,6 +3,7 @@
 import dataclasses
 
 from etcmodel import extras, file_systems
+from etcmodel.text import characters
 
 __all__ = [
     "SPIECE_UNDERLINE",
@@ -121,7 +122,7 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
 
     Args:
         sp_model: a `sentencepiece.SentencePieceProcessor`.
-        text: str or bytes.
+        text: str or bytes. Halves of surrogate pairs, which UTF-8 lacks, are read as U+FFFD.
         return_unicode: ignored; the pieces are always str.
         sample: bool. Draw one of the 64 best segmentations instead of taking the best.
 
@@ -129,7 +130,7 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
         list of str.
     """
     del return_unicode
-    text = convert_to_unicode(text)
+    text = characters.replace_surrogates(convert_to_unicode(text))
     if sample:
         raw_pieces = sp_model.SampleEncodeAsPieces(text, 64, 0.1)
     else:

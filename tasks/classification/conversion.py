@@ -20,9 +20,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
         return config
 
     def convert(self, row, config, processor):
-        example = examples.parse_row(row, config)
-        if example.label is None:
-            raise ValueError(f"field `{config.label_field}` is missing, and records need it")
+        example = examples.parse_row(row, config, needs_labels=True)
         features, encoding = examples.make_features(example, config, processor)
         return preprocessing.Converted(
             features=[features],

@@ -11,15 +11,22 @@ __all__ = ["gather", "read_labels"]
 
 
 def gather(input_pattern, options):
-    """The labels in raw files, sorted: whole numbers by size, others as text. A tuple of str."""
-    found = set()
+    """The labels in raw files, sorted: whole numbers by size, others as text. A tuple of str.
+
+    Raises:
+        ValueError: if there are none; names the first example and what is wrong with it.
+    """
+    found, first = set(), ""
     for path in input_files(input_pattern):
         for row in text_rows.read_rows(path):
             try:
-                label = parse_row(row, options).label
-            except ValueError:
-                continue  # Preprocessing counts and names it.
-            found.update((label or ()) if options.problem_type == MULTI_LABEL else {label} - {None})
+                label = parse_row(row, options, needs_labels=True).label
+            except ValueError as error:  # Preprocessing counts and names it.
+                first = first or f", the first: {path}: {row['place']}: {error}"
+                continue
+            found.update(label if options.problem_type == MULTI_LABEL else {label})
+    if not found:
+        raise ValueError(f"{input_pattern}: no example has a label{first}")
     return tuple(sorted(found, key=_order))
 
 

@@ -23,13 +23,13 @@ class TextExample:
     label: object = None
 
 
-def parse_row(row, options, with_label=True):
+def parse_row(row, options, with_label=True, needs_labels=False):
     """The `TextExample` of what `text_rows.read_rows` yields, as `parse_example`."""
     fields = text_rows.fields_of(row, text=options.text_field, label=options.label_field)
-    return parse_example(fields, options, row["id"], with_label)
+    return parse_example(fields, options, row["id"], with_label, needs_labels)
 
 
-def parse_example(raw, options, default_id="", with_label=True):
+def parse_example(raw, options, default_id="", with_label=True, needs_labels=False):
     """Checks a JSON object, or a row of a table, and gives it its type.
 
     Args:
@@ -37,23 +37,19 @@ def parse_example(raw, options, default_id="", with_label=True):
         options: `ClassificationFeatureOptions`.
         default_id: str. The id of an example without one.
         with_label: bool. Whether to read the label; a prediction does without.
+        needs_labels: bool. Whether there must be a label, as records need it.
     Returns:
         `TextExample`.
     Raises:
         ValueError: naming the example's id and the field that is missing or malformed.
     """
-    fields = identified(raw, options.id_field, default_id)
+    fields = identified(raw, options.id_field, default=default_id)
     names = filter(None, (options.text_field, options.second_text_field))
-    texts = [_text(fields, name) for name in names]
+    texts = [fields.filled_text(name) for name in names]
     label = _label(fields, options) if with_label else None
+    if needs_labels and label is None:
+        raise fields.missing(options.label_field, why=" or empty, and records need it")
     return TextExample(fields.example_id, *texts, label=label)
-
-
-def _text(fields, name):
-    text = fields.text(name)
-    if not text.strip():
-        raise fields.error(name, "must not be empty", text)
-    return text
 
 
 def _label(fields, options):

@@ -17,7 +17,8 @@ class ConverterFactory(preprocessing.ConverterFactory):
         return HotpotQAInputConfig.for_tokenizer(tokenizer, **self.fields)
 
     def convert(self, raw, config, tokenizer):
-        converted = examples.make_features(examples.parse_example(raw), config, tokenizer)
+        example = examples.parse_example(raw, config.is_training)
+        converted = examples.make_features(example, config, tokenizer)
         return preprocessing.Converted.of_one(
             converted,
             drop_reasons=examples.DROP_REASONS,

@@ -9,7 +9,8 @@ Differences from the release (`release_compatible=True` repeats it):
 - `global_sentence_ids` are the indices in the file; there they shift after a left-out sentence, and
   are all -1 unless the sentences' global token id equals their token type id.
 - The answer is searched only in text that is in the input, as whole words first (there: any
-  letters, also where a left-out sentence would have begun), whatever its white space.
+  letters, also where a left-out sentence would have begun), whatever its white space and however
+  its accents are written.
 - `yes` and `no` have no span: answer_begins and answer_ends are -1 (there: the first such letters,
   else the CLS token).
 - An example is dropped without a supporting *sentence* in the input (there: or its paragraph).
@@ -42,6 +43,10 @@ __all__ = [
 NO_SUPPORTING_FACT = "no_supporting_fact_in_input"
 NO_ANSWER = "no_answer_in_input"
 DROP_REASONS = (NO_SUPPORTING_FACT, NO_ANSWER)
+
+
+_find_words = alignment.in_any_form(alignment.find_word_spans)
+_find_letters = alignment.in_any_form(alignment.find_char_spans)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,8 +201,8 @@ class _AnswerFinder:
         """Looks for the answer in a piece whose first long token is `begin`."""
         if is_added or self._compatible:
             for spans, find_chars in (
-                (self._whole_words, alignment.find_word_spans),
-                (self._letters, alignment.find_char_spans),
+                (self._whole_words, _find_words),
+                (self._letters, alignment.find_char_spans if self._compatible else _find_letters),
             ):
                 spans += [
                     (begin + first, begin + last)

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import NamedTuple
 
-from etcmodel.preprocessing.json_fields import Fields, is_int, is_list_of, require_object
+from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, is_list_of
 
 __all__ = ["HotpotQAExample", "Paragraph", "SupportingFact", "parse_example"]
 
@@ -36,14 +36,16 @@ class HotpotQAExample:
     level: str = ""
 
 
-def parse_example(raw):
+def parse_example(raw, needs_labels=False):
     """Checks a JSON object and gives it its type.
 
     Args:
         raw: dict. Either the authors' layout (`_id`, `context` as [[title, [sentence, …]], …],
             `supporting_facts` as [[title, index], …]) or that of Hugging Face `datasets` (`id`,
             `context` as {"title": […], "sentences": [[…], …]}, `supporting_facts` as
-            {"title": […], "sent_id": […]}). The labels, `type` and `level` may be left out.
+            {"title": […], "sent_id": […]}). Ids may be whole numbers. The labels, `type` and
+            `level` may be left out.
+        needs_labels: bool. Whether the labels must be there, as training needs them.
 
     Returns:
         A `HotpotQAExample`.
@@ -51,18 +53,14 @@ def parse_example(raw):
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """
-    require_object(raw)
-    example_id = raw.get("_id", raw.get("id"))
-    if not isinstance(example_id, str) or not example_id:
-        raise ValueError(f"an example has no field `_id` (or `id`). Its fields: {sorted(raw)}")
-    fields = _Fields(example_id, raw)
+    fields = _Fields(id_of(raw, "_id", "id"), raw)
+    if needs_labels:
+        fields.check_labels("answer", "supporting_facts")
     answer = fields.text("answer", optional=True)
     facts = None if raw.get("supporting_facts") is None else fields.supporting_facts()
-    question = fields.text("question")
-    if not question.strip():
-        raise fields.error("question", "must not be empty", question)
+    question = fields.filled_text("question")
     return HotpotQAExample(
-        example_id=example_id,
+        example_id=fields.example_id,
         question=question,
         paragraphs=fields.paragraphs(),
         answer=answer,
@@ -101,10 +99,7 @@ class _Fields(Fields):
     def _pairs(self, field, first, second):
         value = self.get(field)
         if isinstance(value, dict):
-            columns = [value.get(first), value.get(second)]
-            if not is_list_of(columns, list) or len(columns[0]) != len(columns[1]):
-                raise self.error(field, f"must have lists `{first}`, `{second}`, as long", value)
-            return list(zip(*columns, strict=True))
+            return list(zip(*self.columns(field, value, (first, second)), strict=True))
         if not is_list_of(value, list) or any(len(pair) != 2 for pair in value):
             raise self.error(field, f"must be a list of pairs ({first}, {second})", value)
         return value

@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, require_object
+from etcmodel.preprocessing.json_fields import identified
 
 __all__ = ["Example", "parse_example", "read_examples"]
 
@@ -23,26 +23,28 @@ class Example:
     tags: tuple | None = None
 
 
-def parse_example(raw):
-    """The `Example` of a JSON object.
+def parse_example(raw, needs_labels=False):
+    """The `Example` of a JSON object, whose `id` may be a whole number.
 
+    Args:
+        raw: dict.
+        needs_labels: bool. Whether the tags must be there, as training needs them.
     Raises:
         ValueError: naming the example and its field, if it is malformed.
     """
-    require_object(raw)
-    fields = Fields(raw.get("id"), raw)
-    example_id = fields.text("id")
-    fields.check_utf8("id", example_id)
+    fields = identified(raw, "id")
+    if needs_labels:
+        fields.check_labels("tags")
     tokens = _numbers(fields, "tokens")
     if not tokens:
         raise fields.error("tokens", "must not be empty", [])
     if raw.get("tags") is None:
-        return Example(example_id, tokens)
+        return Example(fields.example_id, tokens)
     tags = _numbers(fields, "tags")
     if len(tags) != len(tokens):
         problem = f"must have as many numbers as `tokens`, {len(tokens)}"
         raise fields.error("tags", problem, list(tags))
-    return Example(example_id, tokens, tags)
+    return Example(fields.example_id, tokens, tags)
 
 
 def _numbers(fields, name):

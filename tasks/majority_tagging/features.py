@@ -112,6 +112,6 @@ class ConverterFactory(preprocessing.ConverterFactory):
         return InputConfig(**self.fields)
 
     def convert(self, raw, config, tokenizer):
-        example = examples.parse_example(raw)
+        example = examples.parse_example(raw, config.is_training)
         features = make_features(example, config, tokenizer)
         return preprocessing.Converted(features=[features], lengths={"tokens": len(example.tokens)})

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import numbers
 
-from etcmodel.preprocessing.json_fields import shown
+from etcmodel.preprocessing.json_fields import Fields, shown
 
 from .raw_data import YES_NO_ANSWERS, example_id_of
 from .spans import NO_SPAN, Span, span_of
@@ -109,6 +109,4 @@ def _score(raw, field):
 
 
 def _error(raw, field, problem):
-    return ValueError(
-        f"example {raw['example_id']}: field `{field}` {problem}. Received: {shown(raw.get(field))}"
-    )
+    return Fields(example_id_of(raw), raw).error(field, problem, raw.get(field))

@@ -1,4 +1,4 @@
-"""Natural Questions' files: JSON lines, in the original or the simplified layout, possibly .gz."""
+"""Natural Questions' files: pages in the original layout, the simplified one, or Hugging Face's."""
 
 import contextlib
 import dataclasses
@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, is_int, is_list_of, require_object, shown
+from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, objects_of, shown
 
 from .spans import Span, span_of
 
@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 YES_NO_ANSWERS = ("NONE", "YES", "NO")
+_YES_NO_NUMBERS = {-1: "NONE", 0: "NO", 1: "YES"}  # Of Hugging Face's labels.
 
 _HTML_TAG = re.compile(r"</?[A-Za-z!].*>", re.DOTALL)
 
@@ -100,7 +101,9 @@ def parse_example(raw):
 
     Args:
         raw: dict. Either the original layout (`document_tokens` as [{"token": …, "html_token":
-            …}, …]) or the simplified one (`document_text`, tokens between single spaces). The
+            …}, …]), the simplified one (`document_text`, tokens between single spaces), or that of
+            Hugging Face `datasets` (`id`, `question` as {"text": …}, `document` as {"tokens":
+            {"token": […], "is_html": […]}}, and other lists of objects as dicts of lists, too). The
             `annotations` may be left out; what is not listed in `NqExample` is ignored.
 
     Returns:
@@ -111,18 +114,19 @@ def parse_example(raw):
             without tokens; for top-level candidates that overlap; for a candidate or an answer
             outside the page, and for a long answer that is not the candidate it names.
     """
-    require_object(raw)
     fields = _Fields(example_id_of(raw), raw)
     words, is_html = fields.page()
     question = fields.question()
     candidates = fields.candidates(len(words))
-    annotations = annotations_of(raw)
+    raw_annotations = fields.objects("annotations", optional=True)
+    annotations = tuple(map(fields.annotation, range(len(raw_annotations)), raw_annotations))
     for index, annotation in enumerate(annotations):
         for span in (annotation.long_answer, *annotation.short_answers):
             if span.end > len(words):
                 problem = f"lies outside the page, which has {len(words)} tokens"
                 raise fields.error(f"annotations[{index}]", problem, (span.start, span.end))
-        fields.check_candidate_index(index, annotation.long_answer, candidates)
+        given = raw_annotations[index]["long_answer"].get("candidate_index", -1)
+        fields.check_candidate_index(index, given, annotation.long_answer, candidates)
     return NqExample(fields.example_id, question, words, is_html, candidates, annotations)
 
 
@@ -136,7 +140,7 @@ def annotations_of(raw):
         ValueError: names the example's id and the field that is missing or malformed.
     """
     fields = _Fields(example_id_of(raw), raw)
-    annotations = fields.list_of("annotations", dict, "objects", optional=True)
+    annotations = fields.objects("annotations", optional=True)
     return tuple(fields.annotation(i, annotation) for i, annotation in enumerate(annotations))
 
 
@@ -144,16 +148,16 @@ def example_id_of(raw):
     """The id of a JSON object of the data set or of predictions for it.
 
     Raises:
-        ValueError: if it has no 64-bit integer `example_id`.
+        ValueError: if it has no `example_id` (or `id`) that is a 64-bit integer.
     """
-    example_id = raw.get("example_id") if isinstance(raw, dict) else None
-    if is_int(example_id) or isinstance(example_id, str):
-        with contextlib.suppress(ValueError):
-            number = int(example_id)
-            if -(2**63) <= number < 2**63:
-                return number
+    example_id = id_of(raw, "example_id", "id")
+    with contextlib.suppress(ValueError):
+        number = int(example_id)
+        if -(2**63) <= number < 2**63:
+            return number
     raise ValueError(
-        f"an example must have a field `example_id`, a 64-bit integer. Received: {shown(raw)}"
+        "an example's field `example_id` (or `id`) must be a 64-bit integer. Received: "
+        f"{shown(example_id)}"
     )
 
 
@@ -161,42 +165,54 @@ class _Fields(Fields):
     """Checked access to the fields of one raw example."""
 
     def question(self):
-        question = self.get("question_text")
-        if not isinstance(question, str) or not question.strip():
-            raise self.error("question_text", "must be a string, not empty", question)
-        return question
+        question = self.raw.get("question")
+        if "question_text" in self.raw or not isinstance(question, dict):
+            return self.filled_text("question_text")
+        return self._within("question").filled_text("question.text")
 
     def page(self):
         """The tokens of the page, and which of them are HTML tags."""
+        document = self.raw.get("document")
         if "document_tokens" in self.raw:
-            tokens = self.list_of("document_tokens", dict, "objects")
-            try:
-                words = tuple([token["token"] for token in tokens])
-                is_html = tuple([token["html_token"] for token in tokens])
-            except KeyError as error:
-                raise self.error("document_tokens", f"has no {error} in a token", tokens) from error
-            if not _are_all(words, str):
-                raise self.error("document_tokens", "must have strings as tokens", tokens)
-            if not _are_all(is_html, bool):
-                odd = next(value for value in is_html if not isinstance(value, bool))
-                raise self.error("document_tokens", "must have booleans as html_token", odd)
+            words, is_html = self._tokens("document_tokens", "html_token")
         elif "document_text" in self.raw:
-            text = self.raw["document_text"]
-            if not isinstance(text, str):
-                raise self.error("document_text", "must be a string", text)
+            text = self.text("document_text")
             words = tuple(text.split(" ")) if text else ()
             is_html = tuple([word[:1] == "<" and _is_tag(word) for word in words])
+        elif isinstance(document, dict):
+            words, is_html = self._within("document")._tokens("document.tokens", "is_html")
         else:
-            raise ValueError(
-                f"example {self.example_id}: neither `document_tokens` nor `document_text` is there"
-            )
+            raise self.missing("document_tokens", "document_text", "document")
         if not words:
             raise ValueError(f"example {self.example_id}: the page is empty")
         return words, is_html
 
+    def _within(self, field):
+        within = {f"{field}.{name}": value for name, value in self.raw[field].items()}
+        return _Fields(self.example_id, within)
+
+    def _tokens(self, field, html_name):
+        tokens = self.get(field)
+        names = ("token", html_name)
+        if isinstance(tokens, dict):
+            columns = self.columns(field, tokens, names)
+        else:
+            self.list_of(field, dict, "objects")
+            try:
+                columns = [[token[name] for token in tokens] for name in names]
+            except KeyError as error:
+                raise self.error(field, f"has no {error} in a token", tokens) from error
+        words, is_html = map(tuple, columns)
+        if not _are_all(words, str):
+            raise self.error(field, "must have strings as tokens", tokens)
+        if not _are_all(is_html, bool):
+            odd = next(value for value in is_html if not isinstance(value, bool))
+            raise self.error(field, f"must have booleans as {html_name}", odd)
+        return words, is_html
+
     def candidates(self, num_words):
         candidates = []
-        for index, raw in enumerate(self.list_of("long_answer_candidates", dict, "objects")):
+        for index, raw in enumerate(self.objects("long_answer_candidates")):
             field = f"long_answer_candidates[{index}]"
             span, top_level = self._span(field, raw), raw.get("top_level", True)
             if not 0 <= span.start < span.end <= num_words:
@@ -224,10 +240,13 @@ class _Fields(Fields):
         long_answer = raw.get("long_answer")
         if not isinstance(long_answer, dict):
             raise self.error(f"{field}.long_answer", "must be an object", long_answer)
-        short_answers = raw.get("short_answers")
-        if not is_list_of(short_answers, dict):
-            raise self.error(f"{field}.short_answers", "must be a list of objects", short_answers)
+        short_answers = objects_of(raw.get("short_answers"))
+        if short_answers is None:
+            given = raw.get("short_answers")
+            raise self.error(f"{field}.short_answers", "must be a list of objects", given)
         yes_no = raw.get("yes_no_answer")
+        if is_int(yes_no):
+            yes_no = _YES_NO_NUMBERS.get(yes_no, yes_no)
         if not isinstance(yes_no, str) or yes_no.upper() not in YES_NO_ANSWERS:
             raise self.error(f"{field}.yes_no_answer", f"must be in {YES_NO_ANSWERS}", yes_no)
         spans = [self._span(f"{field}.short_answers", answer) for answer in short_answers]
@@ -235,9 +254,8 @@ class _Fields(Fields):
         short_spans = tuple(span for span in spans if span.exists)
         return Annotation(long_span, short_spans, yes_no.upper())
 
-    def check_candidate_index(self, index, long_answer, candidates):
+    def check_candidate_index(self, index, candidate_index, long_answer, candidates):
         """The index may be left out, or -1; one that is given must be that of the long answer."""
-        candidate_index = self.raw["annotations"][index]["long_answer"].get("candidate_index", -1)
         field = f"annotations[{index}].long_answer.candidate_index"
         if not is_int(candidate_index) or not -1 <= candidate_index < len(candidates):
             problem = f"must be -1 or the index of one of the {len(candidates)} candidates"

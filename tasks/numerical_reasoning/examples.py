@@ -3,7 +3,7 @@
 import dataclasses
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, require_object
+from etcmodel.preprocessing.json_fields import identified
 
 __all__ = ["Example", "parse_example", "read_examples"]
 
@@ -25,25 +25,26 @@ class Example:
     kind: str = ""
 
 
-def parse_example(raw):
-    """The `Example` of a JSON object; its `answer` may be a whole number.
+def parse_example(raw, needs_labels=False):
+    """The `Example` of a JSON object; its `id` and its `answer` may be whole numbers.
 
+    Args:
+        raw: dict.
+        needs_labels: bool. Whether the answer must be there, as training needs it.
     Raises:
         ValueError: naming the example and its field, if it is malformed.
     """
-    require_object(raw)
-    fields = Fields(raw.get("id"), raw)
-    texts = [fields.text(name) for name in ("id", "question", "passage")]
-    for name, text in zip(("id", "question", "passage"), texts, strict=True):
-        if not text.strip():
-            raise fields.error(name, "must not be empty", text)
-    fields.check_utf8("id", texts[0])
+    fields = identified(raw, "id")
+    if needs_labels:
+        fields.check_labels("answer")
+    question, passage = fields.filled_text("question"), fields.filled_text("passage")
     answer = raw.get("answer")
     if answer is not None:
         answer = fields.label("answer")
         if answer is None:
             raise fields.error("answer", "must not be empty", "")
-    return Example(*texts, answer, fields.text("kind", optional=True) or "")
+    kind = fields.text("kind", optional=True) or ""
+    return Example(fields.example_id, question, passage, answer, kind)
 
 
 read_examples = raw_files.example_reader(raw_files.read_json_elements, parse_example)

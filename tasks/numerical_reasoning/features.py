@@ -128,7 +128,8 @@ class ConverterFactory(preprocessing.ConverterFactory):
         return InputConfig(**self.fields)
 
     def convert(self, raw, config, tokenizer):
-        found = make_features(examples.parse_example(raw), config, tokenizer)
+        example = examples.parse_example(raw, config.is_training)
+        found = make_features(example, config, tokenizer)
         return preprocessing.Converted(
             features=[found.values],
             counts={"passages_cut": int(found.is_cut)},

@@ -10,11 +10,14 @@ Differences from the release (`release_compatible=True` repeats it):
   word `concatenation`), and first occurrences are there for the max loss.
 - An element that does not fit is cut after the last word that does (there it is left out).
 - Of more than three key phrases the first three found are taken (there the page is dropped).
+- However accents are written, words are the same.
 - A phrase of more than `kp_max_length` words, which the model cannot predict, is no label.
 - In inference no page is dropped; in training one without labels is an error (there it is kept).
 """
 
 import dataclasses
+
+from etcmodel.text import characters
 
 from . import layout, phrases
 from .config import MAX_KEY_PHRASES, OpenKpInputConfig
@@ -95,6 +98,8 @@ def make_features(example, config, tokenize_word):
         )
     inputs = layout.lay_out(example, config, tokenize_word)
     words = phrases.normalized_words(example.words[: inputs.num_words])
+    if not compatible:
+        words = list(map(characters.composed, words))
     labels = _labels(example, config, inputs, words)
     drop_reason = _drop_reason(example, config, labels)
     features = None
@@ -104,7 +109,7 @@ def make_features(example, config, tokenize_word):
         padding = [-1] * (MAX_KEY_PHRASES - len(labels))
         features["label_start_idx"] = [start for start, _ in labels] + padding
         features["label_phrase_len"] = [length for _, length in labels] + padding
-    num_phrases = len(_distinct_phrases(example))
+    num_phrases = len(_distinct_phrases(example, compatible))
     return ConvertedExample(
         features=features,
         drop_reason=drop_reason,
@@ -117,7 +122,7 @@ def make_features(example, config, tokenize_word):
 
 def _drop_reason(example, config, labels):
     if config.release_compatible:
-        if len(_distinct_phrases(example)) > MAX_KEY_PHRASES:
+        if len(_distinct_phrases(example, compatible=True)) > MAX_KEY_PHRASES:
             return TOO_MANY_KEY_PHRASES
         # There, with fixed blocks, an empty list of phrases is as good as none.
         unlabeled = (None, ()) if config.fixed_block_len else (None,)
@@ -125,14 +130,16 @@ def _drop_reason(example, config, labels):
     return NO_KEY_PHRASE if config.is_training and not labels else None
 
 
-def _distinct_phrases(example):
+def _distinct_phrases(example, compatible):
     """The key phrases, normalized, each once, in the order of the file."""
-    return list(dict.fromkeys(phrases.normalized(p) for p in example.key_phrases or ()))
+    found = map(phrases.normalized, example.key_phrases or ())
+    return list(dict.fromkeys(found if compatible else map(characters.composed, found)))
 
 
 def _labels(example, config, inputs, words):
     """(first word, number of words) of each key phrase in the input, of normalized words."""
-    wanted = [phrases.split(phrase) for phrase in _distinct_phrases(example)]
+    distinct = _distinct_phrases(example, config.release_compatible)
+    wanted = [phrases.split(phrase) for phrase in distinct]
     if not config.release_compatible:
         wanted = [phrase for phrase in wanted if len(phrase) <= config.kp_max_length]
         places = ((phrases.find(phrase, words), len(phrase)) for phrase in wanted)

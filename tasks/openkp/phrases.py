@@ -9,6 +9,8 @@ import itertools
 
 import numpy as np
 
+from etcmodel.text.characters import composed
+
 __all__ = [
     "find",
     "first_occurrences",
@@ -43,8 +45,12 @@ def normalized(phrase):
 
 
 def occurs_in(text, phrase):
-    """Whether the words of a phrase stand in a text one after another: both are str."""
-    return joined(["", phrase.lower(), ""]) in joined(["", text.lower(), ""])
+    """Whether the words of a phrase stand in a text one after another: both are str.
+
+    However accents are written, words are the same.
+    """
+    text, phrase = (joined(["", composed(x.lower()), ""]) for x in (text, phrase))
+    return phrase in text
 
 
 def find(phrase, words, begin=0, end=None):

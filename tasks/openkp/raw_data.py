@@ -3,12 +3,13 @@
 import dataclasses
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import is_list_of, require_object, shown
+from etcmodel.preprocessing.json_fields import Fields, id_of, is_list_of
 
 from . import phrases
 
 __all__ = [
     "OpenKpExample",
+    "page_fields",
     "parse_example",
     "parse_line",
     "read_examples",
@@ -92,35 +93,39 @@ def parse_example(raw):
     Raises:
         ValueError: names the page's URL and the field that is missing or malformed.
     """
-    require_object(raw, "a page")
-    url = raw.get("url")
-    if not isinstance(url, str) or not url:
-        raise ValueError(f"a page has no field `url`. Its fields: {sorted(raw)}")
-    try:
-        text = raw.get("text")
-        if not isinstance(text, str):
-            raise ValueError(f"field `text` must be a string. Received: {shown(text)}")
-        if not text.strip():
-            raise ValueError("the page is empty: `text` has no words")
-        return OpenKpExample(
-            url=url,
-            text=text,
-            words=tuple(phrases.split(text)),
-            vdom=raw.get("VDOM"),
-            key_phrases=_key_phrases(raw.get("KeyPhrases")),
-        )
-    except ValueError as error:
-        raise ValueError(f"page {url!r}: {error}") from error
+    fields = page_fields(raw)
+    text = fields.text("text")
+    if not text.strip():
+        raise ValueError(f"page {fields.example_id!r}: the page is empty: `text` has no words")
+    return OpenKpExample(
+        url=fields.example_id,
+        text=text,
+        words=tuple(phrases.split(text)),
+        vdom=raw.get("VDOM"),
+        key_phrases=_key_phrases(fields),
+    )
 
 
-def _key_phrases(value):
+class _PageFields(Fields):
+    noun = "page"
+
+
+def page_fields(raw):
+    """The `json_fields.Fields` of a JSON object, by its `url`.
+
+    Raises:
+        ValueError: if it is none, or has no URL.
+    """
+    return _PageFields(id_of(raw, "url", noun="a page"), raw)
+
+
+def _key_phrases(fields):
     """The words of each phrase that is not empty; None for no labels."""
+    value = fields.raw.get("KeyPhrases")
     if value is None:
         return None
     if not is_list_of(value, list) or not all(map(_is_phrase, value)):
-        raise ValueError(
-            f"field `KeyPhrases` must be a list of lists of words. Received: {shown(value)}"
-        )
+        raise fields.error("KeyPhrases", "must be a list of lists of words", value)
     texts = map(phrases.joined, value)
     return tuple(tuple(phrases.split(text)) for text in texts if text)
 

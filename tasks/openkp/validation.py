@@ -5,10 +5,11 @@ import json
 
 from etcmodel import atomic_files
 from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing.json_fields import is_list_of
 
 from . import phrases, vdom
 from .config import MAX_KEY_PHRASES
-from .raw_data import read_lines
+from .raw_data import page_fields, read_lines
 
 __all__ = ["Deduplicator", "ValidationReport", "clean_file", "is_whole_words", "validated"]
 
@@ -63,29 +64,22 @@ def validated(page, is_eval=False):
     Raises:
         ValueError: names the page and the field that is malformed, or says that no phrase is left.
     """
-    if not isinstance(page, dict) or not isinstance(page.get("url"), str) or not page["url"]:
-        raise ValueError("a page must be a JSON object with a field `url`")
-    text = page.get("text")
-    if not isinstance(text, str):
-        raise ValueError(f"page {page['url']!r}: field `text` must be a string")
+    fields = page_fields(page)
+    url, text, elements = fields.example_id, fields.text("text"), fields.get("VDOM")
     try:
-        vdom.check_complete(page.get("VDOM"), phrases.split(text))
+        vdom.check_complete(elements, phrases.split(text))
     except ValueError as error:
-        raise ValueError(f"page {page['url']!r}: {error}") from error
+        raise ValueError(f"page {url!r}: {error}") from error
     if is_eval:
-        return page, 0
-    raw_phrases = page.get("KeyPhrases")
-    if not isinstance(raw_phrases, list) or not all(map(_is_words, raw_phrases)):
-        raise ValueError(f"page {page['url']!r}: field `KeyPhrases` must be lists of words")
+        return {**page, "url": url}, 0
+    raw_phrases = fields.list_of("KeyPhrases", list, "lists of words")
+    if not all(is_list_of(phrase, str) for phrase in raw_phrases):
+        raise fields.error("KeyPhrases", "must be a list of lists of words", raw_phrases)
     checked = (is_whole_words(text, phrase) for phrase in raw_phrases)
     kept = [phrase for is_valid, phrase in checked if is_valid][:MAX_KEY_PHRASES]
     if not kept:
-        raise ValueError(f"page {page['url']!r}: no key phrase occurs in the text")
-    return {**page, "KeyPhrases": kept}, len(raw_phrases) - len(kept)
-
-
-def _is_words(value):
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+        raise ValueError(f"page {url!r}: no key phrase occurs in the text")
+    return {**page, "url": url, "KeyPhrases": kept}, len(raw_phrases) - len(kept)
 
 
 class Deduplicator:

@@ -47,7 +47,7 @@ def parse_example(raw, options, default_id="", with_summary=True):
         ValueError: naming the example's id and the field that is missing or malformed.
     """
     require_object(raw)
-    fields = identified(raw, _first(options.id_fields, raw), default_id)
+    fields = identified(raw, *options.id_fields or ("id",), default=default_id)
     text = " ".join(_sentences(fields, _first(options.text_fields, raw)))
     if not with_summary:
         return SummaryExample(fields.example_id, text)
@@ -59,7 +59,7 @@ def parse_example(raw, options, default_id="", with_summary=True):
 
 def _first(names, raw):
     """The first of some names that an object has; else the last, of which errors then tell."""
-    return next((name for name in names if name in raw), names[-1] if names else "id")
+    return next((name for name in names if name in raw), names[-1])
 
 
 def _sentences(fields, name):

@@ -33,7 +33,7 @@ class ConverterFactory(preprocessing.ProcessorConverterFactory):
 
     def convert(self, row, config, processor):
         raw_files.check_readable(row["question"])
-        example = examples.parse_example(row["question"])
+        example = examples.parse_example(row["question"], config.is_training)
         converted = examples.make_features(example, config, processor)
         left_out = {"place": row["place"], "question_id": example.example_id}
         left_out["problems"] = converted.problems

@@ -9,7 +9,7 @@ from etcmodel.preprocessing import raw_files
 
 __all__ = ["PROBLEMS", "EvidenceError", "check_folder", "read_document"]
 
-PROBLEMS = ("missing", "undecodable", "empty")
+PROBLEMS = ("malformed", "missing", "undecodable", "empty")
 
 
 class EvidenceError(ValueError):
@@ -30,8 +30,11 @@ def read_document(page, folder):
     """The text of a `raw_data.Page`, not blank, maybe of a file in `--evidence_dir`.
 
     Raises:
-        EvidenceError: naming the file, if it is missing, cannot be decoded, or is empty.
+        EvidenceError: naming the file, if it is missing, cannot be decoded, or is empty; or the
+            field of the raw question that does not tell which file it is.
     """
+    if page.problem:
+        raise EvidenceError("malformed", page.problem)
     text, source = page.text, f"{page.source}/{page.name}"
     if text is None and (path := _path(page, folder)) is None:
         where = f"no such file in {folder}" if folder else "--evidence_dir is not given"

@@ -1,26 +1,61 @@
-"""TriviaQA's JSON: questions with the names of their documents, and all spellings of the answer."""
+"""TriviaQA's JSON: questions with their documents, or these files' names, and all right answers."""
 
 import dataclasses
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, require_object
+from etcmodel.preprocessing.json_fields import Fields, identified, is_encodable, shown
 
 from .answers import normalize_answer
 
 __all__ = ["Page", "TriviaQaExample", "parse_example", "read_examples", "read_questions"]
 
-# The fields with documents, and the folder of each one's files.
-_SOURCES = {"EntityPages": "wikipedia", "SearchResults": "web"}
+
+class _Layout(NamedTuple):
+    """What the fields of a question are called.
+
+    `documents` are the fields with documents, the folder of each one's files (a `Page`'s source),
+    and what holds their texts. `answers` are fields within `answer`.
+    """
+
+    example_id: str
+    question: str
+    answer: str
+    answers: tuple
+    file: str
+    documents: tuple
+
+
+_ORIGINAL = _Layout(
+    example_id="QuestionId",
+    question="Question",
+    answer="Answer",
+    answers=("NormalizedAliases", "HumanAnswers"),
+    file="Filename",
+    documents=(("EntityPages", "wikipedia", "Text"), ("SearchResults", "web", "Text")),
+)
+_HUGGING_FACE = _Layout(
+    example_id="question_id",
+    question="question",
+    answer="answer",
+    answers=("normalized_aliases",),
+    file="filename",
+    documents=(
+        ("entity_pages", "wikipedia", "wiki_context"),
+        ("search_results", "web", "search_context"),
+    ),
+)
+_UNKNOWN_ANSWER = "<unk>"  # Hugging Face's, in sets without answers.
 
 
 class Page(NamedTuple):
-    """A document: its `source`, of the above, the `name` of its file there, or else its `text`."""
+    """A document: its `source`, "wikipedia" or "web", and the `name` of its file, or its `text`."""
 
     source: str
     name: str
     text: str | None = None
     is_verified: bool = False  # People found that it tells the answer.
+    problem: str = ""  # Why it cannot be used; its name is then its place.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +73,8 @@ class TriviaQaExample:
         name, is_verified = self.example_id, self.is_verified
         if not by_document:
             return {name: is_verified}
-        return {document_key(name, x.name): is_verified and x.is_verified for x in self.pages}
+        pages = [page for page in self.pages if not page.problem]
+        return {document_key(name, x.name): is_verified and x.is_verified for x in pages}
 
 
 def document_key(example_id, name):
@@ -46,57 +82,65 @@ def document_key(example_id, name):
     return f"{example_id}--{name}"
 
 
-def parse_example(raw):
-    """The `TriviaQaExample` of a JSON object of the list `Data`.
+def parse_example(raw, needs_labels=False):
+    """The `TriviaQaExample` of a JSON object of the list `Data`, or of Hugging Face `datasets`.
 
     Args:
         raw: dict. With `QuestionId`, `Question`, maybe `Answer`, and `EntityPages` or
-            `SearchResults`, lists of objects with a `Filename`, or else with a `Text`.
+            `SearchResults`, lists of objects with a `Filename`, or else with a `Text`. Or the
+            layout of Hugging Face `datasets`: `question_id`, `question`, `answer`, `entity_pages`
+            with `wiki_context`, `search_results` with `search_context`. A document that is
+            malformed costs itself alone.
+        needs_labels: bool. Whether the answer must be there, as training needs it.
     Raises:
         ValueError: naming the example's id and the field that is missing or malformed.
     """
-    require_object(raw)
-    example_id = raw.get("QuestionId")
-    if not (isinstance(example_id, str) and example_id):
-        raise ValueError(f"an example has no field `QuestionId`. Its fields: {sorted(raw)}")
-    fields = Fields(example_id, raw)
-    fields.check_utf8("QuestionId", example_id)
-    question = fields.text("Question")
-    if not question.strip():
-        raise fields.error("Question", "must not be empty", question)
+    fields = identified(raw, _ORIGINAL.example_id, _HUGGING_FACE.example_id)
+    is_original = _ORIGINAL.question in raw or _HUGGING_FACE.question not in raw
+    layout = _ORIGINAL if is_original else _HUGGING_FACE
+    question = fields.filled_text(layout.question)
     pages = [
-        _page(fields, f"{field}[{index}]", source, page)
-        for field, source in _SOURCES.items()
-        for index, page in enumerate(fields.list_of(field, dict, "objects", optional=True))
+        _page(page, f"{field}[{index}]", source, layout.file, text_field)
+        for field, source, text_field in layout.documents
+        for index, page in enumerate(fields.objects(field, optional=True))
     ]
+    if needs_labels:
+        fields.check_labels(layout.answer)
+    answers = _answers(fields, layout)
     is_verified = raw.get("QuestionPartOfVerifiedEval") is True
-    return TriviaQaExample(example_id, question, tuple(pages), _answers(fields), is_verified)
+    return TriviaQaExample(fields.example_id, question, tuple(pages), answers, is_verified)
 
 
-def _page(fields, place, source, raw):
-    text = raw.get("Text")
-    if not (text is None or isinstance(text, str)):
-        raise fields.error(f"{place}.Text", "must be a string", text)
-    name = raw.get("Filename", None if text is None else place)
-    if not isinstance(name, str) or not name:
-        raise fields.error(f"{place}.Filename", "must be the name of a file", name)
-    fields.check_utf8(f"{place}.Filename", name)
-    return Page(source, name, text, raw.get("DocPartOfVerifiedEval") is True)
+def _page(raw, place, source, file_field, text_field):
+    name, text = raw.get(file_field), raw.get(text_field)
+    if text is not None and name in (None, ""):
+        name = place
+    if text is not None and not isinstance(text, str):
+        problem = f"field `{place}.{text_field}` must be a string. Received: {shown(text)}"
+    elif not (isinstance(name, str) and name and is_encodable(name)):
+        problem = (
+            f"field `{place}.{file_field}` must be the name of a file. Received: {shown(name)}"
+        )
+    else:
+        return Page(source, name, text, raw.get("DocPartOfVerifiedEval") is True)
+    return Page(source, place, problem=problem)
 
 
-def _answers(fields):
+def _answers(fields, layout):
     """The answers that the official script takes for right."""
-    answer = fields.raw.get("Answer")
+    answer = fields.raw.get(layout.answer)
     if answer is None:
         return None
     if not isinstance(answer, dict):
-        raise fields.error("Answer", "must be an object", answer)
+        raise fields.error(layout.answer, "must be an object", answer)
     within = Fields(fields.example_id, answer)
-    names = ("NormalizedAliases", "HumanAnswers")
-    found = (x for name in names for x in within.list_of(name, str, "strings", optional=True))
+    names = layout.answers
+    found = [x for name in names for x in within.list_of(name, str, "strings", optional=True)]
+    if not found and answer.get("value") == _UNKNOWN_ANSWER:
+        return None
     answers = tuple(dict.fromkeys(map(normalize_answer, found)))
     if not any(answers):
-        raise fields.error("Answer", "must have `NormalizedAliases`", answer)
+        raise fields.error(layout.answer, f"must have `{names[0]}`", answer)
     return answers
 
 

@@ -19,7 +19,8 @@ class ConverterFactory(preprocessing.ConverterFactory):
         return config
 
     def convert(self, raw, config, tokenizer):
-        converted = examples.make_features(examples.parse_example(raw), config, tokenizer)
+        example = examples.parse_example(raw, config.is_training)
+        converted = examples.make_features(example, config, tokenizer)
         return preprocessing.Converted(
             features=[converted.features],
             counts={

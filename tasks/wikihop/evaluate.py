@@ -5,7 +5,7 @@ import numpy as np
 from etcmodel.finetuning import text_of
 from etcmodel.preprocessing import raw_files
 
-from .raw_data import normalized
+from .raw_data import is_same
 
 __all__ = ["metrics", "predict", "predicted_answer", "record_metrics"]
 
@@ -82,7 +82,7 @@ def metrics(examples, predictions):
     if not answers:
         raise ValueError("No example of the gold file has an answer to compare with.")
     num_right = sum(
-        example_id in predictions and normalized(predictions[example_id]) == normalized(answer)
+        example_id in predictions and is_same(predictions[example_id], answer)
         for example_id, answer in answers.items()
     )
     return {"accuracy": num_right / len(answers)}

@@ -1,13 +1,15 @@
-"""WikiHop's files: a JSON array of objects, as the QAngaroo data set has it."""
+"""WikiHop's files: JSON objects, as the QAngaroo data set or Hugging Face `datasets` has them."""
 
 import dataclasses
 import functools
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, require_object
+from etcmodel.preprocessing.json_fields import identified
+from etcmodel.text import characters
 
 __all__ = [
     "WikiHopExample",
+    "is_same",
     "normalized",
     "parse_example",
     "read_examples",
@@ -15,8 +17,13 @@ __all__ = [
 
 
 def normalized(answer):
-    """The form in which answers and candidates are compared: stripped, in lower case."""
+    """What the model is given of a candidate: stripped, in lower case."""
     return answer.strip().lower()
+
+
+def is_same(answer, other):
+    """Whether two answers are one, whatever their case, how accents are written and white space."""
+    return normalized(characters.composed(answer)) == normalized(characters.composed(other))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,23 +52,28 @@ class WikiHopExample:
         """
         if self.answer is None:
             raise ValueError(f"example {self.example_id!r}: field `answer` is missing")
-        answer = self.answer.lower() if release_compatible else normalized(self.answer)
-        if answer not in self.normalized_candidates:
+        if release_compatible:
+            same = [self.answer.lower() == candidate for candidate in self.normalized_candidates]
+        else:
+            same = [is_same(self.answer, candidate) for candidate in self.candidates]
+        if not any(same):
             shown = ", ".join(map(repr, self.candidates[:5]))
             more = ", ..." if len(self.candidates) > 5 else ""
             raise ValueError(
                 f"example {self.example_id!r}: field `answer`: {self.answer!r} is not one of the "
                 f"{len(self.candidates)} candidates: {shown}{more}"
             )
-        return self.normalized_candidates.index(answer)
+        return same.index(True)
 
 
-def parse_example(raw):
+def parse_example(raw, needs_labels=False):
     """Checks a JSON object and gives it its type.
 
     Args:
-        raw: dict with `id`, `query` (str), `candidates` and `supports` (lists of str), and, unless
-            it has no label, `answer` (str). Documents may be empty, and there may be none.
+        raw: dict with `id` (str or int), `query` (str; `question` in Hugging Face `datasets`),
+            `candidates` and `supports` (lists of str), and, unless it has no label, `answer` (str).
+            Documents may be empty, and there may be none.
+        needs_labels: bool. Whether the answer must be there, as training needs it.
 
     Returns:
         A `WikiHopExample`.
@@ -69,20 +81,17 @@ def parse_example(raw):
     Raises:
         ValueError: names the example's id and the field that is missing or malformed.
     """
-    require_object(raw)
-    example_id = raw.get("id")
-    if not isinstance(example_id, str) or not example_id:
-        raise ValueError(f"an example has no field `id`. Its fields: {sorted(raw)}")
-    fields = Fields(example_id, raw)
+    fields = identified(raw, "id")
     candidates = tuple(fields.list_of("candidates", str, "strings"))
     if not candidates:
-        raise ValueError(f"example {example_id!r}: field `candidates` must not be empty")
+        raise fields.error("candidates", "must not be empty", [])
+    is_original = "query" in raw or "question" not in raw
     return WikiHopExample(
-        example_id=example_id,
-        query=fields.text("query"),
+        example_id=fields.example_id,
+        query=fields.text("query" if is_original else "question"),
         documents=tuple(fields.list_of("supports", str, "strings")),
         candidates=candidates,
-        answer=fields.text("answer", optional=True),
+        answer=fields.text("answer", optional=not needs_labels),
     )
 
 

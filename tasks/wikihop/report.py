@@ -8,7 +8,7 @@ import re
 from etcmodel.reports import results
 
 from . import evaluate, examples
-from .raw_data import normalized
+from .raw_data import is_same
 
 __all__ = ["read_results"]
 
@@ -50,7 +50,7 @@ def read_results(given):
 
 def _item(example, predictions):
     answer = predictions.get(example.example_id, "")
-    is_right = normalized(answer) == normalized(example.answer)
+    is_right = is_same(answer, example.answer)
     documents = (
         results.plain_passage(text, f"Document {number}")
         for number, text in enumerate(example.documents, 1)

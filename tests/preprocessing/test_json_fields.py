@@ -4,7 +4,9 @@ import pytest
 
 from etcmodel.preprocessing import json_fields
 
-FIELDS = json_fields.Fields("e", {"text": "t", "none": None, "list": ["a"], "mixed": ["a", 1]})
+RAW = {"text": "t", "blank": " ", "none": None, "list": ["a"], "mixed": ["a", 1]}
+FIELDS = json_fields.Fields("e", RAW)
+THERE = "Its fields: ['blank', 'list', 'mixed', 'none', 'text']"
 
 
 def test_good_fields_are_returned():
@@ -18,8 +20,12 @@ def test_good_fields_are_returned():
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda: FIELDS.get("gone"), "example 'e': field `gone` is missing"),
-        (lambda: FIELDS.text("gone"), "example 'e': field `gone` is missing"),
+        (lambda: FIELDS.get("gone"), f"example 'e': field `gone` is missing. {THERE}"),
+        (lambda: FIELDS.text("gone"), f"example 'e': field `gone` is missing. {THERE}"),
+        (
+            lambda: json_fields.Fields(7, {}).get("x"),
+            "example 7: field `x` is missing. Its fields: []",
+        ),
         (
             lambda: FIELDS.text("list"),
             "example 'e': field `list` must be a string. Received: ['a']",
@@ -28,7 +34,25 @@ def test_good_fields_are_returned():
             lambda: FIELDS.list_of("mixed", str, "strings"),
             "example 'e': field `mixed` must be a list of strings. Received: ['a', 1]",
         ),
-        (lambda: json_fields.Fields(7, {}).get("x"), "example 7: field `x` is missing"),
+        (
+            lambda: FIELDS.check_labels("text", "none"),
+            "example 'e': field `none` is missing, and training needs it; elsewhere give "
+            f"--is_training=false. {THERE}",
+        ),
+        (
+            lambda: FIELDS.filled_text("blank"),
+            "example 'e': field `blank` must not be empty. Received: ' '",
+        ),
+        (
+            lambda: FIELDS.objects("list"),
+            "example 'e': field `list` must be a list of objects, or lists of their fields, all "
+            "as long. Received: ['a']",
+        ),
+        (
+            lambda: FIELDS.columns("c", {"a": [1], "b": []}, ("a", "b")),
+            "example 'e': field `c` must have lists `a`, `b`, as long. Received: {'a': [1], "
+            "'b': []}",
+        ),
         (
             lambda: json_fields.require_object([], "a page"),
             "a page must be a JSON object. Received: []",
@@ -51,3 +75,58 @@ def test_a_truth_value_is_no_integer():
 def test_long_values_are_cut():
     assert json_fields.shown("x" * 78) == repr("x" * 78)
     assert json_fields.shown("x" * 79) == "'" + "x" * 76 + "..."
+
+
+def test_the_names_of_a_table_are_all_told_and_those_of_a_hostile_object_are_cut():
+    message = str(json_fields.Fields("e", {f"column {i}": 0 for i in range(20)}).missing("x", "y"))
+    assert message.startswith("example 'e': field `x` (or `y`) is missing. Its fields: ['column 0'")
+    assert message.endswith("'column 9']")
+    assert len(str(json_fields.Fields("e", {"x" * 9999: 0, 3: 1}).missing("x"))) < 500
+
+
+class TestIds:
+    @pytest.mark.parametrize(
+        "raw", [{"_id": 7}, {"id": "7"}, {"_id": None, "id": 7}, {"_id": " ", "id": 7}]
+    )
+    def test_a_whole_number_is_its_digits_and_null_or_blank_is_missing(self, raw):
+        assert json_fields.id_of(raw, "_id", "id") == "7"
+
+    def test_one_that_is_missing_has_a_default_or_is_refused_with_what_is_there(self):
+        assert json_fields.id_of({"id": None}, "id", default="file:3") == "file:3"
+        assert json_fields.identified({"id": ""}, "id", default="").example_id == ""
+        with pytest.raises(ValueError) as error_info:
+            json_fields.id_of({"id": None, "url": "x"}, "_id", "id", noun="a page")
+        assert (
+            str(error_info.value)
+            == "a page has no field `_id` (or `id`). Its fields: ['id', 'url']"
+        )
+
+    @pytest.mark.parametrize("value", [True, 7.0, float("nan"), [7], {}])
+    def test_other_types_are_refused_by_name(self, value):
+        message = "an example's field `id` must be a string or a whole number. Received: "
+        with pytest.raises(ValueError) as error_info:
+            json_fields.id_of({"_id": None, "id": value}, "_id", "id", default="file:3")
+        assert str(error_info.value) == f"{message}{value!r}"
+
+    def test_half_a_surrogate_pair_is_refused_and_printable(self):
+        with pytest.raises(ValueError) as error_info:
+            json_fields.id_of({"id": "a\ud800"}, "id")
+        assert str(error_info.value).isprintable() and "`id` has half of a surrogate pair" in str(
+            error_info.value
+        )
+
+
+def test_lists_of_fields_are_the_objects_that_hugging_face_datasets_makes_them_of():
+    objects = [{"a": 1, "b": [2]}, {"a": 3, "b": []}]
+    assert json_fields.objects_of({"a": [1, 3], "b": [[2], []]}) == objects
+    assert json_fields.objects_of(objects) == objects
+    assert json_fields.objects_of({"a": [], "b": []}) == json_fields.objects_of([]) == []
+    assert json_fields.Fields("e", {"x": {"a": [1]}}).objects("x") == [{"a": 1}]
+    assert json_fields.Fields("e", {"x": None}).objects("x", optional=True) == []
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, {"a": 1}, {"a": [1], "b": []}, {"a": [1], "b": "c"}, [1], "ab"]
+)
+def test_other_values_are_no_objects(value):
+    assert json_fields.objects_of(value) is None

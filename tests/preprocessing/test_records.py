@@ -75,6 +75,11 @@ def test_what_a_message_does_not_take_is_refused():
     for features in ({"x": [2**63]}, {"x": ["\ud800"]}, {"\ud800": [1]}):
         with pytest.raises(ValueError):
             serialize(features)
+    with pytest.raises(ValueError) as error_info:
+        serialize({"y": [1], "query": ["a", "b\ud83d"]})
+    assert str(error_info.value) == (
+        "feature 'query' has half of a surrogate pair, no character. Received: 'b\\ud83d'"
+    )
 
 
 def test_a_feature_without_values_is_a_list_of_integers():

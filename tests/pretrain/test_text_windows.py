@@ -116,7 +116,7 @@ def test_the_settings_of_records_tell_the_kind_of_vocabulary(tmp_path):
 
 def test_what_cannot_be_is_refused(tmp_path):
     vocab = tmp_path / "vocab.txt"
-    vocab.write_text("[PAD]\n[CLS]\na\n")
+    vocab.write_text("[PAD]\n[UNK]\n[CLS]\na\n")
     with pytest.raises(ValueError, match=r"none of the tokens \[SEP\], </s>, <sep>, which stand"):
         factory(vocab, windows="text").settings()
     with pytest.raises(ValueError, match="`long_seq_length` must be at least 3"):

@@ -1,6 +1,7 @@
 """Where strings lie in tokenized texts."""
 
 import pathlib
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,39 @@ def test_every_word_piece_belongs_to_the_unigram_that_it_spells(tokenizer, text)
 )
 def test_word_spans_are_whole_words_with_any_white_space(text, substring, spans):
     assert alignment.find_word_spans(text, substring) == spans
+
+
+FORMS = ("NFC", "NFD")
+
+
+@pytest.mark.parametrize("text_form", FORMS)
+@pytest.mark.parametrize("answer_form", FORMS)
+def test_accents_may_be_written_in_either_way(text_form, answer_form):
+    find = alignment.in_any_form(alignment.find_word_spans)
+    text = unicodedata.normalize(text_form, "Å. Zoë  Čapek, 한국")
+    for answer in ("Å", "Zoë Čapek", "한국"):
+        ((first, last),) = find(text, unicodedata.normalize(answer_form, answer))
+        assert unicodedata.normalize("NFC", text[first : last + 1]).split() == answer.split()
+    assert find(text, "Zoe") == find(text, "A") == []  # Of which the text has other letters.
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(
+    st.lists(st.sampled_from(["é", "e", "\u0301", "å", "x", " ", "ế", "한", "하", "\u11ab"])),
+    st.text(alphabet="éex ", min_size=1, max_size=3),
+)
+def test_what_is_found_does_not_depend_on_how_accents_are_written(parts, substring):
+    text, form = "".join(parts), unicodedata.normalize("NFC", "".join(parts))
+    find = alignment.in_any_form(alignment.find_char_spans)
+    wanted = alignment.find_char_spans(form, substring)
+    for name in FORMS:
+        assert find(form, unicodedata.normalize(name, substring)) == wanted
+    for other in (text, unicodedata.normalize("NFD", text)):
+        spans = find(other, substring)
+        found = [unicodedata.normalize("NFC", other[first : last + 1]) for first, last in spans]
+        assert found == [substring] * len(wanted)
+        before = [unicodedata.normalize("NFC", other[:first]) for first, _ in spans]
+        assert before == [form[:first] for first, _ in wanted]
 
 
 def test_answer_spans_narrow_to_the_answers_own_pieces(tokenizer):

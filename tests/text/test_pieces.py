@@ -154,6 +154,10 @@ def test_sentence_pieces_have_the_characters_without_the_space_before():
 def test_lone_surrogates_are_unknown_and_no_error():
     for splitter in splitters():
         assert "a" in spans_of(splitter, "a \ud800 b")
+        found = splitter.tokenizer.tokenize("a \ud800 b")
+        assert len(splitter.tokenizer.convert_tokens_to_ids(found)) >= 2
+    _, whole, _ = splitters()
+    assert whole.tokenizer.tokenize("a \ud800 b") == whole.tokenizer.tokenize("a \ufffd b")
 
 
 def test_the_memory_of_words_is_bounded(tokenizer, monkeypatch):

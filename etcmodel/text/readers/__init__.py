@@ -1,5 +1,7 @@
 """Readers: from what a user has (texts, tables, pages, graphs) to a `documents.Document`."""
 
+import numbers
+
 from etcmodel.text import documents
 from etcmodel.text.readers import fields, graphs, sections, tables
 from etcmodel.text.readers.json_lines import read_json_lines
@@ -19,7 +21,7 @@ def read(example, split_sentences, where="example"):
             `title`, `text`, `sentences`, `paragraphs`, `sections`: see `sections.add_sections`;
             `table`: see `tables.add_table`; `html`: see `html_pages.add_page`; `nodes`, `edges`:
             see `graphs.add_graph`; `documents`: list of texts or of dicts with these fields;
-            `id`: str; `extra`: dict, which is passed on as it is;
+            `id`: str or int; `extra`: dict, which is passed on as it is;
             or a `documents.Document`, which is returned.
         split_sentences: function of str to list of str: see `sentence_splitting`.
         where: str. The example's name in errors.
@@ -45,7 +47,16 @@ def read(example, split_sentences, where="example"):
     if all(example.get(name) is None for name in (documents.QUESTION, *_DOCUMENT, "documents")):
         raise ValueError(f"`{where}` has no content. Give it one of {sorted(_DOCUMENT)}.")
     extra = fields.mapping(fields.given(example, "extra", {}), f"{where}.extra")
-    return builder.document(str(fields.given(example, "id", "")), extra)
+    return builder.document(_id(fields.given(example, "id", ""), f"{where}.id"), extra)
+
+
+def _id(value, where):
+    """An id as str: a whole number is taken as its digits, a truth value is none."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, (str, bytes)):
+        fields.fail(where, "a string or a whole number", value)
+    return fields.string(value, where)
 
 
 def _add_document(builder, content, where):

@@ -65,7 +65,10 @@ def test_bad_examples_are_counted_with_their_place(tmp_path):
     assert len(records) == 2 and statistics["examples_bad"] == 3
     no_text, no_label, no_json = statistics["bad_examples"]
     assert "element 1: line 2: example 'train.jsonl:2': field `text` is missing" in no_text
-    assert "element 2: line 3: field `label` is missing, and records need it" in no_label
+    assert (
+        "element 2: line 3: example 'train.jsonl:3': field `label` is missing or empty, and "
+        "records need it. Its fields: ['text']"
+    ) in no_label
     assert "element 4: line 5: malformed JSON" in no_json
 
 

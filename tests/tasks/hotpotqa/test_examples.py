@@ -1,6 +1,7 @@
 """From typed HotpotQA examples to features: the layout, the fixed faults, the errors."""
 
 import pathlib
+import unicodedata
 
 import pytest
 
@@ -153,6 +154,24 @@ class TestFixedFaults:
         raw = raw_example(answer="song")
         raw["context"][1][1][1] = "red songs ."
         assert answer_tokens(tokenizer, convert(tokenizer, raw).features) == ["song"]
+
+    @pytest.mark.parametrize("text_form", ["NFC", "NFD"])
+    @pytest.mark.parametrize("answer_form", ["NFC", "NFD"])
+    @pytest.mark.parametrize("answer", ["Rosé", "sé"])  # A word, and letters within one.
+    @pytest.mark.parametrize("encoding", ["span", "bio"])
+    def test_accents_may_be_written_in_either_way(
+        self, tokenizer, answer, text_form, answer_form, encoding
+    ):
+        raw = raw_example(answer=unicodedata.normalize(answer_form, answer))
+        raw["context"][1][1][1] = unicodedata.normalize(text_form, " the Rosé is red .")
+        fields = {"answer_encoding_method": encoding, "debug": True}
+        found = convert(tokenizer, raw, **fields)
+        if encoding == "span":
+            assert answer_tokens(tokenizer, found.features) == ["rose"]
+        else:
+            assert [x for x in found.features["answer_bio_ids"] if x != 2] == [0]
+        release = convert(tokenizer, raw, release_compatible=True, **fields)
+        assert release.drop_reason == (None if text_form == answer_form else "no_answer_in_input")
 
     def test_white_space_in_the_answer_does_not_matter(self, tokenizer):
         raw = raw_example(answer="the rose")

@@ -73,7 +73,7 @@ def test_numbers_of_two_digits_are_one_piece(tokenizer):
         ({"tokens": [1, 2, 5, 2]}, "field `tokens` has 5, above twice --pairs=2"),
         ({"tags": [1, 2, 6, 2]}, "field `tags` has 6, above twice --pairs=2"),
         ({"tokens": [1] * 7, "tags": [1] * 7}, "has 7 tokens, more than --long_seq_length=6"),
-        ({"id": 3}, "field `id` must be a string"),
+        ({"id": 3.0}, "an example's field `id` must be a string or a whole number"),
     ],
 )
 def test_what_is_wrong_is_named(tokenizer, changes, message):

@@ -78,7 +78,8 @@ class TestVerdicts:
             ([prediction(long_answer=("3", 10))], "`long_answer` must have integers `start_token`"),
             ([{**prediction(), "long_answer": None}], "`long_answer` must be an object"),
             ([{**prediction(), "short_answers": {}}], "`short_answers` must be a list of objects"),
-            (["no object"], "prediction 1: an example must have a field `example_id`"),
+            (["no object"], "prediction 1: an example must be a JSON object"),
+            ([{}], "prediction 1: an example has no field `example_id`"),
         ],
     )
     def test_names_what_is_wrong_with_predictions(self, predictions, message):

@@ -55,7 +55,7 @@ class TestGold:
         [
             ([raw_example(), raw_example()], "gold.jsonl: line 2: there is another example 17"),
             ([raw_example(), "", "nothing"], "gold.jsonl: line 3: malformed JSON"),
-            ([raw_example(), [1]], "gold.jsonl: line 2: an example must have a field `example_id`"),
+            ([raw_example(), [1]], "gold.jsonl: line 2: an example must be a JSON object"),
             ([{"example_id": 1}], "line 1: example 1 has no annotation to compare with"),
             ([raw_example(annotations=[])], "line 1: example 17 has no annotation to compare with"),
             ([], "gold.jsonl: the file holds no example: it is empty"),

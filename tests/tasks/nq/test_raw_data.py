@@ -48,12 +48,12 @@ class TestParseExample:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"example_id": None}, "example_id"),
+            ({"example_id": None}, r"no field `example_id` \(or `id`\). Its fields: \['annot"),
             ({"example_id": 2**63}, "64-bit"),
-            ({"example_id": float("inf")}, "64-bit"),
-            ({"example_id": True}, "64-bit"),
+            ({"example_id": float("inf")}, "`example_id` must be a string or a whole number"),
+            ({"example_id": True}, "`example_id` must be a string or a whole number"),
             ({"example_id": "17a"}, "64-bit"),
-            ({"question_text": "  "}, "example 17: field `question_text`.*not empty"),
+            ({"question_text": "  "}, "example 17: field `question_text` must not be empty"),
             ({"document_text": ""}, "example 17: the page is empty"),
             ({"document_text": 3}, "field `document_text` must be a string"),
             ({"document_tokens": [{"token": "a"}]}, "`document_tokens` has no 'html_token'"),
@@ -155,7 +155,8 @@ class TestParseExample:
     def test_names_a_missing_field(self):
         raw = raw_example()
         del raw["document_text"]
-        with pytest.raises(ValueError, match="neither `document_tokens` nor `document_text`"):
+        missing = r"`document_tokens` \(or `document_text`, `document`\) is missing. Its fields"
+        with pytest.raises(ValueError, match=missing):
             raw_data.parse_example(raw)
         with pytest.raises(ValueError, match="must be a JSON object"):
             raw_data.parse_example([1])

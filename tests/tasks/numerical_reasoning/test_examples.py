@@ -73,7 +73,7 @@ def test_the_end_of_the_passage_is_cut(tokenizer):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"id": 3}, "field `id` must be a string"),
+        ({"id": 3.0}, "an example's field `id` must be a string or a whole number"),
         ({"id": "\ud83d"}, "field `id` has half of a surrogate pair, no character"),
         ({"question": " "}, "example 'a': field `question` must not be empty"),
         ({"passage": None}, "field `passage` must be a string"),

@@ -124,6 +124,6 @@ def test_what_does_not_fit_is_refused(task, tmp_path):
         task(max_answer_length=2)
     with pytest.raises(ValueError, match="Either --vocab_file or --spm_model_file must be given"):
         task(vocab_file=None).build_model()
-    (tmp_path / "short.txt").write_text("[PAD]\n[CLS]\n[SEP]")
+    (tmp_path / "short.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]")
     with pytest.raises(ValueError, match="short.txt' lacks the tokens @"):
         task(vocab_file=str(tmp_path / "short.txt")).build_model()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from etcmodel.tasks.openkp import examples, layout, raw_data
+from etcmodel.tasks.openkp import examples, layout, raw_data, validation
 from etcmodel.tasks.openkp.config import FLOAT_FEATURES
 from etcmodel.text import tokenization
 from tests.tasks.openkp.pages import element, page
@@ -44,6 +44,25 @@ def labels(converted):
     features = converted.features
     columns = zip(features["label_start_idx"], features["label_phrase_len"], strict=True)
     return [label for label in columns if label != (-1, -1)]
+
+
+class TestAccents:
+    """The same words may be written in the normal forms C and D of Unicode."""
+
+    TEXT, PHRASE = "a Rose\u0301 garden", ["ROSÉ", "garden"]
+
+    def test_a_key_phrase_is_found_in_either_form(self, tokenize_word):
+        raw = page(self.TEXT, "rosé garden", key_phrases=[self.PHRASE, ["Rose\u0301", "garden"]])
+        converted = convert(tokenize_word, raw)
+        assert labels(converted) == [(1, 2)] and converted.num_phrases_not_found == 0
+        firsts = converted.features["long_word_first_occurrence"]
+        assert firsts[:5] == [0, 1, 2, 1, 2] and firsts[12:16] == [0, 1, 2, 1]
+        compatible = convert(tokenize_word, raw, release_compatible=True)
+        assert sorted(labels(compatible)) == [(1, 2), (3, 2)]
+
+    def test_cleaning_keeps_it(self):
+        assert validation.is_whole_words(self.TEXT, self.PHRASE) == (True, ["ROSÉ garden"])
+        assert not validation.is_whole_words(self.TEXT, ["rose", "garden"])[0]
 
 
 class TestFeatures:

@@ -44,7 +44,7 @@ def test_the_layouts():
         ({"abstract_text": ["<S> </S>"]}, "field `abstract_text` must not be empty"),
         ({"article_id": "\ud83d"}, "field `article_id` has half of a surrogate pair"),
         ({"abstract_text": ["\ud83d"]}, "field `abstract_text` has half of a surrogate pair"),
-        ({"article_id": 1.5}, "example 'file:3': field `article_id` must be a string"),
+        ({"article_id": 1.5}, "an example's field `article_id` must be a string or a whole num"),
     ],
 )
 def test_what_is_wrong_is_named(changes, message):

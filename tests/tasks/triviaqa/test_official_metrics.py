@@ -1,6 +1,7 @@
 """The official metrics, against a slow restatement, on predictions full of borderline text."""
 
 import json
+import unicodedata
 
 import hypothesis
 import pytest
@@ -181,6 +182,15 @@ def test_what_is_found_in_a_text_is_right_and_nothing_is_missed(text, answer):
         if wanted and answers.normalize_answer(text[start:end]) == wanted
     ]
     assert found == slow
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"), [("Zoë Čapek", "NFD"), ("Zoe\u0308 C\u030capek", "NFC")]
+)
+def test_accents_may_be_written_in_either_way(answer, form):
+    text = unicodedata.normalize(form, "It was the Zoë-Čapek, not Zoe Capek.")
+    ((start, end),) = answers.find_answers(text, [answer, "no"])
+    assert unicodedata.normalize("NFC", text[start:end]) == "Zoë-Čapek"
 
 
 def test_a_text_tells_an_answer_in_whatever_spelling():

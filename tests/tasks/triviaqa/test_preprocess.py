@@ -43,7 +43,7 @@ def test_what_is_left_out_is_counted_and_named(tmp_path):
         raw_question(2, web=["c.txt"]),
         raw_question(3, web=["b.txt"]),
         {**raw_question(4), "Question": 3},
-        raw_question(5, wikipedia=["a.txt"], web=["a.txt"]),
+        raw_question(5, wikipedia=["a.txt"], SearchResults=[{"Filename": "a.txt"}, {"Rank": 1}]),
     ]
     records, settings, statistics, left_out = run(tmp_path, questions)
     ids = [record["question_id"].bytes_list.value[0] for record in records]
@@ -54,6 +54,7 @@ def test_what_is_left_out_is_counted_and_named(tmp_path):
         "examples_written": 2,
         "examples_bad": 1,
         "documents_cut": 0,
+        "documents_malformed": 1,
         "documents_missing": 2,
         "documents_undecodable": 1,
         "documents_empty": 0,
@@ -68,6 +69,9 @@ def test_what_is_left_out_is_counted_and_named(tmp_path):
         ("Data[0]", "q_1"),
         ("Data[1]", "q_2"),
         ("Data[4]", "q_5"),
+    ]
+    assert left_out[2]["problems"][1:] == [
+        "field `SearchResults[1].Filename` must be the name of a file. Received: None"
     ]
     assert left_out[1]["problems"] == [
         "web/c.txt: invalid UTF-8 at byte 1",

@@ -24,6 +24,27 @@ def test_a_question_has_the_documents_of_both_lists():
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        ({}, "`SearchResults[1].Filename` must be the name of a file. Received: None"),
+        ({"Filename": ""}, "`SearchResults[1].Filename` must be the name of a file. Received: ''"),
+        ({"Filename": 3}, "`SearchResults[1].Filename` must be the name of a file. Received: 3"),
+        (
+            {"Filename": "\ud83d"},
+            "`SearchResults[1].Filename` must be the name of a file. Received: '\\ud83d'",
+        ),
+        ({"Text": 3}, "`SearchResults[1].Text` must be a string. Received: 3"),
+    ],
+)
+def test_a_malformed_page_costs_itself_alone(page, problem):
+    raw = raw_question(web=["a.txt"])
+    raw["SearchResults"].append(page)
+    example = raw_data.parse_example(raw)
+    assert [x.problem for x in example.pages] == ["", f"field {problem}"]
+    assert list(example.keys(by_document=True)) == ["q_1--a.txt"]
+
+
 def test_lists_and_answers_may_be_missing():
     example = raw_data.parse_example({"QuestionId": "q", "Question": "who", "EntityPages": None})
     assert example == raw_data.TriviaQaExample("q", "who", ())
@@ -33,15 +54,10 @@ def test_lists_and_answers_may_be_missing():
     ("fields", "message"),
     [
         ({"QuestionId": ""}, "an example has no field `QuestionId`"),
-        ({"QuestionId": 3}, "an example has no field `QuestionId`"),
         ({"QuestionId": "\ud83d"}, "field `QuestionId` has half of a surrogate pair"),
-        ({"SearchResults": [{"Filename": "\ud83d"}]}, "Filename` has half of a surrogate pair"),
         ({"Question": None}, "example 'q_1': field `Question` must be a string"),
         ({"Question": " "}, "field `Question` must not be empty"),
         ({"EntityPages": {}}, "field `EntityPages` must be a list of objects"),
-        ({"EntityPages": [{}]}, r"field `EntityPages\[0\].Filename` must be the name of a file"),
-        ({"SearchResults": [{"Filename": ""}]}, "must be the name of a file. Received: ''"),
-        ({"SearchResults": [{"Text": 3}]}, r"`SearchResults\[0\].Text` must be a string"),
         ({"Answer": "red"}, "field `Answer` must be an object"),
         ({"Answer": {"Value": "red"}}, "field `Answer` must have `NormalizedAliases`"),
         ({"Answer": {"NormalizedAliases": ["the"]}}, "must have `NormalizedAliases`"),

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from etcmodel.tasks.wikihop import examples
+from etcmodel.tasks.wikihop import evaluate, examples
 from tests.tasks.wikihop.raw_examples import raw_example
 
 
@@ -87,7 +87,7 @@ class TestMalformedExamples:
         with pytest.raises(ValueError, match=f"example 'w1': field `{name}` is missing"):
             examples.parse_example(raw)
 
-    @pytest.mark.parametrize("example_id", [None, 3, ""])
+    @pytest.mark.parametrize("example_id", [None, ""])
     def test_an_example_without_an_id_is_refused(self, example_id):
         with pytest.raises(ValueError, match="an example has no field `id`"):
             examples.parse_example(raw_example(id=example_id))
@@ -101,6 +101,15 @@ class TestAnswer:
     def test_it_is_compared_stripped_and_in_lower_case(self):
         assert self.index(" B", "a", "b ") == 1
         assert self.index("A", "a", "A") == 0
+
+    @pytest.mark.parametrize(("answer", "candidate"), [("Zoë", "Zoe\u0308"), ("ZOE\u0308 ", "zoë")])
+    def test_accents_may_be_written_in_either_way(self, answer, candidate):
+        assert self.index(answer, "zoe", candidate) == 1
+        with pytest.raises(ValueError, match="is not one of the 2 candidates"):
+            self.index(answer, "zoe", candidate, release_compatible=True)
+        example = examples.parse_example(raw_example(answer=answer, candidates=[candidate, "zoe"]))
+        assert evaluate.metrics([example], {"w1": candidate}) == {"accuracy": 1.0}
+        assert evaluate.metrics([example], {"w1": "zoe"}) == {"accuracy": 0.0}
 
     def test_it_is_not_stripped_if_compatible(self):
         assert self.index("B", "a", " b", release_compatible=True) == 1

@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import numpy as np
 import pytest
 
 from etcmodel.text import documents, readers
@@ -189,12 +190,23 @@ def test_a_broken_gzip_file_is_named(tmp_path):
         ({"text": "a", "documents": ""}, "`example.documents` must be a list. Received: str ''"),
         ({"html": 3}, "`example.html` must be a page of HTML"),
         ({"text": "a", "extra": 1}, "`example.extra` must be an object"),
+        (
+            {"text": "a", "id": True},
+            "`example.id` must be a string or a whole number. Re.*bool True",
+        ),
+        ({"text": "a", "id": 1.0}, "`example.id` must be a string or a whole number"),
+        ({"text": "a", "id": ["x"]}, "`example.id` must be a string or a whole number"),
     ],
 )
 def test_what_is_no_example_is_refused_in_a_line_that_names_the_field(example, message):
     with pytest.raises(ValueError, match=message) as error:
         readers.read(example, SPLIT)
     assert "\n" not in str(error.value) and len(str(error.value)) < 300
+
+
+def test_a_whole_number_is_an_id_as_its_digits():
+    ids = [read(text="a", id=value).example_id for value in ("7", 7, np.int64(7), b"7")]
+    assert ids == ["7"] * 4
 
 
 def test_null_is_as_good_as_a_field_that_is_missing():

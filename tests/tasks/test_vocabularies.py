@@ -1,0 +1,53 @@
+"""A vocabulary that lacks a special piece is refused by its name before anything is converted."""
+
+import pytest
+
+from etcmodel.pretrain import conversion as pretrain
+from etcmodel.tasks.classification import conversion as classification
+from etcmodel.tasks.hotpotqa import conversion as hotpotqa
+from etcmodel.tasks.nq import conversion as nq
+from etcmodel.tasks.numerical_reasoning import features as numerical_reasoning
+from etcmodel.tasks.openkp import conversion as openkp
+from etcmodel.tasks.triviaqa import conversion as triviaqa
+from etcmodel.tasks.wikihop import conversion as wikihop
+from etcmodel.text.word_vocabulary import build_vocabulary
+
+# By task: what makes its converter, the pieces it needs, and options.
+TASKS = {
+    "hotpotqa": (hotpotqa, ("[PAD]", "[UNK]", "[CLS]"), {}),
+    "wikihop": (wikihop, ("[PAD]", "[UNK]"), {}),
+    "nq": (nq, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
+    "openkp": (openkp, ("[PAD]", "[UNK]"), {}),
+    "triviaqa": (triviaqa, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {"evidence_dir": None}),
+    "classification": (
+        classification,
+        ("[PAD]", "[UNK]", "[CLS]", "[SEP]"),
+        {"labels": ("a", "b")},
+    ),
+    "numerical_reasoning": (numerical_reasoning, ("[PAD]", "[UNK]", "[CLS]", "[SEP]"), {}),
+    "pretrain": (pretrain, ("[UNK]",), {}),
+    "pretrain texts": (pretrain, ("[UNK]", "[CLS]", "[SEP]"), {"windows": "text"}),
+}
+CASES = [(task, piece) for task, (_, pieces, _) in TASKS.items() for piece in (None, *pieces)]
+
+
+@pytest.mark.parametrize(("task", "missing"), CASES)
+def test_a_vocabulary_without_a_piece_that_is_needed_is_named(tmp_path, task, missing):
+    module, _, fields = TASKS[task]
+    path = tmp_path / "vocab.txt"
+    # The released models' vocabularies have these pieces for HTML tags.
+    pieces = [*build_vocabulary(["a"]), "[unused102]", "[unused103]", "@", "\\"]
+    path.write_text("\n".join(x for x in pieces if x != missing), encoding="utf-8")
+    factory = module.ConverterFactory(
+        vocab_file=str(path),
+        spm_model_file="",
+        do_lower_case=True,
+        fields={"long_seq_length": 64, "global_seq_length": 64, **fields},
+    )
+    if missing is None:
+        assert factory.settings()["vocab_size"] == len(set(pieces))
+        return
+    with pytest.raises(ValueError) as error_info:
+        factory()
+    message = str(error_info.value)
+    assert str(path) in message and missing in message and "\n" not in message
