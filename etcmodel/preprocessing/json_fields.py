@@ -32,7 +32,10 @@ class Fields:
             ValueError: if it is not.
         """
         if field not in self.raw:
-            raise ValueError(f"example {self.example_id!r}: field `{field}` is missing")
+            raise ValueError(
+                f"example {self.example_id!r}: field `{field}` is missing. Its fields: "
+                f"{sorted(map(str, self.raw))}"
+            )
         return self.raw[field]
 
     def text(self, field, *, optional=False):

@@ -1,7 +1,7 @@
 """The labels of a data set: gathered from its raw files, or read from a file."""
 
 from etcmodel import bounded_json
-from etcmodel.preprocessing import input_files, raw_files, text_rows
+from etcmodel.preprocessing import input_files, raw_files
 from etcmodel.preprocessing.json_fields import is_list_of
 
 from .config import MULTI_LABEL
@@ -12,14 +12,20 @@ __all__ = ["gather", "read_labels"]
 
 def gather(input_pattern, options):
     """The labels in raw files, sorted: whole numbers by size, others as text. A tuple of str."""
-    found = set()
+    found, fields = set(), {}
     for path in input_files(input_pattern):
-        for row in text_rows.read_rows(path):
+        for row in raw_files.read_rows(path, options.table()):
             try:
                 label = parse_row(row, options).label
             except ValueError:
                 continue  # Preprocessing counts and names it.
+            fields |= dict.fromkeys(row.get("fields", ()))
             found.update((label or ()) if options.problem_type == MULTI_LABEL else {label} - {None})
+    if fields and options.label_field not in fields:
+        raise ValueError(
+            f"{input_pattern}: no example has a field or column {options.label_field!r} "
+            f"(--label_field). There are: {sorted(fields)}"
+        )
     return tuple(sorted(found, key=_order))
 
 
