@@ -130,13 +130,16 @@ class BrokenFileError(ValueError):
     """
 
     def __init__(self, format_name, problem):
-        problem = next(iter(str(problem).splitlines()), "")
-        super().__init__(f"broken {format_name} file: {problem}")
-        self._parts = format_name, problem
+        super().__init__(f"broken {format_name} file: {_one_line(problem)}")
+        self._parts = format_name, _one_line(problem)
 
     def after(self, place):
         """The message with the last place (str) that could be read."""
         return "broken {0} file after {2}: {1}".format(*self._parts, place)
+
+
+def _one_line(problem):
+    return next(iter(str(problem).splitlines()), "")
 
 
 class _Zstd:
@@ -587,9 +590,10 @@ def _layout(first, second, ending, member, table, may_be_prose):
         return PROSE
     if ending not in _DELIMITERS or _JSON_IN_TABLE_FILE.match(first):
         if first.startswith(b"["):
-            return _ARRAY
+            are_lines = ending in _LINE_ENDINGS and second and _json_value(first) is not None
+            return _LINES if are_lines else _ARRAY
         if first.startswith(b"{"):
-            return _layout_of_objects(first, second, member)
+            return _layout_of_objects(first, second, ending, member)
     if ending in _DELIMITERS:
         return _TABLE
     if ending in _LINE_ENDINGS or may_be_prose or isinstance(_json_value(second), dict):
@@ -601,13 +605,15 @@ def _layout(first, second, ending, member, table, may_be_prose):
     raise ValueError(f"expected a JSON array or JSON objects{or_table}, found {found}")
 
 
-def _layout_of_objects(first, second, member):
+def _layout_of_objects(first, second, ending, member):
     value = _json_value(first)
     if member is not None:
         begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), first)
         if begins_so or (isinstance(value, dict) and isinstance(value.get(member), list)):
             return _MEMBER
-    if value is not None or isinstance(_json_value(second), dict):
+    goes_on = second and first.endswith((b"{", b"[", b",", b":"))
+    is_named_so = ending in _LINE_ENDINGS and not goes_on
+    if value is not None or is_named_so or isinstance(_json_value(second), dict | list):
         return _LINES
     return _VALUES if member is None else _MEMBER
 
@@ -762,7 +768,7 @@ def _column_rows(file, is_parquet):
     except (pyarrow.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        raise BrokenFileError(name, error) from error
+        raise ValueError(f"broken {name} file after row {number}: {_one_line(error)}") from error
 
 
 def _batches(file, is_parquet):

@@ -65,6 +65,6 @@ def _label(fields, options):
     return fields.label(name)
 
 
-def example_reader(options, with_label=True):
-    """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return raw_files.row_reader(lambda row: parse_row(row, options, with_label), options.table())
+def example_reader(options, with_label=True, table=None):
+    """The function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(lambda row: parse_row(row, options, with_label), table)

@@ -76,6 +76,6 @@ def _sentences(fields, name):
     return sentences
 
 
-def example_reader(options, with_summary=True):
-    """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return raw_files.row_reader(lambda row: parse_row(row, options, with_summary), options.table())
+def example_reader(options, with_summary=True, table=None):
+    """The function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(lambda row: parse_row(row, options, with_summary), table)

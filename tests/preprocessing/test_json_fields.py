@@ -18,8 +18,14 @@ def test_good_fields_are_returned():
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda: FIELDS.get("gone"), "example 'e': field `gone` is missing"),
-        (lambda: FIELDS.text("gone"), "example 'e': field `gone` is missing"),
+        (
+            lambda: FIELDS.get("gone"),
+            "example 'e': field `gone` is missing. Its fields: ['list', 'mixed', 'none', 'text']",
+        ),
+        (
+            lambda: FIELDS.text("gone"),
+            "example 'e': field `gone` is missing. Its fields: ['list', 'mixed', 'none', 'text']",
+        ),
         (
             lambda: FIELDS.text("list"),
             "example 'e': field `list` must be a string. Received: ['a']",
@@ -28,7 +34,10 @@ def test_good_fields_are_returned():
             lambda: FIELDS.list_of("mixed", str, "strings"),
             "example 'e': field `mixed` must be a list of strings. Received: ['a', 1]",
         ),
-        (lambda: json_fields.Fields(7, {}).get("x"), "example 7: field `x` is missing"),
+        (
+            lambda: json_fields.Fields(7, {}).get("x"),
+            "example 7: field `x` is missing. Its fields: []",
+        ),
         (
             lambda: json_fields.require_object([], "a page"),
             "a page must be a JSON object. Received: []",
