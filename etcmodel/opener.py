@@ -145,31 +145,30 @@ def _one_line(problem):
 class _Zstd:
     """What a zstd file holds, in one frame or many; as other packings of the standard library.
 
-    It is fed little at a time: a kilobyte may stand for 32 MB.
+    It is fed little at a time: 256 bytes may stand for 8 MB.
     """
 
     def __init__(self, file):
-        with extras.needed("zstd", "The file is packed by zstd."):
+        with extras.needed("zstd", "This file is packed by zstd."):
             import zstandard
-        self._file, self._rest, self._unpacked, self._frame = file, b"", b"", None
+        self._file, self._rest, self._unpacked, self._frame = file, b"", io.BytesIO(), None
         self._begin = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
         self._error = zstandard.ZstdError
 
     def read(self, size):
-        while not self._unpacked:
-            packed = self._rest or self._file.read(1024)
+        while not (found := self._unpacked.read(size)):
+            packed = self._rest or self._file.read(256)
             if not packed:
                 if self._frame is not None:
                     raise EOFError("it ends within a frame")
                 return b""
             self._frame = self._frame or self._begin()
             try:
-                self._unpacked, self._rest = self._frame.decompress(packed), b""
+                self._unpacked, self._rest = io.BytesIO(self._frame.decompress(packed)), b""
             except self._error as error:
                 raise BrokenFileError("zstd", error) from error
             if self._frame.eof:
                 self._rest, self._frame = self._frame.unused_data, None
-        found, self._unpacked = self._unpacked[:size], self._unpacked[size:]
         return found
 
 
