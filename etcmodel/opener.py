@@ -503,7 +503,7 @@ class Table:
         return Table(delimiter, delimiter != "\t" if self.quoting is None else self.quoting)
 
 
-def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=False):
+def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=False, tells=True):
     """Streams what a file holds, one example after the other, whatever its layout.
 
     That is a JSON array; JSON objects, one a line or one after another; a table whose name ends in
@@ -516,6 +516,7 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
         is_parsed: bool. Else JSON values are str that `load_json_line` takes.
         table: `Table`. Any file may be a table, which is written so.
         may_be_prose: bool. What has no other layout is prose, and all of its lines are yielded.
+        tells: bool. Whether to warn of what may have been meant otherwise.
 
     Yields:
         `Row`s.
@@ -536,7 +537,7 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
             layout = _layout(first, second, _ending(path), member, table, may_be_prose)
             if layout == _TABLE:
                 form = (table or Table()).completed(first, _ending(path))
-                yield from _table_rows(path, file, form)
+                yield from _table_rows(path, file, form, tells)
             elif layout == _LINES:
                 yield from _json_lines(file, is_parsed)
             elif layout == PROSE:
@@ -651,7 +652,7 @@ def _objects_of(line):
 # Tables.
 
 
-def _table_rows(path, file, form):
+def _table_rows(path, file, form, tells):
     """Yields the `Row`s of a table but its header; tells what may have been meant otherwise."""
     rows = (_quoted if form.quoting else _unquoted)(file, form.delimiter)
     header = _header(rows)
@@ -663,7 +664,7 @@ def _table_rows(path, file, form):
         problem = problem or _problem_of(cells, header)
         fields = None if problem else dict(zip(header, cells, strict=True))
         yield Row("line", number, fields, problem)
-    if odd:
+    if odd and tells:
         found = f"{path}: {odd} of {num_rows} rows, the first in line {first_odd}, have"
         logging.warning(
             "%s a cell of several lines. If a quote was left open there, read with --quoting=false."
@@ -826,12 +827,12 @@ def is_hidden(name):
     return name.startswith(".")
 
 
-def text_files(folder, tell=True):
+def text_files(folder, tells=True):
     """The `.txt` files of a folder and of all folders in it, packed or not, by name.
 
     Args:
         folder: str. Local or remote.
-        tell: bool. Warn of how many files and folders are left out.
+        tells: bool. Whether to warn of how many files and folders are left out.
 
     Yields:
         str. Path below the folder, with `/` between its parts.
@@ -839,7 +840,7 @@ def text_files(folder, tell=True):
     hidden, others = [], []
     yield from _texts_of(folder, "", hidden, others)
     left_out = {"hidden": hidden, "not .txt": others}
-    if tell and (hidden or others):
+    if tells and (hidden or others):
         told = [f"{len(x)} {name} (such as {x[0]})" for name, x in left_out.items() if x]
         logging.warning("%s: left out: %s", folder, ", ".join(told))
 

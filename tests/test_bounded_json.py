@@ -40,6 +40,11 @@ def test_the_depth_is_that_of_the_value_whatever_its_strings_hold(value, bound):
                 bounded_json.loads(text)
 
 
+def test_a_byte_order_mark_of_utf8_is_no_part_of_the_value():
+    for content in (b"\xef\xbb\xbf[1]", "\ufeff[1]"):
+        assert bounded_json.loads(content) == [1]
+
+
 def test_infinities_are_read_as_json_reads_them():
     assert bounded_json.loads("[Infinity, 1e999]") == [math.inf, math.inf]
 

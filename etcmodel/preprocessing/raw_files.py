@@ -182,12 +182,13 @@ def _value(row):
     return unreadable(row.problem) if row.problem else row.value
 
 
-def read_rows(path, table=None):
+def read_rows(path, table=None, tells=True):
     """Streams the texts of a file or folder, as they stand there.
 
     Args:
         path: str. What `opener.read_rows` takes, tables among it, or a folder of `.txt` files.
         table: `opener.Table`. None: a table is as its header and its name tell.
+        tells: bool. Whether to warn of what is left out, and the like.
 
     Yields:
         dict of str: `place` (such as "line 3"), `id` (the id of an example without one of its own)
@@ -199,11 +200,11 @@ def read_rows(path, table=None):
         ValueError: naming the file, if it is damaged, or a table has no proper header.
     """
     if opener.is_folder(path):
-        for name in opener.text_files(path):
+        for name in opener.text_files(path, tells):
             yield _text_row(path, name)
         return
     name = os.path.basename(path)
-    for row in opener.read_rows(path, table=table or opener.Table()):
+    for row in opener.read_rows(path, table=table or opener.Table(), tells=tells):
         found = {"id": f"{name}:{row.number}", "fields": row.value}
         yield {"place": row.place, **({"problem": row.problem} if row.problem else found)}
 

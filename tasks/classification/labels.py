@@ -14,7 +14,7 @@ def gather(input_pattern, options):
     """The labels in raw files, sorted: whole numbers by size, others as text. A tuple of str."""
     found, fields = set(), {}
     for path in input_files(input_pattern):
-        for row in raw_files.read_rows(path, options.table()):
+        for row in raw_files.read_rows(path, options.table(), tells=False):
             try:
                 label = parse_row(row, options).label
             except ValueError:
@@ -43,7 +43,7 @@ def read_labels(path):
     Raises:
         ValueError: naming the file, if it holds no labels.
     """
-    if path.endswith(".json"):
+    if path.lower().endswith(".json"):
         labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
     else:
         labels = raw_files.read_entries(path)
