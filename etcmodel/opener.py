@@ -139,7 +139,7 @@ class BrokenFileError(ValueError):
 
 
 def _one_line(problem):
-    return next(iter(str(problem).splitlines()), "")
+    return str(problem).partition("\n")[0]
 
 
 class _Zstd:
@@ -560,13 +560,13 @@ def _ending(path):
 
 def _looked_ahead(file):
     """The first two lines that are not blank, and the file as if nothing had been read."""
-    start, found = bytearray(), None
-    while len(start) <= bounded_json.MAX_BYTES and (block := file.read(BLOCK)):
+    start, is_enough = bytearray(), False
+    while not is_enough and (block := file.read(BLOCK)):
         start += block
-        if b"\n" in block and (found := _FIRST_LINES.match(start))[3]:
-            break
-    found = _FIRST_LINES.match(start)
-    first, second = (bytes(line or b"").rstrip() for line in found.groups()[:2])
+        is_enough = len(start) > bounded_json.MAX_BYTES or (
+            b"\n" in block and bool(_FIRST_LINES.match(start)[3])
+        )
+    first, second = (bytes(line or b"") for line in _FIRST_LINES.match(start).groups()[:2])
     return first, second, io.BufferedReader(_Rewound(bytes(start), file), _BUFFER)
 
 
@@ -611,7 +611,7 @@ def _layout_of_objects(first, second, ending, member):
         begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), first)
         if begins_so or (isinstance(value, dict) and isinstance(value.get(member), list)):
             return _MEMBER
-    goes_on = second and first.endswith((b"{", b"[", b",", b":"))
+    goes_on = second and first.rstrip().endswith((b"{", b"[", b",", b":"))
     is_named_so = ending in _LINE_ENDINGS and not goes_on
     if value is not None or is_named_so or isinstance(_json_value(second), dict | list):
         return _LINES
