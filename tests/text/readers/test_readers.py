@@ -1,5 +1,6 @@
 """From a user's input to blocks."""
 
+import bz2
 import gzip
 import json
 
@@ -128,6 +129,21 @@ def test_json_lines_are_read_one_by_one(tmp_path, packed):
         (f"{path}, line 1", {"text": "a"}),
         (f"{path}, line 3", {"question": "b?"}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "places"),
+    [
+        ("a.json", b'\xef\xbb\xbf[{"text": "a"},\n {"text": "b"}]', ("element 0", "element 1")),
+        ("a.CSV.BZ2", bz2.compress(b"text\na\nb\n"), ("line 2", "line 3")),
+        ("a.tsv", b"text\tquestion\na\t\nb\t\n", ("line 2", "line 3")),
+    ],
+)
+def test_other_layouts_are_read_likewise(tmp_path, name, content, places):
+    (tmp_path / name).write_bytes(content)
+    found = [*readers.read_json_lines(tmp_path / name)]
+    assert [where for where, _ in found] == [f"{tmp_path / name}, {place}" for place in places]
+    assert [example["text"] for _, example in found] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
