@@ -26,6 +26,8 @@ EXTRAS = {
     "beam": ["apache-beam>=2.77,<3", "google-crc32c>=1.9"],
     "plots": ["matplotlib>=3.9", "jinja2>=3.1.6"],
     "sweep": ["optuna>=4.2,<6", "matplotlib>=3.9"],
+    "parquet": ["pyarrow>=14.0.1"],  # Raw files of Parquet and Arrow; Beam brings it, too.
+    "zstd": ["zstandard>=0.18"],  # Raw files that are packed so; likewise.
     "serve": ["tensorflow-text>=2.20,<2.21"],
 }
 EXTRAS["preprocess"] = EXTRAS["text"]  # What `preprocess` needs, unless it runs on Beam.

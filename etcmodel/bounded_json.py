@@ -4,7 +4,6 @@ Python's reader fails in other ways than by a `ValueError` on what is nested dee
 a few bytes gigabytes. No TensorFlow is needed, but to read a whole file.
 """
 
-import codecs
 import itertools
 import json
 import re
@@ -27,10 +26,10 @@ TOO_LONG = f"longer than {MAX_BYTES >> 20} MiB"
 _STRING = re.compile(rb'"[^"]*"?')
 _OTHERS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
-_BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
+# What other encodings than UTF-8 begin with, with a byte order mark or, before ASCII, without.
+_ENCODINGS = {
+    "UTF-32": rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]",
+    "UTF-16": rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]",
 }
 _KINDS = {
     list: "an array",
@@ -44,7 +43,7 @@ def loads(text, max_bytes=None):
     """The value of a JSON text.
 
     Args:
-        text: str, or bytes in UTF-8.
+        text: str, or bytes in UTF-8, with a byte order mark or without.
         max_bytes: int. None: `MAX_BYTES`.
     Raises:
         json.JSONDecodeError: if it is not JSON; that tells the place.
@@ -58,7 +57,7 @@ def loads(text, max_bytes=None):
         check_encoding(text)
         text = text.decode("utf-8")
     try:
-        return json.loads(text)
+        return json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError:
         raise
     except ValueError as error:
@@ -111,10 +110,12 @@ def _sentences(problem, advice):
 
 
 def check_encoding(text):
-    """Raises ValueError if bytes begin with the mark of another encoding than plain UTF-8."""
-    for mark, name in _BYTE_ORDER_MARKS.items():
-        if text.startswith(mark):
-            raise ValueError(f"the text is in {name}: save it in UTF-8")
+    """Raises ValueError if bytes begin as those of another encoding than UTF-8 do."""
+    for name, beginning in _ENCODINGS.items():
+        if re.match(beginning, text):
+            raise ValueError(
+                f"the text is in {name}: save it in UTF-8, as iconv -f {name} -t UTF-8 does"
+            )
 
 
 def problem_of_size(num_bytes, max_bytes=None):

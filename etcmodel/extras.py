@@ -14,11 +14,12 @@ class MissingExtraError(ModuleNotFoundError):
 
 
 @contextlib.contextmanager
-def needed(extra: str) -> Iterator[None]:
+def needed(extra: str, reason: str = "") -> Iterator[None]:
     """Tells which extra to install if an import of this block fails.
 
     Args:
         extra: str. Name of the extra that brings what the block imports.
+        reason: str. What needs it: a sentence.
     Raises:
         MissingExtraError: naming the package and the extra, if the package is not installed.
     """
@@ -27,8 +28,8 @@ def needed(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if isinstance(error, MissingExtraError):
             raise
+        message = f"{reason} The package {error.name!r} is needed here and not installed.".lstrip()
         raise MissingExtraError(
-            f"The package {error.name!r} is needed here and not installed. It comes with the extra "
-            f"{extra!r}: pip install 'etcmodel[{extra}]'",
+            f"{message} It comes with the extra {extra!r}: pip install 'etcmodel[{extra}]'",
             name=error.name,
         ) from error

@@ -11,14 +11,14 @@ import dataclasses
 import functools
 
 from etcmodel import atomic_files
-from etcmodel.options import ANY_VOCABULARY, changed
+from etcmodel.options import ANY_VOCABULARY, TableOptions, changed
 from etcmodel.preprocessing import program
 
 from .config import WindowOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(WindowOptions, program.PreprocessOptions):
+class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
     """Pre-training's options; those of role "features" make a `PretrainInputConfig`."""
 
     help_texts = {"vocab_file": ANY_VOCABULARY}
@@ -26,8 +26,8 @@ class PreprocessOptions(WindowOptions, program.PreprocessOptions):
     input_pattern: str = changed(
         program.PreprocessOptions,
         "input_pattern",
-        help_text="Text files, wildcards allowed: plain text, or JSON objects with a `text`, one a "
-        "line, where the name ends in .jsonl; possibly .gz.",
+        help_text="Text files or folders of .txt, wildcards allowed: prose; or JSON, tables or "
+        "Parquet with a `text` each, which are known by what they hold.",
     )
 
     def __post_init__(self):

@@ -1,5 +1,8 @@
-"""Plain text and JSON lines to documents, read in groups that are packed together."""
+"""Raw files to documents, read in groups that are packed together."""
 
+import os
+
+from etcmodel import opener
 from etcmodel.preprocessing import raw_files
 
 __all__ = ["read_groups"]
@@ -8,22 +11,28 @@ __all__ = ["read_groups"]
 CHARACTERS_PER_GROUP = 1 << 20
 
 
-def read_groups(path, document_separator="blank_line", characters_per_group=CHARACTERS_PER_GROUP):
+def read_groups(
+    path,
+    document_separator="blank_line",
+    characters_per_group=CHARACTERS_PER_GROUP,
+    table=None,
+):
     """Streams the documents of a file in groups.
 
     Args:
-        path: str. Text in UTF-8, or JSON lines with a `text` (and perhaps an `id`) each where the
-            name ends in `.jsonl`; compressed where it then ends in `.gz`; local or remote.
-        document_separator: 'blank_line' or 'file'. What ends a document of a text file.
+        path: str. Prose in UTF-8; or JSON, a table, Parquet or Arrow with a `text` (and perhaps an
+            `id`) each, as `opener.read_rows` tells them; or a folder of `.txt` files of prose.
+        document_separator: 'blank_line' or 'file'. What ends a document of prose.
         characters_per_group: int. A group ends when it has as many.
+        table: `opener.Table`. How tables are written.
     Yields:
-        dict with "documents", a list of {"id": str, "text": str}; or, for a line that is not JSON
-        or not UTF-8 where JSON is expected, with "error": str.
+        dict with "documents", a list of {"id": str, "text": str}; or, for what cannot be read, such
+        as a line that is not JSON where JSON is expected, with "error": str.
     Raises:
         ValueError: if the file cannot be read as such; names the file and the line.
     """
     group, size = [], 0
-    for document in _documents(path, document_separator):
+    for document in _documents_of(path, document_separator, table):
         if "error" in document:
             yield document
             continue
@@ -36,46 +45,40 @@ def read_groups(path, document_separator="blank_line", characters_per_group=CHAR
         yield {"documents": group}
 
 
-def _documents(path, document_separator):
-    if str(path).removesuffix(".gz").endswith(".jsonl"):
-        yield from _parse_lines(path)
-    elif document_separator == "file":
-        yield {"id": str(path), "text": "".join(line for _, line in _text_lines(path))}
-    else:
-        yield from _blocks(path)
+def _documents_of(path, separator, table):
+    if not opener.is_folder(path):
+        yield from _documents(path, separator, table)
+        return
+    for name in opener.text_files(path):
+        yield from _documents(os.path.join(path, name), separator, table)
 
 
-def _text_lines(path):
-    for number, line in raw_files.read_lines(path, keep_blank=True):
-        try:
-            raw_files.check_utf8(line)
-        except ValueError as error:
-            raise ValueError(f"{path}:{number}: {error}") from error
-        yield number, line
-
-
-def _blocks(path):
+def _documents(path, separator, table):
     block, start = [], 1
-    for number, line in _text_lines(path):
-        if line.strip():
-            start = start if block else number
-            block.append(line)
+    for row in opener.read_rows(path, table=table, may_be_prose=True):
+        if row.unit != opener.PROSE:
+            yield _document_of(row, f"{path}:{row.number}")
+            continue
+        try:
+            raw_files.check_utf8(row.value)
+        except ValueError as error:
+            raise ValueError(f"{path}:{row.number}: {error}") from error
+        if row.value.strip() or separator == "file":
+            start = start if block else row.number
+            block.append(row.value)
         elif block:
             yield {"id": f"{path}:{start}", "text": "".join(block)}
             block = []
     if block:
-        yield {"id": f"{path}:{start}", "text": "".join(block)}
+        name = str(path) if separator == "file" else f"{path}:{start}"
+        yield {"id": name, "text": "".join(block)}
 
 
-def _parse_lines(path):
-    for number, line in raw_files.read_lines(path):
-        place = f"{path}:{number}"
-        try:
-            raw = raw_files.load_json_line(line)
-        except ValueError as error:
-            yield {"error": f"{place}: {error}"}
-            continue
-        if not isinstance(raw, dict) or not isinstance(raw.get("text"), str):
-            yield {"error": f"{place}: no object with a string `text`"}
-            continue
-        yield {"id": str(raw.get("id", place)), "text": raw["text"]}
+def _document_of(row, place):
+    if row.problem:
+        return {"error": f"{place}: {row.problem}"}
+    raw = row.value
+    if not isinstance(raw, dict) or not isinstance(raw.get("text"), str):
+        found = f": its fields are {sorted(map(str, raw))}" if isinstance(raw, dict) else ""
+        return {"error": f"{place}: no object with a string `text`{found}"}
+    return {"id": str(raw.get("id", place)), "text": raw["text"]}

@@ -115,6 +115,28 @@ def test_programs_tell_it_in_one_line(tmp_path, program, flags, extra):
     assert line.endswith(f"pip install 'etcmodel[{extra}]'")
 
 
+@pytest.mark.parametrize(
+    ("content", "what", "package"),
+    [
+        (b"PAR1 and more", "This is a file of Parquet.", "pyarrow"),
+        (b"ARROW1\0\0", "This is a file of Arrow.", "pyarrow"),
+        (b"\x28\xb5\x2f\xfd and more", "This file is packed by zstd.", "zstandard"),
+    ],
+)
+def test_a_raw_file_that_needs_a_package_says_what_it_is(tmp_path, content, what, package):
+    (tmp_path / "a.data").write_bytes(content)
+    (tmp_path / "needy.py").write_text(
+        "from etcmodel import opener\nlist(opener.read_rows('a.data'))"
+    )
+    status, _, errors = run(tmp_path, "needy.py")
+    extra = without_extras.EXTRAS[package]
+    assert status == 1
+    assert errors.strip().splitlines()[-1] == (
+        f"etcmodel.extras.MissingExtraError: a.data: {what} The package {package!r} is needed here "
+        f"and not installed. It comes with the extra {extra!r}: pip install 'etcmodel[{extra}]'"
+    )
+
+
 def test_other_errors_pass():
     with pytest.raises(ZeroDivisionError), extras.needed("text"):
         print(1 // 0)

@@ -10,7 +10,9 @@ FLOORS = (
     {"extras"},
     {"bounded_json", "durations", "file_systems", "format_versions", "lazy_imports", "path_checks"}
     | {"program_end", "quiet"},
-    {"atomic_files", "feature_checks", "line_files", "ops", "options", "pictures"},
+    {"json_stream"},
+    {"opener"},
+    {"atomic_files", "feature_checks", "ops", "options", "pictures"},
     {"attention_picture", "autotuning", "record_files"},
     {"text"},
     {"tensor_utils"},

@@ -13,11 +13,13 @@ EXTRAS = {
     "optuna": "sweep",
     "orbit": "train",
     "punkt": "text",
+    "pyarrow": "parquet",
     "rouge_score": "train",
     "sentencepiece": "text",
     "tensorflow_text": "serve",
     "tokenizers": "text",
     "tqdm": "train",
+    "zstandard": "zstd",
 }
 
 

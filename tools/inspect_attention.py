@@ -16,7 +16,7 @@ at task models and at what tokens contribute.
 
 import dataclasses
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, opener
 from etcmodel.options import VocabularyOptions, check_files, option, run_program
 from etcmodel.text import readers, tokenization
 from etcmodel.text.processor import EtcProcessor
@@ -100,10 +100,9 @@ def read_example(options):
     if path.endswith(".json"):
         return bounded_json.read_object(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: is not UTF-8: {error}") from None
+        text = opener.read_text(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     return {"html" if path.endswith(_PAGES) else "text": text}
 
 

@@ -14,6 +14,7 @@ from etcmodel.options.common import (
     OneInputOptions,
     PaddingOptions,
     ResumeOptions,
+    TableOptions,
     VocabularyOptions,
 )
 from etcmodel.options.config_files import checked, dump, load, load_kept
@@ -51,6 +52,7 @@ __all__ = [
     "PaddingOptions",
     "ProgramFlags",
     "ResumeOptions",
+    "TableOptions",
     "Values",
     "VocabularyOptions",
     "aliases_of",

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from etcmodel import opener
 from etcmodel.options.fields import Options, changed, option
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "OneInputOptions",
     "PaddingOptions",
     "ResumeOptions",
+    "TableOptions",
     "VocabularyOptions",
 ]
 
@@ -79,6 +81,33 @@ class PaddingOptions(Options):
         "batch is encoded.",
         role="model",
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
+    """How raw files are written that are tables."""
+
+    delimiter: str | None = option(
+        None,
+        "What separates the cells of tables: one character, \\t for a tab. None: of tab, comma and "
+        "semicolon what the header has.",
+        role="decoding",
+    )
+    quoting: bool | None = option(
+        None,
+        "Whether cells of tables may be in double quotes, and then have delimiters and several "
+        "lines. None: not where tabs separate them.",
+        role="decoding",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.table()  # Raises an error if it cannot be.
+
+    def table(self):
+        """The `opener.Table` of raw files."""
+        delimiter = "\t" if self.delimiter == "\\t" else self.delimiter
+        return opener.Table(delimiter, self.quoting)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

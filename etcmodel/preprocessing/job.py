@@ -7,12 +7,13 @@ are the same. Everything is written below a temporary folder and moved at the en
 import contextlib
 import dataclasses
 import functools
+import logging
 import os
 import time
 
 import tensorflow as tf
 
-from etcmodel import atomic_files, extras, record_files
+from etcmodel import atomic_files, extras, opener, record_files
 from etcmodel.preprocessing import local
 from etcmodel.preprocessing.records import BadExampleError
 
@@ -82,6 +83,9 @@ def run(job):
 def input_files(patterns):
     """Sorted paths of raw files, each once.
 
+    Hidden ones (`.ipynb_checkpoints`, `._notes.txt`) must be named: wildcards leave them out, and
+    tell so.
+
     Args:
         patterns: str or list of str. Files or patterns.
     Raises:
@@ -91,10 +95,19 @@ def input_files(patterns):
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         # A name may hold brackets, which a pattern means otherwise.
         found = [pattern] if tf.io.gfile.exists(pattern) else tf.io.gfile.glob(pattern)
-        if not found:
+        shown = [path for path in found if not _is_hidden(path, pattern)]
+        if len(shown) < len(found):
+            logging.warning("%s: %d hidden files left out", pattern, len(found) - len(shown))
+        if not shown:
             raise ValueError(f"No input file matches {pattern!r}.")
-        files.update(found)
+        files.update(shown)
     return sorted(files)
+
+
+def _is_hidden(path, pattern):
+    """Whether a wildcard of a pattern stands for a hidden file or folder of a path."""
+    parts = zip(path.split("/"), pattern.split("/"), strict=False)
+    return any(opener.is_hidden(x) and not opener.is_hidden(y) for x, y in parts)
 
 
 def _run(job, run_examples):

@@ -19,9 +19,8 @@ import time
 
 import tensorflow as tf
 
-from etcmodel import program_end
+from etcmodel import opener, program_end
 from etcmodel.durations import format_duration
-from etcmodel.preprocessing import reading
 from etcmodel.preprocessing.records import BadExampleError, convert_example
 from etcmodel.preprocessing.totals import Totals
 
@@ -83,7 +82,7 @@ def run_local(job, files, folder):
     start = time.monotonic()
     next_report = start + _SECONDS_BETWEEN_REPORTS
     with contextlib.ExitStack() as stack:
-        meter = stack.enter_context(reading.ReadingMeter(_num_bytes(files)).active())
+        meter = stack.enter_context(opener.ReadingMeter(_num_bytes(files)).active())
         paths = [os.path.join(folder, f"shard-{shard:05d}") for shard in range(job.num_shards)]
         writers = [stack.enter_context(tf.io.TFRecordWriter(path)) for path in paths]
         line_files = {

@@ -1,6 +1,7 @@
 """The program that every task's `preprocess` is: its shared options, and what it does with them."""
 
 import dataclasses
+import functools
 import logging
 
 from absl import flags
@@ -112,6 +113,8 @@ def make_job(options, factory_class, read, beam_args=()):
         fields=options.feature_fields(),
         split_punctuation=options.split_punctuation,
     )
+    if isinstance(options, options_lib.TableOptions):
+        read = functools.partial(read, table=options.table())
     return preprocessing.Job(
         input_pattern=options.input_pattern,
         output_prefix=options.output_prefix,

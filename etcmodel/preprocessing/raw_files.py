@@ -1,33 +1,31 @@
-"""Streams raw data files: JSON arrays, JSON lines; compressed or not, local or remote.
+"""The examples of raw files: what the opener yields, with what cannot be read in its place."""
 
-No TensorFlow is needed for local files.
-"""
-
-import contextlib
 import json
 import logging
-import re
+import os
 
-from etcmodel import bounded_json, line_files
-from etcmodel.preprocessing import json_stream, reading
+from etcmodel import opener
+from etcmodel.opener import check_utf8, read_entries, read_lines, read_text
 
 __all__ = [
     "by_id",
     "check_readable",
     "check_utf8",
     "example_reader",
+    "fields_of",
     "load_json_line",
-    "open_bytes",
     "read_entries",
     "read_json_elements",
     "read_json_member",
+    "read_json_texts",
     "read_json_values",
     "read_lines",
+    "read_rows",
     "read_text",
+    "row_reader",
     "unreadable",
 ]
 
-_INNER_BYTES = re.compile(rb"[\x80-\xbf]")  # Of a character of UTF-8.
 _UNREADABLE = "an example that cannot be read"
 _MAX_SKIPPED_NAMED = 20
 
@@ -53,86 +51,6 @@ def with_ids_of_their_own(examples):
             raise ValueError(f"There are two examples with the id {example.example_id!r}.")
         seen.add(example.example_id)
         yield example
-
-
-def open_bytes(path):
-    """As `line_files.open_bytes`; what is read is counted for an estimate of the time left."""
-    return line_files.open_bytes(path, reading.metered)
-
-
-def read_lines(path, *, keep_blank=False):
-    """As `line_files.read_lines`, counted likewise.
-
-    Yields:
-        (line number from 1, str). Bytes that are no UTF-8 are surrogate code points: see
-        `check_utf8`.
-    """
-    for number, line in line_files.read_lines(path, keep_blank=keep_blank, wrap=reading.metered):
-        yield number, line.decode("utf-8", "surrogateescape")
-
-
-def check_utf8(line):
-    """Raises ValueError, with the place, if a line of `read_lines` was not UTF-8."""
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
-
-
-def read_entries(path):
-    """The lines of a list, without white space around them and a byte order mark: list of str.
-
-    Raises:
-        ValueError: naming the file and the line, if one is not UTF-8.
-    """
-    entries = []
-    for number, line in read_lines(path):
-        try:
-            check_utf8(line)
-        except ValueError as error:
-            raise ValueError(f"{path}: line {number}: {error}") from error
-        entries.append(line.removeprefix("\ufeff").strip())
-    return entries
-
-
-def read_text(path, open_file=open_bytes):
-    """The text of a whole file.
-
-    Args:
-        path: str. As for `open_bytes`.
-        open_file: function of the path to a binary file.
-
-    Raises:
-        ValueError: saying what is wrong, if it is too long, or not UTF-8, or a broken `.gz`.
-        OSError: naming the file, if it cannot be read.
-    """
-    try:
-        with line_files.naming(path), contextlib.closing(open_file(path)) as file:
-            content = file.read(bounded_json.MAX_BYTES + 1)
-    except line_files.BROKEN_GZIP as error:
-        raise ValueError(f"broken gzip file: {error}") from error
-    if problem := bounded_json.problem_of_size(len(content)):
-        raise ValueError(problem)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from error
-
-
-def load_json_line(line):
-    """The JSON value of a line of `read_lines`.
-
-    Raises:
-        ValueError: if it is not UTF-8 or not JSON.
-    """
-    num_bytes = len(line.encode("utf-8", "surrogateescape"))
-    if problem := bounded_json.problem_of_size(num_bytes):
-        raise ValueError(problem)  # First: it was cut off, perhaps within a character.
-    check_utf8(line)
-    try:
-        return bounded_json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
 
 
 def unreadable(problem):
@@ -204,68 +122,121 @@ def example_reader(read, parse, *, noun="examples"):
 
 
 def read_json_elements(path):
-    """The values of `read_json_values`, each with its place: "element 0" and so on."""
-    return ((f"element {index}", value) for index, value in enumerate(read_json_values(path)))
+    """The values of `read_json_values`, each with its place: "element 0", "line 1" or "row 1"."""
+    return ((row.place, _value(row)) for row in opener.read_rows(path))
 
 
 def read_json_values(path):
-    """Streams the JSON values of a file, one an example, without holding the whole file.
+    """Streams the values of a file, one an example, without holding the whole file.
 
     Args:
-        path: str. A JSON array, on one line or many, or JSON objects one after another (JSON
-            lines); compressed where the name ends in `.gz`; local or remote (`gs://…`).
+        path: str. A JSON array, on one line or many; JSON objects one a line (JSON lines) or one
+            after another; Parquet or Arrow; see `opener.read_rows`.
 
     Yields:
-        The elements of the array, or the objects. For one that is nested too deep or is too long
-        (`bounded_json`), what `check_readable` refuses.
+        The elements of the array, the objects, or the rows as dicts. For one that cannot be read,
+        such as a line that is cut off, what `check_readable` refuses.
 
     Raises:
-        ValueError: if the file is not such JSON in UTF-8; names the file and the place.
+        ValueError: if the file is nothing of this kind; names the file and the place.
         OSError: naming the file, if it cannot be read.
     """
-    return _read_json(path, json_stream.read_values)
+    return map(_value, opener.read_rows(path))
 
 
 def read_json_member(path, name):
-    """Streams the elements of the array that a file's JSON object has under a name.
+    """Likewise of a file that may be one JSON object, whose array of a name has the examples.
 
     Args:
-        path: str. As in `read_json_values`.
+        path: str.
         name: str.
 
     Yields, raises:
-        As `read_json_values`; also a ValueError if there is no such array.
+        As `read_json_values`; also a ValueError if there is an object without such an array.
     """
-    return _read_json(path, lambda file: json_stream.read_member(file, name))
+    return map(_value, opener.read_rows(path, member=name))
 
 
-def _read_json(path, read):
-    count = 0
+def read_json_texts(path):
+    """Likewise, but not parsed yet, which takes long: (number, str for `load_json_line`) of each.
+
+    The number is that of the line where there are lines.
+    """
+    for row in opener.read_rows(path, is_parsed=False):
+        value = _value(row)
+        yield row.number, value if isinstance(value, str) else json.dumps(value)
+
+
+def load_json_line(line):
+    """The JSON value of a line of `read_lines`, or of a str of `read_json_texts`.
+
+    Raises:
+        ValueError: saying what is wrong, if it is not UTF-8 or not JSON, or could not be read.
+    """
+    value = opener.load_json_line(line)
+    check_readable(value)
+    return value
+
+
+def _value(row):
+    return unreadable(row.problem) if row.problem else row.value
+
+
+def read_rows(path, table=None, tells=True):
+    """Streams the texts of a file or folder, as they stand there.
+
+    Args:
+        path: str. What `opener.read_rows` takes, tables among it, or a folder of `.txt` files.
+        table: `opener.Table`. None: a table is as its header and its name tell.
+        tells: bool. Whether to warn of what is left out, and the like.
+
+    Yields:
+        dict of str: `place` (such as "line 3"), `id` (the id of an example without one of its own)
+        and `fields`, a dict; of a folder `text` and `label` instead, the latter the name of the
+        folder in it where the text lies, None for none. Or `place` and `problem`, where something
+        cannot be read.
+
+    Raises:
+        ValueError: naming the file, if it is damaged, or a table has no proper header.
+    """
+    if opener.is_folder(path):
+        for name in opener.text_files(path, tells):
+            yield _text_row(path, name)
+        return
+    name = os.path.basename(path)
+    for row in opener.read_rows(path, table=table or opener.Table(), tells=tells):
+        found = {"id": f"{name}:{row.number}", "fields": row.value}
+        yield {"place": row.place, **({"problem": row.problem} if row.problem else found)}
+
+
+def _text_row(folder, name):
     try:
-        with line_files.naming(path), contextlib.closing(open_bytes(path)) as file:
-            for value, problem in read(file):
-                yield unreadable(problem) if problem else value
-                count += 1
-    except line_files.BROKEN_GZIP as error:
-        raise ValueError(f"{path}: broken gzip file after {count} examples: {error}") from error
-    except json_stream.JsonPlaceError as error:
-        line, column = _place(path, error.offset)
-        if str(error) == json_stream.NO_UTF8:
-            message = f"line {line}: {error} at character {column}"
-        else:
-            message = f"malformed JSON at line {line}, column {column}: {error}"
-        raise ValueError(f"{path}: {message}") from error
+        text = opener.read_text(os.path.join(folder, name))
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        return {"place": name, "problem": str(error)}
+    label = name.partition("/")[0] if "/" in name else None
+    return {"place": name, "id": name, "text": text, "label": label}
 
 
-def _place(path, offset):
-    """Line and column, both from 1, of a byte of a file."""
-    line, column = 1, 1
-    with contextlib.closing(open_bytes(path)) as file:
-        while offset and (block := file.read(min(line_files.BLOCK, offset))):
-            offset -= len(block)
-            if num_ends := block.count(b"\n"):
-                line, column = line + num_ends, 1
-            column += len(_INNER_BYTES.sub(b"", block[block.rfind(b"\n") + 1 :]))
-    return line, column
+def fields_of(row, **names):
+    """The fields of an example, a dict.
+
+    Args:
+        row: dict of `read_rows`.
+        **names: what fields the `text` and the `label` of a folder's file become: str.
+    Raises:
+        ValueError: if the row has a problem instead.
+    """
+    if "problem" in row:
+        raise ValueError(row["problem"])
+    return row["fields"] if "fields" in row else {name: row[x] for x, name in names.items()}
+
+
+def row_reader(parse, table=None):
+    """The function that reads the examples of a file or folder: see `example_reader`.
+
+    Args:
+        parse: function of a dict of `read_rows` to an example.
+        table: as in `read_rows`.
+    """
+    return example_reader(lambda path: ((x["place"], x) for x in read_rows(path, table)), parse)

@@ -58,8 +58,8 @@ def load_vocab(vocab_file):
     """Reads a vocabulary, one token a line; the ids count the distinct lines from 0.
 
     Args:
-        vocab_file: str. Path of a UTF-8 text file. White space around a token is dropped, and a
-            token seen before gets no second id.
+        vocab_file: str. Path of a UTF-8 text file, with a byte order mark or without. White space
+            around a token is dropped, and a token seen before gets no second id.
 
     Returns:
         dict of str to int, in the order of the ids.
@@ -68,7 +68,7 @@ def load_vocab(vocab_file):
         ValueError: if the file is empty.
     """
     vocab = {}
-    lines = convert_to_unicode(read_bytes(vocab_file)).split("\n")
+    lines = convert_to_unicode(read_bytes(vocab_file)).removeprefix("\ufeff").split("\n")
     for line in lines[: None if lines[-1] else -1]:
         vocab.setdefault(line.strip(), len(vocab))
     if not vocab:

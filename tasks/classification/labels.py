@@ -1,7 +1,7 @@
 """The labels of a data set: gathered from its raw files, or read from a file."""
 
 from etcmodel import bounded_json
-from etcmodel.preprocessing import input_files, raw_files, text_rows
+from etcmodel.preprocessing import input_files, raw_files
 from etcmodel.preprocessing.json_fields import is_list_of
 
 from .config import MULTI_LABEL
@@ -18,7 +18,7 @@ def gather(input_pattern, options):
     """
     found, first = set(), ""
     for path in input_files(input_pattern):
-        for row in text_rows.read_rows(path):
+        for row in raw_files.read_rows(path, options.table(), tells=False):
             try:
                 label = parse_row(row, options, needs_labels=True).label
             except ValueError as error:  # Preprocessing counts and names it.
@@ -44,7 +44,7 @@ def read_labels(path):
     Raises:
         ValueError: naming the file, if it holds no labels.
     """
-    if path.endswith(".json"):
+    if path.lower().endswith(".json"):
         labels = bounded_json.read_object(path, "Preprocess again.").get("labels")
     else:
         labels = raw_files.read_entries(path)

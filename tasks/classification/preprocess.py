@@ -12,18 +12,18 @@ Beam may be given too, such as `--runner=DataflowRunner`.
 
 import dataclasses
 
-from etcmodel.options import ANY_VOCABULARY, changed, option
+from etcmodel.options import ANY_VOCABULARY, TableOptions, changed, option
 from etcmodel.preprocessing import program
 
 from .config import REGRESSION, ClassificationFeatureOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(ClassificationFeatureOptions, program.PreprocessOptions):
+class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.PreprocessOptions):
     """Classification's options; those of role "features" are arguments of its input config."""
 
     help_texts = {
-        "input_pattern": "JSON lines, a .csv or .tsv with a header (each possibly .gz), or a "
+        "input_pattern": "JSON (lines or an array), a table with a header, Parquet or Arrow, or a "
         "folder of .txt with a sub-folder for each label; or a pattern for several.",
         "vocab_file": ANY_VOCABULARY,
     }
@@ -56,11 +56,11 @@ class PreprocessOptions(ClassificationFeatureOptions, program.PreprocessOptions)
 
 def load_parts():
     """The class that makes converters, and the function that reads a raw file."""
-    from etcmodel.preprocessing import text_rows
+    from etcmodel.preprocessing import raw_files
 
     from . import conversion  # With TensorFlow, which takes seconds to import.
 
-    return conversion.ConverterFactory, text_rows.read_rows
+    return conversion.ConverterFactory, raw_files.read_rows
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from etcmodel.preprocessing import text_rows
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified
 
 from .config import MULTI_LABEL, REGRESSION
@@ -24,8 +24,8 @@ class TextExample:
 
 
 def parse_row(row, options, with_label=True, needs_labels=False):
-    """The `TextExample` of what `text_rows.read_rows` yields, as `parse_example`."""
-    fields = text_rows.fields_of(row, text=options.text_field, label=options.label_field)
+    """The `TextExample` of what `raw_files.read_rows` yields, as `parse_example`."""
+    fields = raw_files.fields_of(row, text=options.text_field, label=options.label_field)
     return parse_example(fields, options, row["id"], with_label, needs_labels)
 
 
@@ -61,6 +61,6 @@ def _label(fields, options):
     return fields.label(name)
 
 
-def example_reader(options, with_label=True):
-    """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return text_rows.example_reader(lambda row: parse_row(row, options, with_label))
+def example_reader(options, with_label=True, table=None):
+    """The function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(lambda row: parse_row(row, options, with_label), table)

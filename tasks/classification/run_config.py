@@ -15,7 +15,10 @@ BALANCED = ("balanced",)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassificationConfig(
-    ClassificationFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig
+    ClassificationFeatureOptions,
+    options.PaddingOptions,
+    options.TableOptions,
+    finetuning.FinetuningConfig,
 ):
     """Everything about a run beside the training options; each field's help says what it means."""
 

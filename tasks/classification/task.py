@@ -70,7 +70,8 @@ class ClassificationTask(finetuning.LineTask):
         return super().eval_dataset(batch_size)
 
     def read_examples(self, path, check=None):
-        return examples.example_reader(self.config, with_label=False)(path, check)
+        table = self.config.table()
+        return examples.example_reader(self.config, with_label=False, table=table)(path, check)
 
     def line(self, output):
         return evaluate.prediction(output, self.config.labels, self.config.problem_type)

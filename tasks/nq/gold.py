@@ -32,7 +32,7 @@ def read_gold(pattern, skip=None):
     gold = {}
     for path in matching_files(pattern):
         num_before, num_skipped = len(gold), 0
-        for number, line in raw_files.read_lines(path):
+        for number, line in raw_files.read_json_texts(path):
             place = f"{path}: line {number}"
             try:
                 example_id, annotations = _annotated(line)

@@ -73,18 +73,19 @@ class NqExample:
 
 
 def read_lines(path):
-    """Streams the lines of a file, one an example, and holds no more than one of them.
+    """Streams the examples of a file, and holds no more than one of them.
 
     Args:
-        path: str. JSON lines; compressed where the name ends in `.gz`; local or remote (`gs://…`).
+        path: str. JSON lines, or anything else that `raw_files.read_json_values` takes.
 
     Yields:
-        str. Not checked yet: see `parse_line`. Bytes that are no UTF-8 are surrogate code points.
+        str of JSON. Not checked yet: see `parse_line`. Bytes that are no UTF-8 are surrogate code
+        points.
 
     Raises:
-        ValueError: if the file is a broken gzip file; names it and the line.
+        ValueError: if the file is nothing of this kind, or is broken; names it and the place.
     """
-    return (line for _, line in raw_files.read_lines(path))
+    return (text for _, text in raw_files.read_json_texts(path))
 
 
 def parse_line(line):

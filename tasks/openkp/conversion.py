@@ -31,7 +31,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
 
     def convert(self, raw, config, tokenize_word):
         # What is no UTF-8 cannot be written as text.
-        line = raw["line"].rstrip("\r\n").encode("utf-8", "replace").decode("utf-8")
+        line = raw["line"].strip().replace("\n", " ").encode("utf-8", "replace").decode("utf-8")
         try:
             example = examples.parse_line(raw)
         except ValueError as error:

@@ -37,19 +37,19 @@ class OpenKpExample:
 
 
 def read_lines(path):
-    """Streams the lines of a file that are not blank.
+    """Streams the pages of a file.
 
     Args:
-        path: str. Compressed where the name ends in `.gz`; local or remote (`gs://…`).
+        path: str. JSON lines, or anything else that `raw_files.read_json_values` takes.
 
     Yields:
-        dict: `line_number`, an int from 1, and `line`, a str that may hold escaped malformed UTF-8;
-        see `parse_line`.
+        dict: `line_number`, an int, and `line`, a str of JSON that may hold escaped malformed
+        UTF-8; see `parse_line`.
 
     Raises:
-        ValueError: if a compressed file is broken; names the file and the place.
+        ValueError: if the file is nothing of this kind, or is broken; names it and the place.
     """
-    for line_number, line in raw_files.read_lines(path):
+    for line_number, line in raw_files.read_json_texts(path):
         yield {"line_number": line_number, "line": line}
 
 
@@ -73,7 +73,7 @@ def _parse_text(line):
 
 
 def _numbered_lines(path):
-    return ((f"line {number}", line) for number, line in raw_files.read_lines(path))
+    return ((f"line {number}", line) for number, line in raw_files.read_json_texts(path))
 
 
 read_examples = raw_files.example_reader(_numbered_lines, _parse_text, noun="pages")

@@ -9,18 +9,18 @@ statistics. Any flag of Apache Beam may be given too, such as `--runner=Dataflow
 
 import dataclasses
 
-from etcmodel.options import changed
+from etcmodel.options import TableOptions, changed
 from etcmodel.preprocessing import program
 
 from .config import SummarizationFeatureOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessOptions(SummarizationFeatureOptions, program.PreprocessOptions):
+class PreprocessOptions(SummarizationFeatureOptions, TableOptions, program.PreprocessOptions):
     """Those of role "features" are arguments of `SummarizationInputConfig`."""
 
     help_texts = {
-        "input_pattern": "JSON lines, or a .csv or .tsv with a header (each possibly .gz); a "
+        "input_pattern": "JSON (lines or an array), a table with a header, Parquet or Arrow; a "
         "pattern for several.",
         "vocab_file": "Byte-level BPE, for LED: tokenizer.json, or vocab.json with merges.txt "
         "beside it.",
@@ -33,11 +33,11 @@ class PreprocessOptions(SummarizationFeatureOptions, program.PreprocessOptions):
 
 def load_parts():
     """The class that makes converters, and the function that reads a raw file."""
-    from etcmodel.preprocessing import text_rows
+    from etcmodel.preprocessing import raw_files
 
     from . import conversion  # With TensorFlow, which takes seconds to import.
 
-    return conversion.ConverterFactory, text_rows.read_rows
+    return conversion.ConverterFactory, raw_files.read_rows
 
 
 if __name__ == "__main__":

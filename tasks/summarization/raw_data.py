@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from etcmodel.preprocessing import text_rows
+from etcmodel.preprocessing import raw_files
 from etcmodel.preprocessing.json_fields import identified, is_list_of, require_object
 
 __all__ = ["SummaryExample", "example_reader", "parse_example", "parse_row"]
@@ -27,8 +27,8 @@ class SummaryExample:
 
 
 def parse_row(row, options, with_summary=True):
-    """The `SummaryExample` of what `text_rows.read_rows` yields, as `parse_example`."""
-    fields = text_rows.fields_of(row, text=options.text_fields[0])
+    """The `SummaryExample` of what `raw_files.read_rows` yields, as `parse_example`."""
+    fields = raw_files.fields_of(row, text=options.text_fields[0])
     return parse_example(fields, options, row["id"], with_summary)
 
 
@@ -76,6 +76,6 @@ def _sentences(fields, name):
     return sentences
 
 
-def example_reader(options, with_summary=True):
-    """The function that reads the examples of a raw file: see `raw_files.example_reader`."""
-    return text_rows.example_reader(lambda row: parse_row(row, options, with_summary))
+def example_reader(options, with_summary=True, table=None):
+    """The function that reads the examples of a raw file: see `raw_files.row_reader`."""
+    return raw_files.row_reader(lambda row: parse_row(row, options, with_summary), table)

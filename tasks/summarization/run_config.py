@@ -58,7 +58,10 @@ class GenerationOptions(options.Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizationConfig(
-    SummarizationFeatureOptions, GenerationOptions, finetuning.FinetuningConfig
+    SummarizationFeatureOptions,
+    GenerationOptions,
+    options.TableOptions,
+    finetuning.FinetuningConfig,
 ):
     """Everything about a run beside the training options; each field's help says what it means."""
 

@@ -71,7 +71,8 @@ class SummarizationTask(finetuning.MeasuredLineTask):
         return {"loss": labels.loss(outputs["logits"], features["labels"], smoothing)}
 
     def read_examples(self, path, check=None):
-        return examples.example_reader(self.config, with_summary=False)(path, check)
+        table = self.config.table()
+        return examples.example_reader(self.config, with_summary=False, table=table)(path, check)
 
     def source(self):
         return {"generation": self.config.generation()}

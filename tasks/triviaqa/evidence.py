@@ -4,7 +4,6 @@ import os
 
 import tensorflow as tf
 
-from etcmodel import line_files
 from etcmodel.preprocessing import raw_files
 
 __all__ = ["PROBLEMS", "EvidenceError", "check_folder", "read_document"]
@@ -41,7 +40,7 @@ def read_document(page, folder):
         raise EvidenceError("missing", f"{source}: {where}")
     try:
         if text is None:
-            text = raw_files.read_text(path, line_files.open_bytes)
+            text = raw_files.read_text(path, is_metered=False)
         raw_files.check_utf8(text)  # That of JSON may have half of a surrogate pair.
     except ValueError as error:
         raise EvidenceError("undecodable", f"{source}: {error}") from error

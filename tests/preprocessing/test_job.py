@@ -77,6 +77,19 @@ def test_what_cannot_be_read_or_written_is_skipped_with_its_place(make_job, tmp_
     )
 
 
+def test_wildcards_leave_hidden_files_out_and_tell_so(tmp_path, caplog):
+    for name in ("a.txt", "._a.txt", "b/a.txt", ".ipynb_checkpoints/a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text", encoding="utf-8")
+    assert preprocessing.input_files(f"{tmp_path}/*.txt") == [f"{tmp_path}/a.txt"]
+    assert preprocessing.input_files(f"{tmp_path}/*/*.txt") == [f"{tmp_path}/b/a.txt"]
+    assert [message.endswith(": 1 hidden files left out") for message in caplog.messages] == [
+        True
+    ] * 2
+    for named in (f"{tmp_path}/._a.txt", f"{tmp_path}/._*"):
+        assert preprocessing.input_files(named) == [f"{tmp_path}/._a.txt"]
+
+
 def test_reads_no_further_ahead_than_a_batch(make_job):
     num_read = itertools.count(1)
     reached = []

@@ -6,7 +6,8 @@ import types
 
 import pytest
 
-from etcmodel.preprocessing import local, raw_files, reading, records
+from etcmodel import opener
+from etcmodel.preprocessing import local, raw_files, records
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -15,16 +16,16 @@ def test_bytes_are_counted_as_they_lie_on_the_disk(tmp_path, pack):
     path = tmp_path / ("lines.jsonl.gz" if pack is gzip.compress else "lines.jsonl")
     path.write_bytes(pack(lines))
     size = path.stat().st_size
-    with reading.ReadingMeter(2 * size).active() as meter:
+    with opener.ReadingMeter(2 * size).active() as meter:
         assert meter.seconds_left(10.0) is None  # Nothing is known yet.
         found = b""
-        with raw_files.open_bytes(str(path)) as file:
+        with opener.open_bytes(str(path)) as file:
             found += file.readline()
             assert 0 < meter.read <= size
             found += file.read()
         assert found == lines and meter.read == size
     assert meter.seconds_left(10.0) == 10.0  # Half of all was read.
-    with raw_files.open_bytes(str(path)) as file:
+    with opener.open_bytes(str(path)) as file:
         file.read()
     assert meter.read == size  # It counts in its context only.
 
@@ -32,7 +33,7 @@ def test_bytes_are_counted_as_they_lie_on_the_disk(tmp_path, pack):
 def test_going_back_takes_back_what_was_counted(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(range(256)) * 1000)
-    with reading.ReadingMeter(256_000).active() as meter, raw_files.open_bytes(str(path)) as file:
+    with opener.ReadingMeter(256_000).active() as meter, opener.open_bytes(str(path)) as file:
         file.read(100_000)
         assert meter.read >= 100_000
         file.seek(10)
@@ -42,7 +43,7 @@ def test_going_back_takes_back_what_was_counted(tmp_path):
 
 
 def test_a_second_reading_does_not_make_the_time_negative():
-    meter = reading.ReadingMeter(10)
+    meter = opener.ReadingMeter(10)
     meter.read = 25
     assert meter.seconds_left(3.0) == 0.0
 

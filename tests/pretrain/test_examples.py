@@ -1,8 +1,11 @@
 """Documents become windows: read, split, packed, described."""
 
+import bz2
 import gzip
 import json
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,6 +45,38 @@ class TestReading:
         path = tmp_path / "text.jsonl"
         path.write_text('{"text": "One.", "id": 7}\n\n{"text": "Two."}\n', encoding="utf-8")
         assert read(path) == [{"id": "7", "text": "One."}, {"id": f"{path}:3", "text": "Two."}]
+
+    @pytest.mark.parametrize("name", ["c4.json", "c4.JSONL", "c4.ndjson", "c4.txt", "c4", "c4.gz"])
+    @pytest.mark.parametrize("packing", [bytes, gzip.compress, bz2.compress])
+    def test_json_is_known_by_what_it_is_whatever_its_name(self, tmp_path, name, packing):
+        texts = [f"Text {number}." for number in range(12)]
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        (tmp_path / name).write_bytes(packing(b"\xef\xbb\xbf" + lines.encode()))
+        assert [document["text"] for document in read(tmp_path / name)] == texts
+
+    def test_what_begins_as_json_and_is_none_is_an_error(self, tmp_path):
+        (tmp_path / "a.txt").write_text('{"quoted" prose} is none.\n\nMore.\n', encoding="utf-8")
+        with pytest.raises(ValueError, match="a.txt: malformed JSON at line 1, column 11"):
+            read(tmp_path / "a.txt")
+
+    def test_tables_and_columns_have_a_text(self, tmp_path):
+        (tmp_path / "a.CSV").write_text("text,id\nOne.,7\n", encoding="utf-8")
+        columns = pyarrow.table({"text": ["One."], "id": ["7"]})
+        pyarrow.parquet.write_table(columns, tmp_path / "a.parquet")
+        for name in ("a.CSV", "a.parquet"):
+            assert read(tmp_path / name) == [{"id": "7", "text": "One."}]
+        (tmp_path / "b.csv").write_text("txt,id\nOne.,7\n", encoding="utf-8")
+        (bad,) = raw_data.read_groups(str(tmp_path / "b.csv"))
+        assert bad["error"].endswith("no object with a string `text`: its fields are ['id', 'txt']")
+
+    def test_a_folder_has_texts(self, tmp_path, caplog):
+        for name in ("b.txt", "part/a.TXT", "part/._a.txt", "notes.md"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text("One.\n\nTwo.\n", encoding="utf-8")
+        ids = [document["id"] for document in read(tmp_path)]
+        names = [f"{tmp_path}/b.txt", f"{tmp_path}/part/a.TXT"]
+        assert ids == [f"{name}:{line}" for name in names for line in (1, 3)]
+        assert "left out: 1 hidden (such as part/._a.txt), 1 not .txt" in caplog.text
 
     @pytest.mark.parametrize(
         ("line", "message"),

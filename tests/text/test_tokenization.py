@@ -131,6 +131,12 @@ def test_load_vocab_gives_a_repeated_line_no_second_id(tmp_path):
     assert tokenization.load_vocab(str(path)) == {"a": 0, "b": 1, "c": 2}
 
 
+def test_load_vocab_takes_a_byte_order_mark_for_no_part_of_the_first_token(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\ufeff[PAD]\n[UNK]\n", encoding="utf-8")
+    assert tokenization.load_vocab(str(path)) == {"[PAD]": 0, "[UNK]": 1}
+
+
 def test_an_empty_vocabulary_is_an_error_that_names_the_file(tmp_path):
     path = tmp_path / "vocab.txt"
     path.touch()

@@ -172,5 +172,5 @@ def test_a_text_without_words_is_refused(arguments, tmp_path):
     with pytest.raises(ValueError, match="text.txt: has no text"):
         run_here({**arguments, "input": str(tmp_path / "text.txt")})
     (tmp_path / "text.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="text.txt: is not UTF-8"):
+    with pytest.raises(ValueError, match="text.txt: the text is in UTF-16"):
         run_here({**arguments, "input": str(tmp_path / "text.txt")})

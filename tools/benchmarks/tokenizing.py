@@ -12,7 +12,7 @@ import os
 import statistics
 import time
 
-from etcmodel import extras, line_files
+from etcmodel import extras, opener
 from etcmodel.tools.benchmarks import raw_jobs, varied_copies
 
 __all__ = ["TEXTS", "Share", "measure", "table"]
@@ -128,10 +128,10 @@ def measure(dataset, source, vocab_file, folder, *, megabytes, rounds, seed=0):
 def _size(path):
     """Bytes of a raw file, unpacked."""
     try:
-        with contextlib.closing(line_files.open_bytes(path)) as file:
-            return sum(map(len, iter(lambda: file.read(line_files.BLOCK), b"")))
-    except line_files.BROKEN_GZIP as error:
-        raise ValueError(f"{path}: broken gzip file: {error}") from error
+        with contextlib.closing(opener.open_bytes(path)) as file:
+            return sum(map(len, iter(lambda: file.read(opener.BLOCK), b"")))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _tokenizer(vocab_file):

@@ -1,25 +1,32 @@
-"""JSON lines: one example a line, in the form that `readers.read` takes."""
+"""Files of examples in the form that `readers.read` takes."""
 
 import os
 
-from etcmodel import bounded_json, line_files
+from etcmodel import bounded_json, opener
 
 __all__ = ["read_json_lines"]
 
 
 def read_json_lines(path):
-    """Reads a file of JSON lines; blank lines are skipped.
+    """Reads a file of JSON lines, or of another layout that `opener.read_rows` takes.
 
     Args:
-        path: str. UTF-8; unpacked on the fly if it ends in `.gz`; local or remote (`gs://…`).
+        path: str. JSON lines, a JSON array, a table with a header, Parquet or Arrow; packed or not;
+            local or remote (`gs://…`).
     Yields:
         (str, dict): "path, line 3" for errors, and the object of that line.
     Raises:
         OSError: naming the file, if it cannot be read.
         ValueError: naming file and line, if a line is no JSON object or beyond the bounds of
-            `bounded_json`, or a compressed file is broken.
+            `bounded_json`, or the file is broken.
     """
     path = os.fspath(path)
-    for number, line in line_files.read_lines(path):
-        where = f"{path}, line {number}"
-        yield where, bounded_json.load_object(line.strip(), where)
+    for row in opener.read_rows(path, is_parsed=False, table=opener.Table()):
+        where = f"{path}, {row.place}"
+        if row.problem:
+            raise ValueError(f"{where}: {row.problem}")
+        if isinstance(row.value, dict):
+            yield where, row.value
+        else:
+            text = row.value.strip().encode("utf-8", "surrogateescape")
+            yield where, bounded_json.load_object(text, where)

@@ -93,6 +93,50 @@ def test_a_folder_of_texts(tmp_path):
     assert ids == [b"bad/1.txt", b"bad/2.txt", b"good/1.txt"]
 
 
+def test_hidden_files_and_folders_are_no_labels(tmp_path, caplog):
+    names = ("good/1.txt", "bad/deep/1.TXT", ".ipynb_checkpoints/1.txt", "good/._1.txt", "a.json")
+    for name in names:
+        (tmp_path / "texts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "texts" / name).write_text("it is", encoding="utf-8")
+    records, settings, _ = run(tmp_path, None, "texts")
+    assert settings["labels"] == ["bad", "good"] and label_lists(records) == [[0], [1]]
+    told = "left out: 2 hidden (such as .ipynb_checkpoints), 1 not .txt (such as a.json)"
+    assert [told in message for message in caplog.messages] == [True]  # Once.
+
+
+def test_a_quote_in_a_tsv_swallows_no_rows(tmp_path):
+    texts = ("plain zero", '" alone', "plain one", "plain two", 'who said "', "last")
+    content = "text\tlabel\n" + "".join(f"{text}\t{i % 2}\n" for i, text in enumerate(texts))
+    records, _, statistics = run(tmp_path, content, "train.tsv")
+    assert label_lists(records) == [[0], [1]] * 3 and statistics["examples_bad"] == 0
+
+
+def test_tables_are_read_as_the_options_say(tmp_path):
+    content = "text|label\n'it'|a\n\"it | is\"|b\n"
+    records, settings, statistics = run(tmp_path, content, "a.txt", delimiter="|", quoting=True)
+    assert settings["labels"] == ["a", "b"] and len(records) == 2
+    assert not {"delimiter", "quoting"} & settings.keys()
+    run(tmp_path, "text\tlabel\nit\ta\nis\tb\n", "a.txt", delimiter="\\t")
+    with pytest.raises(ValueError, match="`delimiter` must be one character"):
+        run(tmp_path, content, "a.txt", delimiter="||")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "txt,class\nit,good\nis,bad\n"),
+        ("a.jsonl", lines({"txt": "it", "class": "good"}, {"txt": "it", "class": "bad"})),
+    ],
+)
+def test_a_missing_column_is_named_beside_those_that_are_there(tmp_path, name, content):
+    there = r"There are: \['class', 'txt'\]"
+    with pytest.raises(ValueError, match=f"{name}: no example has .* 'label' .*{there}"):
+        run(tmp_path, content, name, text_field="txt")
+    there = r"Its fields: \['class', 'txt'\]"
+    with pytest.raises(ValueError, match=f"field `text` is missing. {there}"):
+        run(tmp_path, content, name, label_field="class", labels=("good", "bad"))
+
+
 def test_numbers_need_no_labels(tmp_path):
     content = lines({"text": "it", "label": 0.5}, {"text": "it", "label": "x"})
     records, settings, statistics = run(tmp_path, content, problem_type=config.REGRESSION)

@@ -163,6 +163,17 @@ def test_several_labels(tmp_path, capsys):
     found = [told["labels"] for told in export_and_predict(tmp_path)]
     right = sum(sorted(a) == sorted(b) for a, b in zip(gold, found, strict=True))
     assert right / len(gold) >= 0.9
+    rows = (f'"{raw["id"]}"|"{raw["text"]}"\n' for raw in lines(tmp_path / "dev.jsonl"))
+    (tmp_path / "table.txt").write_text("id|text\n" + "".join(rows), encoding="utf-8")
+    programs.fine_tune(
+        "classification",
+        run_mode="predict",
+        export_dir=tmp_path / "run" / "export",
+        input_file=tmp_path / "table.txt",
+        predictions_file=tmp_path / "of_table.jsonl",
+        delimiter="|",
+    )
+    assert [told["labels"] for told in lines(tmp_path / "of_table.jsonl")] == found
     (tmp_path / "stopped").mkdir()
     stopping.assert_a_stopped_prediction_goes_on(
         predict.ClassificationPredictor(str(tmp_path / "run" / "export")),

@@ -80,8 +80,8 @@ def test_a_reader_skips_what_cannot_be_used(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[1]", "expected a JSON object with an array `Data`, found none"),
-        ('{"Domain": "Web"}', "expected a JSON object with an array `Data`"),
+        ('"Data"', "expected a JSON array or JSON objects"),
+        ('{"Domain": "Web"\n}', "expected a JSON object with an array `Data`, found none"),
         ('{"Data": [{}', "the file ends within the array"),
     ],
 )

@@ -1,5 +1,6 @@
 """From a user's input to blocks."""
 
+import bz2
 import gzip
 import json
 
@@ -132,6 +133,21 @@ def test_json_lines_are_read_one_by_one(tmp_path, packed):
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "places"),
+    [
+        ("a.json", b'\xef\xbb\xbf[{"text": "a"},\n {"text": "b"}]', ("element 0", "element 1")),
+        ("a.CSV.BZ2", bz2.compress(b"text\na\nb\n"), ("line 2", "line 3")),
+        ("a.tsv", b"text\tquestion\na\t\nb\t\n", ("line 2", "line 3")),
+    ],
+)
+def test_other_layouts_are_read_likewise(tmp_path, name, content, places):
+    (tmp_path / name).write_bytes(content)
+    found = [*readers.read_json_lines(tmp_path / name)]
+    assert [where for where, _ in found] == [f"{tmp_path / name}, {place}" for place in places]
+    assert [example["text"] for _, example in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         (b"[1]", "line 2 must hold a JSON object, not an array"),
@@ -152,7 +168,7 @@ def test_a_damaged_line_is_named(tmp_path, line, message):
 def test_a_broken_gzip_file_is_named(tmp_path):
     path = tmp_path / "lines.jsonl.gz"
     whole = gzip.compress(b'{"text": "a"}\n' * 9)
-    for content in (whole[:-9], b"no gzip", whole[:12] + b"\xff" * 9):
+    for content in (whole[:-9], whole[:12] + b"\xff" * 9):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"lines.jsonl.gz: broken gzip file after line \d: "):
             [*readers.read_json_lines(path)]

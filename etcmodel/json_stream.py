@@ -9,10 +9,10 @@ import re
 from typing import NamedTuple
 
 from etcmodel import bounded_json
-from etcmodel.line_files import BLOCK
 
-__all__ = ["NO_UTF8", "JsonPlaceError", "read_member", "read_values"]
+__all__ = ["BLOCK", "NO_UTF8", "JsonPlaceError", "read"]
 
+BLOCK = 1 << 20  # Bytes that are read at once.
 NO_UTF8 = "invalid UTF-8"  # The message of such an error.
 
 _NO_SPACE = re.compile(rb"[^ \t\r\n]")
@@ -31,56 +31,57 @@ class JsonPlaceError(ValueError):
         self.offset = offset
 
 
-def read_values(file):
+def read(file, member=None, is_parsed=True):
     """Streams the elements of a JSON array, or JSON values one after another.
 
     Args:
         file: binary file, open to be read: an array, or values of which the first is an object.
+        member: str. It is one object, whose array of this name is read; its other members are
+            passed over unread. None: it has no name.
+        is_parsed: bool. Else values are str of JSON, where bytes that are no UTF-8 are surrogate
+            code points.
     Yields:
         (value, problem): a JSON value and '', or None and what is wrong with a value that is beyond
         the bounds of depth, size or digits.
     Raises:
         JsonPlaceError: if it is not such JSON in UTF-8.
-        ValueError: if it is another kind of file.
+        ValueError: if it is another kind of file, or the object has no such array.
     """
     scanner = _Scanner(file)
+    for token in _values(scanner) if member is None else _members(scanner, member):
+        yield _load(token) if is_parsed else _text(token)
+
+
+def _values(scanner):
     first = scanner.find(_NO_SPACE)
-    bounded_json.check_encoding(scanner.block)
     if first not in (b"[", b"{"):
         found = f"the character {first!r}" if first else "an empty file"
         raise ValueError(f"expected a JSON array or JSON objects, found {found}")
     if first == b"[":
         scanner.position += 1
-    for token in (_elements if first == b"[" else _values)(scanner):
-        yield _load(token)
+        tokens = scanner.tokens()
+        yield from _until_bracket(tokens, scanner)
+        _check_end(tokens)
+    for token in scanner.tokens():
+        if token.mark:
+            raise JsonPlaceError("Expecting value", token.offset)
+        yield token
 
 
-def read_member(file, name):
-    """Streams the elements of the array that a JSON object has under a name, as `read_values` does.
-
-    The object's other members are passed over unread.
-
-    Args:
-        file: binary file, open to be read.
-        name: str.
-    Yields:
-        As `read_values`.
-    Raises:
-        JsonPlaceError: if it is not such JSON in UTF-8.
-        ValueError: if it is another kind of file, or the object has no such array.
-    """
-    scanner = _Scanner(file)
+def _members(scanner, name):
     first = scanner.find(_NO_SPACE)
-    bounded_json.check_encoding(scanner.block)
     if first == b"{":
         scanner.position += 1
     if first != b"{" or not _enter_array(scanner, name):
         raise ValueError(f"expected a JSON object with an array `{name}`, found none")
     tokens = scanner.tokens()
-    for token in _until_bracket(tokens, scanner):
-        yield _load(token)
+    yield from _until_bracket(tokens, scanner)
     if all(token.mark != b"}" for token in tokens):
         raise JsonPlaceError("the file ends within the object", scanner.offset)
+    _check_end(tokens)
+
+
+def _check_end(tokens):
     for token in tokens:
         raise JsonPlaceError("Extra data", token.offset)
 
@@ -114,21 +115,6 @@ class _Token(NamedTuple):
     text: bytes | None = b""
 
 
-def _values(scanner):
-    for token in scanner.tokens():
-        if token.mark:
-            raise JsonPlaceError("Expecting value", token.offset)
-        yield token
-
-
-def _elements(scanner):
-    """The elements of an array whose opening bracket was read, and which the file ends with."""
-    tokens = scanner.tokens()
-    yield from _until_bracket(tokens, scanner)
-    for token in tokens:
-        raise JsonPlaceError("Extra data", token.offset)
-
-
 def _until_bracket(tokens, scanner):
     """The elements of an array, up to its closing bracket."""
     is_value_next, may_end = True, True
@@ -158,6 +144,12 @@ def _load(token):
         raise JsonPlaceError(NO_UTF8, token.offset + error.start) from error
     except ValueError as error:
         return None, str(error)
+
+
+def _text(token):
+    if token.text is None:
+        return None, bounded_json.TOO_LONG
+    return token.text.decode("utf-8", "surrogateescape"), ""
 
 
 class _Scanner:

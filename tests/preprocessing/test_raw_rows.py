@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.preprocessing import text_rows
+from etcmodel.preprocessing import raw_files
 
 
 def write(path, content):
@@ -18,7 +18,7 @@ def write(path, content):
 
 
 def rows(path):
-    return list(text_rows.read_rows(path))
+    return list(raw_files.read_rows(path))
 
 
 def test_json_lines_have_places_and_a_broken_line_is_a_problem(tmp_path):
@@ -61,8 +61,8 @@ def test_rows_that_do_not_fit_are_problems_and_others_are_read(tmp_path):
 
 
 def test_a_quote_without_an_end_would_swallow_the_rest_of_the_file(tmp_path):
-    path = write(tmp_path / "b.tsv", 'text\tlabel\nfine\tyes\n"no end\tyes\nlost\tno\n')
-    with pytest.raises(ValueError, match="b.tsv: line 3: a quote is opened and never closed"):
+    path = write(tmp_path / "b.csv", 'text,label\nfine,yes\n"no end,yes\nlost,no\n')
+    with pytest.raises(ValueError, match="b.csv: line 3: a quote is opened and never closed"):
         rows(path)
 
 

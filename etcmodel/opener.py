@@ -1,0 +1,867 @@
+"""Opens every file that people bring: what it holds decides, and its name is but a hint.
+
+Read are prose, lines, JSON arrays and JSON lines, tables with a header, Parquet and Arrow, and
+folders of texts; local or remote; packed or not; with UTF-8's byte order mark or without. What is
+read is held one line, one value or one batch of rows at a time. What is passed over is told.
+
+No TensorFlow is needed for local files.
+"""
+
+import bz2
+import contextlib
+import contextvars
+import csv
+import dataclasses
+import gzip
+import io
+import json
+import logging
+import lzma
+import os
+import re
+import zlib
+from typing import NamedTuple
+
+from etcmodel import bounded_json, extras, file_systems, json_stream
+
+__all__ = [
+    "BLOCK",
+    "PROSE",
+    "BrokenFileError",
+    "ReadingMeter",
+    "Row",
+    "Table",
+    "check_utf8",
+    "is_folder",
+    "is_hidden",
+    "load_json_line",
+    "open_bytes",
+    "read_entries",
+    "read_lines",
+    "read_rows",
+    "read_text",
+    "text_files",
+]
+
+BLOCK = json_stream.BLOCK  # Bytes that are read at once.
+
+_BUFFER = 1 << 16
+_HEAD = 512  # Bytes by which a file is known; a tar archive says so at byte 257.
+_BOM = "\ufeff"
+_NO_SPACE = re.compile(rb"\S")
+_INNER_BYTES = re.compile(rb"[\x80-\xbf]")  # Of a character of UTF-8.
+
+
+# Bytes: counted, unpacked, and known by their beginning.
+
+_meter = contextvars.ContextVar("etcmodel_reading_meter", default=None)
+
+
+class ReadingMeter:
+    """Counts what is read in its context, for an estimate of the time that is left.
+
+    Args:
+        total: int. Bytes of all files, as they lie there.
+    """
+
+    def __init__(self, total):
+        self.total, self.read = total, 0
+
+    @contextlib.contextmanager
+    def active(self):
+        """The context in which this meter counts."""
+        token = _meter.set(self)
+        try:
+            yield self
+        finally:
+            _meter.reset(token)
+
+    def seconds_left(self, seconds):
+        """An estimate, where so much was read in this many seconds; None while there is none."""
+        if not self.read:
+            return None
+        return max(0.0, seconds * (self.total / self.read - 1))
+
+
+class _Source(io.RawIOBase):
+    """A file as it lies there, local or remote, whose bytes are counted on reading."""
+
+    def __init__(self, path, meter):
+        is_remote = "://" in str(path)
+        self._file = file_systems.gfile().GFile(path, "rb") if is_remote else io.FileIO(path)
+        self._meter, self._is_seekable = meter, is_remote or self._file.seekable()
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return self._is_seekable
+
+    def readinto(self, buffer):
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._count(len(data))
+        return len(data)
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        before = self.tell()
+        self._file.seek(offset, whence)
+        self._count(self.tell() - before)
+        return self.tell()
+
+    def tell(self):
+        return self._file.tell()
+
+    def close(self):
+        self._file.close()
+        super().close()
+
+    def _count(self, num_bytes):
+        if self._meter is not None:
+            self._meter.read += num_bytes
+
+
+class BrokenFileError(ValueError):
+    """A file of a format of bytes that is cut off or damaged.
+
+    Args:
+        format_name: str, such as "gzip".
+        problem: str or exception.
+    """
+
+    def __init__(self, format_name, problem):
+        super().__init__(f"broken {format_name} file: {_one_line(problem)}")
+        self._parts = format_name, _one_line(problem)
+
+    def after(self, place):
+        """The message with the last place (str) that could be read."""
+        return "broken {0} file after {2}: {1}".format(*self._parts, place)
+
+
+def _one_line(problem):
+    return str(problem).partition("\n")[0]
+
+
+class _Zstd:
+    """What a zstd file holds, in one frame or many; as other packings of the standard library.
+
+    It is fed little at a time: 256 bytes may stand for 8 MB.
+    """
+
+    def __init__(self, file):
+        with extras.needed("zstd", "This file is packed by zstd."):
+            import zstandard
+        self._file, self._rest, self._unpacked, self._frame = file, b"", io.BytesIO(), None
+        self._begin = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
+        self._error = zstandard.ZstdError
+
+    def read(self, size):
+        while not (found := self._unpacked.read(size)):
+            packed = self._rest or self._file.read(256)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("it ends within a frame")
+                return b""
+            self._frame = self._frame or self._begin()
+            try:
+                self._unpacked, self._rest = io.BytesIO(self._frame.decompress(packed)), b""
+            except self._error as error:
+                raise BrokenFileError("zstd", error) from error
+            if self._frame.eof:
+                self._rest, self._frame = self._frame.unused_data, None
+        return found
+
+
+# By what a packed file begins with: how it is called, and what unpacks it.
+_PACKINGS = (
+    (re.compile(rb"\x1f\x8b"), "gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "bzip2", bz2.BZ2File),
+    (re.compile(rb"\xfd7zXZ\x00"), "xz", lzma.LZMAFile),
+    (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), "zstd", _Zstd),
+)
+_PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+
+
+class _Unpacked(io.RawIOBase):
+    """What a packed file holds; it is a `BrokenFileError` if that cannot be told to its end."""
+
+    def __init__(self, file, packing, unpack):
+        self._file, self._packing = file, packing
+        self._inner = unpack(file)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        try:
+            data = self._inner.read(len(buffer))
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            if getattr(error, "errno", None) is not None:
+                raise  # It is the file system's, not about what the file holds.
+            raise BrokenFileError(self._packing, error) from error
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self):
+        self._file.close()
+        super().close()
+
+
+# What a file that is no text begins with, what it then is, and what helps.
+_NO_TEXT = (
+    (rb"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or save it as CSV in UTF-8"),
+    (rb"%PDF-", "a PDF file", "extract its text first"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"),
+    (rb"\x04\x22\x4d\x18", "packed by lz4", "unpack it first"),
+    (rb"\x89HDF", "an HDF5 file", "write it as JSON lines first"),
+    (rb"SQLite format 3\0", "an SQLite database", "write it as JSON lines first"),
+    (rb"(?s:.{257})ustar", "a tar archive", "unpack it first"),
+    (rb"PAR1", "a Parquet file", "text is needed here"),
+    (rb"ARROW1|FEA1|\xff\xff\xff\xff", "an Arrow file", "text is needed here"),
+    (rb"PARE", "an encrypted Parquet file", "decrypt it first"),
+)
+_ARROW = re.compile(rb"ARROW1|\xff\xff\xff\xff")
+
+
+def _opened(path, is_metered=True):
+    """The bytes of a file, unpacked: a buffered binary file, which the caller closes."""
+    file = io.BufferedReader(_Source(path, _meter.get() if is_metered else None), _BUFFER)
+    try:
+        head = file.peek(_HEAD)
+        for magic, packing, unpack in _PACKINGS:
+            if magic.match(head):
+                return io.BufferedReader(_Unpacked(file, packing, unpack), _BUFFER)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _as_text(file):
+    """A file of `_opened` behind its byte order mark; ValueError if it is no text."""
+    head = file.peek(_HEAD)
+    for magic, what, advice in _NO_TEXT:
+        if re.match(magic, head):
+            raise ValueError(f"this is {what}: {advice}")
+    for magic, packing, _ in _PACKINGS:
+        if magic.match(head):
+            raise ValueError(f"it is packed twice, the second time by {packing}: unpack it first")
+    bounded_json.check_encoding(head)
+    if head.startswith(_BOM.encode()):
+        file.read(len(_BOM.encode()))
+    return file
+
+
+def open_bytes(path, *, is_metered=True):
+    """The bytes of a text, unpacked and without a byte order mark; the caller closes the file.
+
+    Args:
+        path: str. Local or remote (`gs://…`).
+        is_metered: bool. Count what is read for an active `ReadingMeter`.
+    Raises:
+        ValueError: saying what the file is, if it is no text in UTF-8, or is damaged.
+        OSError: if it cannot be read.
+    """
+    file = _opened(path, is_metered)
+    try:
+        return _as_text(file)
+    except BaseException:
+        file.close()
+        raise
+
+
+# Errors, which name the file.
+
+
+def _naming_rows(path, rows):
+    """The same rows; errors name the file, and of a damaged one the last row that was read.
+
+    Args:
+        path: str.
+        rows: generator of `Row`s.
+    """
+    place = "line 0"
+    try:
+        with _naming(path), contextlib.closing(rows):
+            for row in rows:
+                yield row
+                place = row.place
+    except extras.MissingExtraError as error:
+        raise extras.MissingExtraError(f"{path}: {error}", name=error.name) from error
+    except json_stream.JsonPlaceError as error:
+        raise ValueError(f"{path}: {_placed(path, error)}") from error
+    except BrokenFileError as error:
+        raise ValueError(f"{path}: {error.after(place)}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+@contextlib.contextmanager
+def _naming(path):
+    """Names the file in errors of the system, which do not while a file is read."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename or not error.strerror:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _placed(path, error):
+    """The message of a `JsonPlaceError` with line and column, both from 1."""
+    line, column, left = 1, 1, error.offset
+    with contextlib.closing(open_bytes(path, is_metered=False)) as file:
+        while left and (block := file.read(min(BLOCK, left))):
+            left -= len(block)
+            if num_ends := block.count(b"\n"):
+                line, column = line + num_ends, 1
+            column += len(_INNER_BYTES.sub(b"", block[block.rfind(b"\n") + 1 :]))
+    if str(error) == json_stream.NO_UTF8:
+        return f"line {line}: {error} at character {column}"
+    return f"malformed JSON at line {line}, column {column}: {error}"
+
+
+# Lines and whole texts.
+
+
+def read_lines(path, *, keep_blank=False):
+    """Streams the lines of a text, and holds no more than one of them.
+
+    Args:
+        path: str. Packed or not, local or remote.
+        keep_blank: bool. Also yield lines of white space, and lines of any length whole.
+
+    Yields:
+        (line number from 1, str). Bytes that are no UTF-8 are surrogate code points: see
+        `check_utf8`. Of a line longer than `bounded_json.MAX_BYTES` it is the beginning, which is
+        too long, too.
+
+    Raises:
+        ValueError: naming the file, if it is no text, or is damaged, then with the place.
+        OSError: naming the file, if it cannot be read.
+    """
+
+    def rows():
+        with contextlib.closing(open_bytes(path)) as file:
+            yield from _lines(file, keep_blank)
+
+    return ((row.number, row.value) for row in _naming_rows(path, rows()))
+
+
+def read_entries(path):
+    """The lines of a list, without white space around them: list of str.
+
+    Raises:
+        ValueError: naming the file and the line, if one is not UTF-8.
+    """
+    entries = []
+    for number, line in read_lines(path):
+        try:
+            check_utf8(line)
+        except ValueError as error:
+            raise ValueError(f"{path}: line {number}: {error}") from error
+        entries.append(line.strip())
+    return entries
+
+
+def read_text(path, *, is_metered=True):
+    """The text of a whole file.
+
+    Args:
+        path, is_metered: as in `open_bytes`.
+    Raises:
+        ValueError: saying what is wrong, if it is too long, or not UTF-8, or damaged.
+        OSError: naming the file, if it cannot be read.
+    """
+    with _naming(path), contextlib.closing(open_bytes(path, is_metered=is_metered)) as file:
+        content = file.read(bounded_json.MAX_BYTES + 1)
+    if problem := bounded_json.problem_of_size(len(content)):
+        raise ValueError(problem)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"invalid UTF-8 at byte {error.start + 1}") from error
+
+
+def check_utf8(line):
+    """Raises ValueError, with the place, if a line of `read_lines` was not UTF-8."""
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"invalid UTF-8 at character {error.start + 1}") from error
+
+
+def load_json_line(line):
+    """The JSON value of a line of `read_lines`.
+
+    Raises:
+        ValueError: if it is not UTF-8 or not JSON.
+    """
+    num_bytes = len(line.encode("utf-8", "surrogateescape"))
+    if problem := bounded_json.problem_of_size(num_bytes):
+        raise ValueError(problem)  # First: it was cut off, perhaps within a character.
+    check_utf8(line)
+    try:
+        return bounded_json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"malformed JSON at column {error.colno}: {error.msg}") from error
+
+
+def _lines(file, keep_blank, unit="line"):
+    """Yields `Row`s of a file's lines."""
+    for number, line in enumerate(file, 1) if keep_blank else _full_lines(file):
+        yield Row(unit, number, line.decode("utf-8", "surrogateescape"))
+
+
+def _full_lines(file):
+    """Yields (number, line) of the lines that are not white space alone, cut off where too long."""
+    number, parts, size = 1, [], 0
+    while block := file.read(BLOCK):
+        position = 0
+        while position < len(block):
+            if not parts:
+                found = _NO_SPACE.search(block, position)
+                first = found.start() if found else len(block)
+                number += block.count(b"\n", position, first)
+                if not found:
+                    break
+                position = max(position, block.rfind(b"\n", 0, first) + 1)
+            end = block.find(b"\n", position) + 1
+            part = block[position : end or len(block)]
+            size += len(part)
+            if size - len(part) <= bounded_json.MAX_BYTES:
+                parts.append(part)
+            position += len(part)
+            if end:
+                yield number, b"".join(parts)
+                number, parts, size = number + 1, [], 0
+    if parts:
+        yield number, b"".join(parts)
+
+
+# Rows: what a file holds, whatever its layout.
+
+
+class Row(NamedTuple):
+    """An example of a file.
+
+    Attributes:
+        unit: str. What is counted: "element", "line" or "row"; `PROSE` of a text without layout.
+        number: int. Which one it is: elements count from 0, others from 1.
+        value: what is there: of JSON any value, of tables and columns a dict, of prose a line.
+        problem: str. Why it cannot be read; '' for nothing.
+    """
+
+    unit: str
+    number: int
+    value: object
+    problem: str = ""
+
+    @property
+    def place(self):
+        """str, such as "line 3"."""
+        return f"{self.unit} {self.number}"
+
+
+PROSE = "line of text"
+
+_ARRAY, _LINES, _VALUES, _MEMBER, _TABLE = "array", "lines", "values", "member", "table"
+_LINE_ENDINGS = (".jsonl", ".ndjson", ".jsonlines")
+_JSON_ENDINGS = (".json", *_LINE_ENDINGS)
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_FIRST_LINES = re.compile(rb"\s*+([^\n]*+)(?:\n\s*+([^\n]*+)(\n)?)?")
+_JSON_IN_TABLE_FILE = re.compile(rb'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')  # Not a column `[id]`.
+_JSON_IN_PROSE_FILE = re.compile(rb'\{\s*"|\[\s*\{\s*(?:"|\Z)')
+_ROWS_PER_BATCH = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """How tables are written.
+
+    Attributes:
+        delimiter: str. What separates cells. None: of tab, comma and semicolon what the header has,
+            the one of the file's ending first.
+        quoting: bool. Whether cells may be in double quotes. None: not where tabs separate them.
+    """
+
+    delimiter: str | None = None
+    quoting: bool | None = None
+
+    def __post_init__(self):
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
+            raise ValueError(
+                "`delimiter` must be one character that is no quote and ends no line, or \\t. "
+                f"Received: {self.delimiter!r}"
+            )
+
+    def completed(self, header, ending):
+        """The same, nothing left open, for the table whose first line is `header` (bytes)."""
+        likely = [_DELIMITERS.get(ending, "\t"), "\t", ",", ";"]
+        found = [x for x in likely if x.encode() in header]
+        delimiter = self.delimiter or (found or likely)[0]
+        return Table(delimiter, delimiter != "\t" if self.quoting is None else self.quoting)
+
+
+def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=False, tells=True):
+    """Streams what a file holds, one example after the other, whatever its layout.
+
+    That is a JSON array; JSON objects, one a line or one after another; a table whose name ends in
+    `.csv`, `.tsv` or `.tab`, with or without that if `table` is given; Parquet or Arrow. A line
+    that is not JSON among such that are is a problem of that line alone.
+
+    Args:
+        path: str. Packed or not, local or remote.
+        member: str. One JSON object may hold all, in the array of this name.
+        is_parsed: bool. Else JSON values are str that `load_json_line` takes.
+        table: `Table`. Any file may be a table, which is written so.
+        may_be_prose: bool. What has no other layout is prose, and all of its lines are yielded.
+        tells: bool. Whether to warn of what may have been meant otherwise.
+
+    Yields:
+        `Row`s.
+
+    Raises:
+        ValueError: naming the file, and the place, if it is damaged, or nothing of this kind.
+        MissingExtraError: naming file and package, if it needs a package that is not installed.
+        OSError: naming the file, if it cannot be read.
+    """
+
+    def rows():
+        with contextlib.closing(_opened(path)) as file:
+            head = file.peek(_HEAD)
+            if (is_parquet := head.startswith(b"PAR1")) or _ARROW.match(head):
+                yield from _column_rows(file, is_parquet)
+                return
+            first, second, file = _looked_ahead(_as_text(file))
+            layout = _layout(first, second, _ending(path), member, table, may_be_prose)
+            if layout == _TABLE:
+                form = (table or Table()).completed(first, _ending(path))
+                yield from _table_rows(path, file, form, tells)
+            elif layout == _LINES:
+                yield from _json_lines(file, is_parsed)
+            elif layout == PROSE:
+                yield from _lines(file, keep_blank=True, unit=PROSE)
+            else:
+                name = member if layout == _MEMBER else None
+                for index, (value, problem) in enumerate(json_stream.read(file, name, is_parsed)):
+                    yield Row("element", index, value, problem)
+
+    return _naming_rows(path, rows())
+
+
+def _ending(path):
+    """The ending of a file's name in lower case, without that of its packing: str."""
+    name = os.path.basename(str(path)).lower()
+    for packed in _PACKED_ENDINGS:
+        name = name.removesuffix(packed)
+    return os.path.splitext(name)[1]
+
+
+def _looked_ahead(file):
+    """The first two lines that are not blank, and the file as if nothing had been read."""
+    start, is_enough = bytearray(), False
+    while not is_enough and (block := file.read(BLOCK)):
+        start += block
+        is_enough = len(start) > bounded_json.MAX_BYTES or (
+            b"\n" in block and bool(_FIRST_LINES.match(start)[3])
+        )
+    first, second = (bytes(line or b"") for line in _FIRST_LINES.match(start).groups()[:2])
+    return first, second, io.BufferedReader(_Rewound(bytes(start), file), _BUFFER)
+
+
+class _Rewound(io.RawIOBase):
+    """A file whose beginning was read already."""
+
+    def __init__(self, start, file):
+        self._start, self._file = io.BytesIO(start), file
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self._start.readinto(buffer) or self._file.readinto(buffer)
+
+
+def _layout(first, second, ending, member, table, may_be_prose):
+    """How a text is laid out, by its first two lines (bytes), else by its name's ending."""
+    is_named = ending in _JSON_ENDINGS or ending in _DELIMITERS
+    if may_be_prose and not (is_named or _JSON_IN_PROSE_FILE.match(first + b"\n" + second)):
+        return PROSE
+    if ending not in _DELIMITERS or _JSON_IN_TABLE_FILE.match(first):
+        if first.startswith(b"["):
+            are_lines = ending in _LINE_ENDINGS and second and _json_value(first) is not None
+            return _LINES if are_lines else _ARRAY
+        if first.startswith(b"{"):
+            return _layout_of_objects(first, second, ending, member)
+    if ending in _DELIMITERS:
+        return _TABLE
+    if ending in _LINE_ENDINGS or may_be_prose or isinstance(_json_value(second), dict):
+        return _LINES
+    if table is not None and table.completed(first, "").delimiter.encode() in first:
+        return _TABLE
+    or_table = "" if table is None else ", or a table whose first line names its columns"
+    found = f"the character {chr(first[0])!r}" if first else "an empty file"
+    raise ValueError(f"expected a JSON array or JSON objects{or_table}, found {found}")
+
+
+def _layout_of_objects(first, second, ending, member):
+    value = _json_value(first)
+    if member is not None:
+        begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), first)
+        if begins_so or (isinstance(value, dict) and isinstance(value.get(member), list)):
+            return _MEMBER
+    goes_on = second and first.rstrip().endswith((b"{", b"[", b",", b":"))
+    is_named_so = ending in _LINE_ENDINGS and not goes_on
+    if value is not None or is_named_so or isinstance(_json_value(second), dict | list):
+        return _LINES
+    return _VALUES if member is None else _MEMBER
+
+
+def _json_value(line):
+    """What a line holds if it is JSON by itself, else None."""
+    try:
+        return bounded_json.loads(line)
+    except ValueError:
+        return None
+
+
+def _json_lines(file, is_parsed):
+    for row in _lines(file, keep_blank=False):
+        if not is_parsed:
+            yield row
+            continue
+        try:
+            yield row._replace(value=load_json_line(row.value))
+        except ValueError as error:
+            values = _objects_of(row.value)
+            yield from (row._replace(value=value) for value in values)
+            if not values:
+                yield row._replace(value=None, problem=str(error))
+
+
+def _objects_of(line):
+    """The JSON objects of a line that has several; none if it is anything else."""
+    try:
+        found = list(json_stream.read(io.BytesIO(line.encode("utf-8", "surrogateescape"))))
+    except ValueError:
+        return []
+    return [value for value, _ in found] if all(isinstance(x, dict) for x, _ in found) else []
+
+
+# Tables.
+
+
+def _table_rows(path, file, form, tells):
+    """Yields the `Row`s of a table but its header; tells what may have been meant otherwise."""
+    rows = (_quoted if form.quoting else _unquoted)(file, form.delimiter)
+    header = _header(rows)
+    num_rows, odd, first_odd = 0, 0, 0
+    for number, cells, problem, is_odd in rows:
+        num_rows += 1
+        if is_odd:
+            odd, first_odd = odd + 1, first_odd or number
+        problem = problem or _problem_of(cells, header)
+        fields = None if problem else dict(zip(header, cells, strict=True))
+        yield Row("line", number, fields, problem)
+    if odd and tells:
+        found = f"{path}: {odd} of {num_rows} rows, the first in line {first_odd}, have"
+        logging.warning(
+            "%s a cell of several lines. If a quote was left open there, read with --quoting=false."
+            if form.quoting
+            else "%s a cell in quotes, which are part of it. If not, read with --quoting=true.",
+            found,
+        )
+
+
+def _unquoted(file, delimiter):
+    """Yields (line number, cells, problem, whether a cell is in quotes) of each row."""
+    for number, line in enumerate(_cut_lines(file), 1):
+        text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+        if text:
+            cells = text.split(delimiter)
+            is_odd = '"' in text and any(len(x) > 1 and x[0] == x[-1] == '"' for x in cells)
+            yield number, cells, bounded_json.problem_of_size(len(line)), is_odd
+
+
+def _quoted(file, delimiter):
+    """Yields (number of the first line, cells, problem, whether it has several lines), likewise."""
+    csv.field_size_limit(bounded_json.MAX_BYTES)  # By default long texts are refused.
+    sizes = []
+
+    def lines():
+        for line in _cut_lines(file):
+            sizes.append(len(line))
+            yield line.decode("utf-8", "surrogateescape")
+
+    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+    while True:
+        number, cells, problem = rows.line_num + 1, [], ""
+        sizes.clear()
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise ValueError(
+                    f"line {number}: a quote is opened and never closed, so that the rest of the "
+                    "file cannot be read. Double the quotes within quoted cells, or read with "
+                    "--quoting=false."
+                ) from error
+            problem = f"malformed table: {error}"
+        problem = problem or next(filter(None, map(bounded_json.problem_of_size, sizes)), "")
+        if cells or problem:
+            yield number, cells, problem, len(sizes) > 1
+
+
+def _cut_lines(file):
+    """Yields the lines of a file, cut off where too long."""
+    while line := file.readline(bounded_json.MAX_BYTES + 1):
+        yield line
+        while len(line) >= BLOCK and not line.endswith(b"\n"):
+            line = file.readline(BLOCK)
+
+
+def _header(rows):
+    try:
+        _, header, problem, _ = next(rows, (0, [], "", False))
+        if problem := problem or _problem_of(header, header):
+            raise ValueError(problem)
+    except ValueError as error:
+        raise ValueError(f"the header cannot be read: {error}") from error
+    if not header or len(set(header)) < len(header):
+        raise ValueError(f"the first line must name the columns, each once. Received: {header}")
+    return header
+
+
+def _problem_of(cells, header):
+    if len(cells) != len(header):
+        return f"the row has {len(cells)} columns, the header {len(header)}"
+    try:
+        check_utf8("".join(cells))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+# Columns: Parquet and Arrow.
+
+
+def _column_rows(file, is_parquet):
+    name = "Parquet" if is_parquet else "Arrow"
+    with extras.needed("parquet", f"This is a file of {name}."):
+        import pyarrow
+        import pyarrow.parquet
+    number = 0
+    try:
+        for batch in _batches(file, is_parquet):
+            is_plain = all(map(_is_plain, batch.schema.types))
+            for value in batch.to_pylist():
+                number += 1
+                try:
+                    plain = value if is_plain else json.loads(json.dumps(value, default=_as_json))
+                except ValueError as error:
+                    yield Row("row", number, None, str(error))
+                else:
+                    yield Row("row", number, plain)
+    except (pyarrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(f"broken {name} file after row {number}: {_one_line(error)}") from error
+
+
+def _batches(file, is_parquet):
+    """Yields record batches of few rows."""
+    import pyarrow
+    import pyarrow.parquet
+
+    is_stream = not is_parquet and not file.peek(_HEAD).startswith(b"ARROW1")
+    if not is_stream and not file.seekable():
+        raise ValueError("a packed file of Parquet or Arrow cannot be read: unpack it first")
+    if is_parquet:
+        opened = pyarrow.parquet.ParquetFile(file)
+        schema, batches = opened.schema_arrow, opened.iter_batches(batch_size=_ROWS_PER_BATCH)
+    elif is_stream:
+        batches = pyarrow.ipc.open_stream(file)
+        schema = batches.schema
+    else:
+        opened = pyarrow.ipc.open_file(file)
+        schema = opened.schema
+        batches = map(opened.get_batch, range(opened.num_record_batches))
+    if len(set(schema.names)) < len(schema.names):
+        raise ValueError(f"the columns must have names of their own. Received: {schema.names}")
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS_PER_BATCH):
+            yield batch.slice(start, _ROWS_PER_BATCH)
+
+
+def _is_plain(kind):
+    """Whether the values of a column are what JSON has."""
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_nested(kind):
+        inner = (kind.field(index).type for index in range(kind.num_fields))
+        return not types.is_map(kind) and all(map(_is_plain, inner))
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return is_text or is_number or types.is_null(kind)
+
+
+def _as_json(value):
+    """A value that JSON has not: bytes as the text that they are, others as people read them."""
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+# Folders of texts.
+
+
+def is_folder(path):
+    """Whether a path is a folder, local or remote."""
+    return file_systems.gfile().isdir(path) if "://" in str(path) else os.path.isdir(path)
+
+
+def is_hidden(name):
+    """Whether a file or folder is one that its file system does not show."""
+    return name.startswith(".")
+
+
+def text_files(folder, tells=True):
+    """The `.txt` files of a folder and of all folders in it, packed or not, by name.
+
+    Args:
+        folder: str. Local or remote.
+        tells: bool. Whether to warn of how many files and folders are left out.
+
+    Yields:
+        str. Path below the folder, with `/` between its parts.
+    """
+    hidden, others = [], []
+    yield from _texts_of(folder, "", hidden, others)
+    left_out = {"hidden": hidden, "not .txt": others}
+    if tells and (hidden or others):
+        told = [f"{len(x)} {name} (such as {x[0]})" for name, x in left_out.items() if x]
+        logging.warning("%s: left out: %s", folder, ", ".join(told))
+
+
+def _texts_of(folder, below, hidden, others):
+    here = os.path.join(folder, below)
+    names = file_systems.gfile().listdir(here) if "://" in str(folder) else os.listdir(here)
+    for name in sorted(name.rstrip("/") for name in names):
+        inner = os.path.join(below, name)
+        path = os.path.join(folder, inner)
+        if is_hidden(name):
+            hidden.append(inner)
+        elif is_folder(path) and not _leads_back(path):
+            yield from _texts_of(folder, inner, hidden, others)
+        elif _ending(name) == ".txt":
+            yield inner
+        else:
+            others.append(inner)
+
+
+def _leads_back(path):
+    """Whether a folder is a link to one that it lies in."""
+    above = os.path.realpath(os.path.dirname(path))
+    return os.path.islink(path) and f"{above}/".startswith(f"{os.path.realpath(path)}/")
