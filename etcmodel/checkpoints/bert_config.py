@@ -1,6 +1,9 @@
 """From the config of a BERT or RoBERTa to that of the ETC that gives the same outputs."""
 
-from etcmodel.models import encoders, hugging_face
+import dataclasses
+import types
+
+from etcmodel.models import encoders, hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 
 __all__ = ["ROBERTA_TYPES", "TYPES", "activation", "check", "check_type", "etc_config"]
@@ -29,21 +32,15 @@ _NEEDED = (
     "intermediate_size",
     "max_position_embeddings",
 )
-# Entries that must have one of these values, if they are there.
-_ONLY = {
-    "position_embedding_type": ("absolute", None),
-    "is_decoder": (False, None),
-    "is_encoder_decoder": (False, None),
-    "add_cross_attention": (False, None),
-    "pruned_heads": ({}, None),
-    "quantization_config": (None,),
-}
+_OF_ETC = {field.name: field for field in dataclasses.fields(EtcConfig)}
 _WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
-    "hidden_act",
-    "max_position_embeddings",
-    "model_type",
+    # The pooler is no part of the encoder.
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
 }
-_POOLER = "pooler_"  # Likewise: the pooler is no part of the encoder.
 _ROBERTA_PADDING_ROWS = 2
 _LONGER = 8  # Times as long as the table of positions is what the ETC reads by default.
 
@@ -132,24 +129,17 @@ def check(entries, source):
         ValueError: naming the entry, if a size is missing, or an entry is unknown (it may change
             what the model computes) or has another value than those that can be.
     """
-    for name in _NEEDED:
-        if type(entries.get(name)) is not int:
-            raise ValueError(f"{source}: `{name}` must be an int. Received: {entries.get(name)!r}")
-    if not isinstance(entries.get("hidden_act", ""), str):
-        raise ValueError(
-            f"{source}: `hidden_act` must be a name. Received: {entries['hidden_act']!r}"
-        )
-    for name, allowed in _ONLY.items():
-        if name in entries and entries[name] not in allowed:
-            raise ValueError(
-                f"{source}: `{name}` must be {allowed[0]!r}, since there is nothing else here. "
-                f"Received: {entries[name]!r}"
-            )
-    known = {*_NAMES, *_ONLY, *_WITHOUT_EFFECT}
-    unknown = sorted(x for x in entries if x not in known and not x.startswith(_POOLER))
-    if unknown:
-        raise ValueError(
-            f"{source}: unknown settings, which may change what the model computes: "
-            f"{', '.join(f'{name}={entries[name]!r}' for name in unknown)}. Remove those that do "
-            "not from the file"
-        )
+    try:
+        for name in _NEEDED:
+            if type(entries.get(name)) is not int:
+                raise ValueError(f"`{name}` must be an int. Received: {entries.get(name)!r:.100}")
+        kinds = {name: _OF_ETC[ours].type for name, ours in _NAMES.items()}
+        for name, kind in {**kinds, "hidden_act": str, "max_position_embeddings": int}.items():
+            if name in entries:
+                field = types.SimpleNamespace(name=name, type=kind)
+                is_size = name in _NEEDED or name == "type_vocab_size"
+                json_config.check_entry(field, entries[name], least=int(is_size))
+        known = {*_NAMES, "hidden_act", "max_position_embeddings"}
+        json_config.check_others(entries, known, _WITHOUT_EFFECT)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None

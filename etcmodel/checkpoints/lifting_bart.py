@@ -9,7 +9,7 @@ from absl import logging
 
 from etcmodel import bounded_json
 from etcmodel.checkpoints import processors, seq2seq, sources
-from etcmodel.models import encoders
+from etcmodel.models import encoders, json_config
 from etcmodel.models.led import LedConfig, LedForConditionalGeneration
 
 __all__ = ["lift_bart"]
@@ -21,15 +21,6 @@ _ATTENTION = re.compile(
     r"(?:longformer_self_attn\.(query|key|value)(?:_global)?|(output))(\..*)"
 )
 _PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
-# What LED has no place for, and what a BART says that has none of it either.
-_WANTED = {
-    "scale_embedding": False,
-    "normalize_before": False,
-    "add_final_layer_norm": False,
-    "normalize_embedding": True,
-    "static_position_embeddings": False,
-    "extra_pos_embeddings": _PADDING_ROWS,
-}
 # Entries of BART's config that LED's has, too.
 _SAME = (
     "vocab_size",
@@ -80,12 +71,6 @@ def lift_bart(directory, max_length=16384, **changes):
             f"{path}: only a BART is lifted into LED. Received: a model of type "
             f"{entries.get('model_type')!r}"
         )
-    for name, wanted in _WANTED.items():
-        if entries.get(name, wanted) != wanted:
-            raise ValueError(
-                f"{path}: LED has no place for a BART whose `{name}` is not {wanted}. Received: "
-                f"{entries[name]}"
-            )
     config = _config(entries, path, max_length, changes)
     model = LedForConditionalGeneration(config)
     with tf.name_scope(model.name):
@@ -103,6 +88,8 @@ def _config(entries, path, max_length, changes):
     given["max_encoder_position_embeddings"] = max_length
     given["attention_window"] = 1024
     try:
+        known = {*_SAME, "max_position_embeddings"}
+        json_config.check_others(entries, known, LedConfig.without_effect, LedConfig.only)
         return encoders.replace(LedConfig.from_dict(given), **changes)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

@@ -79,7 +79,7 @@ class LabelledHead(LongformerHead):
         ValueError: if there are more or fewer names than labels.
     """
 
-    def __init__(self, encoder, *, label_names=(), **kwargs):
+    def __init__(self, encoder, *, label_names: tuple[str, ...] = (), **kwargs):
         super().__init__(encoder, **kwargs)
         self.label_names = tuple(label_names)
         if self.label_names and len(self.label_names) != self.num_labels:

@@ -8,17 +8,6 @@ from etcmodel.models.longformer import windows
 
 __all__ = ["CharLmConfig"]
 
-_LEAST = {
-    "vocab_size": 1,
-    "hidden_size": 2,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 1,
-    "intermediate_size": 1,
-    "initializer_range": 0,
-    "layer_norm_eps": 0,
-    "grad_checkpointing_period": 0,
-}
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CharLmConfig(json_config.JsonConfig):
@@ -47,6 +36,13 @@ class CharLmConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "longformer_char_lm"
+    at_least_1: typing.ClassVar[tuple] = (
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "intermediate_size",
+    )
 
     vocab_size: int = 256
     hidden_size: int = 512
@@ -70,8 +66,6 @@ class CharLmConfig(json_config.JsonConfig):
 
     def check(self):
         super().check()
-        self.check_at_least(_LEAST)
-        self.check_rates("hidden_dropout_prob", "attention_probs_dropout_prob")
         self.check_multiple("hidden_size", "num_attention_heads")
         if self.hidden_size % 2:
             raise ValueError(
