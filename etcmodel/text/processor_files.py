@@ -57,10 +57,11 @@ def save_vocabulary(folder, tokenizer):
 
     Args:
         folder: str. It is made if it is not there.
-        tokenizer: as of `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer` of sentence pieces.
+        tokenizer: as of `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer`.
     Returns:
         str. The file's name.
     """
+    tokenizer = getattr(tokenizer, "own", tokenizer)
     if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
         tokenizer.save_pretrained(folder)
         return os.path.basename(tokenizer.source_file)

@@ -111,5 +111,5 @@ def test_damaged_settings_are_refused(tmp_path, content, message):
 
 
 def test_a_folder_without_a_vocabulary_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no spiece.model"):
+    with pytest.raises(ValueError, match="holds none of spiece.model, tokenizer.json"):
         Seq2SeqProcessor.from_pretrained(tmp_path)
