@@ -163,7 +163,11 @@ def _classes_of(entries):
     others = [x for x in named if not x.endswith("Model")]
     if found is None and not others:
         found = classes[0]
-    return config_class, found, found.__name__ if found else ", ".join(others)
+    return (
+        config_class,
+        found,
+        found.__name__ if found else ", ".join(others)[: bounded_json.MAX_SHOWN],
+    )
 
 
 def load_weights(model, source, is_head_new=False):

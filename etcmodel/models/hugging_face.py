@@ -1,5 +1,7 @@
 """What configs of Hugging Face's models have in common."""
 
+from etcmodel import bounded_json
+
 __all__ = [
     "ACTIVATIONS",
     "GENERATION",
@@ -7,6 +9,7 @@ __all__ = [
     "WITHOUT_EFFECT",
     "activation",
     "architectures",
+    "check_descriptions",
     "labels",
     "usual_labels",
 ]
@@ -120,8 +123,17 @@ ONLY = {
 }
 
 
+def check_descriptions(entries):
+    """Raises ValueError, naming the entry, if what a `config.json` says of classes cannot be."""
+    architectures(entries)
+    labels(entries)
+    kind = entries.get("problem_type")
+    if kind is not None and not isinstance(kind, str):
+        raise ValueError(f"`problem_type` must be a name. Received: {bounded_json.shown(kind)}")
+
+
 def architectures(entries):
-    """The names of classes that a `config.json` has: tuple of str.
+    """The names of classes of a `config.json`: tuple of str.
 
     Raises:
         ValueError: if they are no names.
@@ -129,7 +141,9 @@ def architectures(entries):
     named = entries.get("architectures")
     named = [named] if isinstance(named, str) else [] if named is None else named
     if not isinstance(named, (list, tuple)) or not all(isinstance(x, str) for x in named):
-        raise ValueError(f"`architectures` must be a list of names. Received: {named!r:.100}")
+        raise ValueError(
+            f"`architectures` must be a list of names. Received: {bounded_json.shown(named)}"
+        )
     return tuple(named)
 
 
@@ -147,11 +161,15 @@ def labels(entries):
     names, number = entries.get("id2label"), entries.get("num_labels")
     number = 2 if number is None else number
     if type(number) is not int or number < 1:
-        raise ValueError(f"`num_labels` must be an int of at least 1. Received: {number!r:.100}")
+        raise ValueError(
+            f"`num_labels` must be an int of at least 1. Received: {bounded_json.shown(number)}"
+        )
     if names is None:
         return number, []
     if not isinstance(names, dict) or not all(type(x) in (str, int) for x in names.values()):
-        raise ValueError(f"`id2label` must be names by number. Received: {names!r:.100}")
+        raise ValueError(
+            f"`id2label` must be names by number. Received: {bounded_json.shown(names)}"
+        )
     number = len(names) or number
     names = [names.get(str(index)) for index in range(number)]
     is_named = all(isinstance(name, str) for name in names) and names != usual_labels(number)

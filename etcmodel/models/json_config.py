@@ -10,9 +10,11 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 
 from etcmodel import bounded_json
+from etcmodel.bounded_json import shown
 from etcmodel.models import downloads, hugging_face
 
 __all__ = [
+    "MAX_INT",
     "JsonConfig",
     "check_entry",
     "check_finite",
@@ -21,14 +23,12 @@ __all__ = [
     "json_object",
     "python_numbers",
     "read_text",
-    "shown",
 ]
 
 # NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
-_MAX_INT, _MAX_FLOAT = 2**31 - 1, 3.4028234e38  # Of int32 and float32.
+MAX_INT, _MAX_FLOAT = 2**31 - 1, 3.4028234e38  # Of int32 and float32.
 _RATE = "dropout"  # Names of rates have it.
-_MAX_SHOWN = 100  # Characters of a value in an error.
 
 
 class JsonConfig:
@@ -68,7 +68,7 @@ class JsonConfig:
             config = cls.from_dict(config)
         if not isinstance(config, cls):
             raise ValueError(
-                f"`config` must be a `{cls.__name__}` or its dict. Received: {config!r}"
+                f"`config` must be a `{cls.__name__}` or its dict. Received: {shown(config)}"
             )
         return config
 
@@ -191,6 +191,7 @@ def check_others(
         ValueError: naming the entries and their values, if one is unknown or changes what the model
             computes.
     """
+    hugging_face.check_descriptions(given)
     others = {name: value for name, value in given.items() if name not in known}
     for name, allowed in only.items():
         if name in others and others[name] not in allowed:
@@ -223,7 +224,7 @@ def check_entry(field: dataclasses.Field[typing.Any], value: typing.Any, least: 
             )
         if not least <= number < math.inf:
             raise ValueError(f"`{field.name}` must be at least {least}. Received: {shown(value)}")
-        most = _MAX_INT if isinstance(number, numbers.Integral) else _MAX_FLOAT
+        most = MAX_INT if isinstance(number, numbers.Integral) else _MAX_FLOAT
         if number > most:
             raise ValueError(f"`{field.name}` must be at most {most}. Received: {shown(value)}")
 
@@ -262,15 +263,6 @@ def _kind_name(kind: typing.Any) -> str:
     if typing.get_origin(kind) is tuple:
         return f"list of {_kind_name(typing.get_args(kind)[0])}"
     return "null" if kind is type(None) else str(kind.__name__)
-
-
-def shown(value: typing.Any) -> str:
-    """A value as it stands in an error: its `repr` in one line, cut where it is long."""
-    try:
-        text = repr(value).replace("\n", " ")
-    except ValueError:  # Python writes no number of so many digits.
-        return f"a {type(value).__name__} of too many digits"
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
 
 
 def _numbers_in(value: typing.Any) -> Iterator[typing.Any]:

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 
+from etcmodel import bounded_json
 from etcmodel.text import gmat_explanation, processor_files, row_explanation, row_processor
 
 __all__ = ["GmatBatch", "GmatProcessor"]
@@ -36,9 +37,14 @@ class GmatProcessorConfig(row_processor.RowConfig):
         super().__post_init__()
         size = self.question_memory
         if size is not None and (type(size) is not int or size < 1):
-            raise ValueError(f"`question_memory` must be an int of at least 1. Received: {size!r}")
+            raise ValueError(
+                "`question_memory` must be an int of at least 1. Received: "
+                f"{bounded_json.shown(size)}"
+            )
         if not isinstance(self.has_types, bool):
-            raise ValueError(f"`has_types` must be True or False. Received: {self.has_types!r}")
+            raise ValueError(
+                f"`has_types` must be True or False. Received: {bounded_json.shown(self.has_types)}"
+            )
 
     def arranged(self):
         names = ("do_lower_case", "question_separators")

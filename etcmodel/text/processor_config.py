@@ -5,11 +5,13 @@ import math
 import typing
 from collections.abc import Mapping
 
+from etcmodel import bounded_json
 from etcmodel.text import sentence_splitting, truncation
 
-__all__ = ["CONFIG_FILENAME", "MENTIONS", "ProcessorConfig"]
+__all__ = ["CONFIG_FILENAME", "MAX_INT", "MENTIONS", "ProcessorConfig"]
 
 CONFIG_FILENAME = "processor_config.json"
+MAX_INT = 2**31 - 1
 MENTIONS = "mentions"  # Words that lead to a block, such as those of a link.
 
 _CHOICES = {
@@ -138,8 +140,8 @@ class ProcessorConfig:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             is_open = value is None and name not in _NEVER_NONE
-            if not is_open and (type(value) is not int or value < least):
-                _fail(name, f"an int of at least {least}", value)
+            if not is_open and (type(value) is not int or not least <= value <= MAX_INT):
+                _fail(name, f"an int of at least {least}, and an int32", value)
         for name, kind in _DICTS.items():
             _check_dict(name, getattr(self, name), kind)
         for name in ("segments", "global_segments"):
@@ -220,4 +222,4 @@ def _check_dict(name: str, value: typing.Any, kind: type) -> None:
 
 
 def _fail(name: str, wish: str, value: typing.Any) -> typing.NoReturn:
-    raise ValueError(f"`{name}` must be {wish}. Received: {value!r}")
+    raise ValueError(f"`{name}` must be {wish}. Received: {bounded_json.shown(value)}")

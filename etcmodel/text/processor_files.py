@@ -197,7 +197,9 @@ def _foreign_settings(folder):
     }
     for name, value in values.items():
         if not isinstance(value, bool):
-            raise ValueError(f"{path}: `{name}` must be true or false. Received: {value!r}")
+            raise ValueError(
+                f"{path}: `{name}` must be true or false. Received: {bounded_json.shown(value)}"
+            )
     return values
 
 

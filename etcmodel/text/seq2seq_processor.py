@@ -8,7 +8,7 @@ from absl import logging
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.text import byte_bpe, processor_files, seq2seq_explanation, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME
+from etcmodel.text.processor_config import CONFIG_FILENAME, MAX_INT
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
@@ -46,9 +46,10 @@ class Seq2SeqProcessorConfig:
         for name, number in {**least, "pad_to_multiple_of": 1}.items():
             value = getattr(self, name)
             is_open = value is None and name.startswith("max_")
-            if not is_open and (type(value) is not int or value < number):
+            if not is_open and (type(value) is not int or not number <= value <= MAX_INT):
                 raise ValueError(
-                    f"`{name}` must be an int of at least {number}. Received: {value!r}"
+                    f"`{name}` must be an int of at least {number}, and an int32. Received: "
+                    f"{bounded_json.shown(value)}"
                 )
 
 

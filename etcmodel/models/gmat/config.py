@@ -98,6 +98,9 @@ class GmatConfig(json_config.JsonConfig):
     def check(self):
         super().check()
         self.check_multiple("hidden_size", "num_attention_heads")
+        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+
+        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
         if self.memory_type_id is not None and not 0 <= self.memory_type_id < self.type_vocab_size:
             raise ValueError(
                 f"`memory_type_id` must be below `type_vocab_size`, {self.type_vocab_size}. "

@@ -107,6 +107,9 @@ class LongformerConfig(json_config.JsonConfig):
     def check(self):
         super().check()
         self.check_multiple("hidden_size", "num_attention_heads")
+        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+
+        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
         self.radii  # noqa: B018  Refuses windows that cannot be.
         self.dilations  # noqa: B018  Refuses those that cannot be.
 

@@ -3,7 +3,8 @@
 import dataclasses
 import typing
 
-from etcmodel.models import hugging_face, json_config
+from etcmodel import bounded_json
+from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["LOCAL", "TRANSIENT_GLOBAL", "LongT5Config"]
@@ -107,7 +108,7 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
             if given.get(name, ours) not in (ours, None):
                 raise ValueError(
                     f"`{name}` must be {ours!r}, as `feed_forward_proj` is "
-                    f"{config.feed_forward_proj!r}. Received: {json_config.shown(given[name])}"
+                    f"{config.feed_forward_proj!r}. Received: {bounded_json.shown(given[name])}"
                 )
         return config
 
