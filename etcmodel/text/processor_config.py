@@ -140,8 +140,10 @@ class ProcessorConfig:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             is_open = value is None and name not in _NEVER_NONE
-            if not is_open and (type(value) is not int or not least <= value <= MAX_INT):
-                _fail(name, f"an int of at least {least}, and an int32", value)
+            if not is_open and (type(value) is not int or value < least):
+                _fail(name, f"an int of at least {least}", value)
+            if not is_open and value > MAX_INT:
+                _fail(name, f"at most {MAX_INT}", value)
         for name, kind in _DICTS.items():
             _check_dict(name, getattr(self, name), kind)
         for name in ("segments", "global_segments"):

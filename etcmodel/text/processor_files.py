@@ -124,7 +124,8 @@ def named_file(folder, settings):
         return None
     if name not in (names := [x for x in _NAMES if is_there(folder, x)]):
         path = os.path.join(folder, CONFIG_FILENAME)
-        raise ValueError(f"{path}: `{VOCAB_FILE}` is {name!r}, but the folder has {names}.")
+        shown = bounded_json.shown(name)
+        raise ValueError(f"{path}: `{VOCAB_FILE}` is {shown}, but the folder has {names}.")
     return os.path.join(folder, name)
 
 

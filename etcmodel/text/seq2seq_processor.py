@@ -46,10 +46,14 @@ class Seq2SeqProcessorConfig:
         for name, number in {**least, "pad_to_multiple_of": 1}.items():
             value = getattr(self, name)
             is_open = value is None and name.startswith("max_")
-            if not is_open and (type(value) is not int or not number <= value <= MAX_INT):
+            if not is_open and (type(value) is not int or value < number):
                 raise ValueError(
-                    f"`{name}` must be an int of at least {number}, and an int32. Received: "
+                    f"`{name}` must be an int of at least {number}. Received: "
                     f"{bounded_json.shown(value)}"
+                )
+            if not is_open and value > MAX_INT:
+                raise ValueError(
+                    f"`{name}` must be at most {MAX_INT}. Received: {bounded_json.shown(value)}"
                 )
 
 

@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 
 
 CASES = [
-    ("etc", "head_config.json", {"auto_map": 1}, "unknown settings of a EtcForSequ.*: auto_map=1"),
+    ("etc", "head_config.json", {"auto_map": 1}, "unknown settings of EtcForSequ.*: auto_map=1"),
     ("etc", "head_config.json", {"head_type": ["a"]}, r"no head of `head_type` \['a'\]; the known"),
     ("etc", "head_config.json", {"num_labels": 0}, "`num_labels` must be at least 1. Received: 0"),
     ("etc", "head_config.json", {"num_labels": True}, "`num_labels` must be of type int. .*: True"),
@@ -76,7 +76,7 @@ CASES = [
         "longt5",
         "processor_config.json",
         {"extra_ids": 10**99},
-        "`extra_ids` must be an int",
+        "`extra_ids` must be at most 2147483647",
     ),
     (
         "longt5",

@@ -118,7 +118,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         kinds = cls.setting_types()
         if unknown := sorted(set(settings) - set(kinds)):
             values = ", ".join(f"{x}={bounded_json.shown(settings[x])}" for x in unknown)
-            raise ValueError(f"unknown settings of a {cls.__name__}: {values}")
+            raise ValueError(f"unknown settings of {cls.__name__}: {values}")
         for name, value in settings.items():
             value = tuple(value) if isinstance(value, list) else value
             if kinds[name] is not inspect.Parameter.empty:
