@@ -196,5 +196,5 @@ def activation(name):
         return tf_keras.activations.swish
     if name not in ACTIVATIONS:
         known = ", ".join(sorted([*ACTIVATIONS, *_SWISH]))
-        raise ValueError(f"Unknown activation {name!r}; choose one of {known}")
+        raise ValueError(f"Unknown activation {bounded_json.shown(name)}; choose one of {known}")
     return tensor_utils.get_activation(ACTIVATIONS[name])

@@ -3,6 +3,7 @@
 import dataclasses
 import typing
 
+from etcmodel import bounded_json
 from etcmodel.models import hugging_face, json_config
 
 __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
@@ -112,7 +113,7 @@ class GmatConfig(json_config.JsonConfig):
         if self.decompressor_input not in DECOMPRESSOR_INPUTS:
             raise ValueError(
                 f"`decompressor_input` must be one of {list(DECOMPRESSOR_INPUTS)}. Received: "
-                f"{self.decompressor_input!r}"
+                f"{bounded_json.shown(self.decompressor_input)}"
             )
         if not self.num_compression_layers:
             if self.num_memory_layers:

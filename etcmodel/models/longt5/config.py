@@ -163,6 +163,6 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         if self.encoder_attention_type not in (LOCAL, TRANSIENT_GLOBAL):
             raise ValueError(
                 f"`encoder_attention_type` must be {LOCAL!r} or {TRANSIENT_GLOBAL!r}. Received: "
-                f"{self.encoder_attention_type!r}"
+                f"{bounded_json.shown(self.encoder_attention_type)}"
             )
         self.activation  # noqa: B018  Refuses unknown names.
