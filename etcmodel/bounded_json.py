@@ -12,6 +12,8 @@ import re
 __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
+    "MAX_INT",
+    "MAX_SHOWN",
     "TOO_LONG",
     "check_encoding",
     "load_object",
@@ -23,6 +25,7 @@ __all__ = [
 
 MAX_DEPTH = 100  # The data sets' examples have less than ten.
 MAX_BYTES = 32 << 20  # In the worst case an example of that size takes 2 GB of memory.
+MAX_INT = 2**31 - 1  # Of int32, which numbers become in models.
 MAX_SHOWN = 100  # Characters of a value in an error.
 TOO_LONG = f"longer than {MAX_BYTES >> 20} MiB"
 

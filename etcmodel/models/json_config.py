@@ -10,12 +10,12 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 
 from etcmodel import bounded_json
-from etcmodel.bounded_json import shown
+from etcmodel.bounded_json import MAX_INT, shown
 from etcmodel.models import downloads, hugging_face
 
 __all__ = [
-    "MAX_INT",
     "JsonConfig",
+    "can_check",
     "check_entry",
     "check_finite",
     "check_others",
@@ -27,7 +27,8 @@ __all__ = [
 
 # NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
-MAX_INT, _MAX_FLOAT = 2**31 - 1, 3.4028234e38  # Of int32 and float32.
+_MAX_FLOAT = 3.4028234e38  # Of float32.
+_MAX_NAMED = 5
 _RATE = "dropout"  # Names of rates have it.
 
 
@@ -84,7 +85,7 @@ class JsonConfig:
         check_others(given, fields, cls.without_effect, cls.only)
         for name, field in fields.items():
             if name not in given and (name in cls.needed or _is_needed(field)):
-                raise ValueError(f"The config has no `{name}`. It has: {sorted(given)}")
+                raise ValueError(f"The config has no `{name}`. It has: {shown(sorted(given))}")
         return cls(**{name: _from_json(value) for name, value in given.items() if name in fields})
 
     @classmethod
@@ -200,10 +201,12 @@ def check_others(
                 f"{shown(others[name])}"
             )
     if unknown := sorted(set(others) - {*without_effect, *only, "model_type"}):
-        values = ", ".join(f"{name}={shown(others[name])}" for name in unknown)
+        values = ", ".join(f"{name:.50}={shown(others[name])}" for name in unknown[:_MAX_NAMED])
+        more = len(unknown) - _MAX_NAMED
         raise ValueError(
-            f"unknown settings, which may change what the model computes: {values}. Remove those "
-            "that do not from the file"
+            f"unknown settings, which may change what the model computes: {values}"
+            + (f" and {more} more" if more > 0 else "")
+            + ". Remove those that do not from the file"
         )
 
 
@@ -246,6 +249,14 @@ def check_type(field: dataclasses.Field[typing.Any], value: typing.Any) -> None:
             raise ValueError(f"`{field.name}` must be one of {allowed}. Received: {shown(value)}")
         wanted = " or ".join(map(_kind_name, kinds))
         raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {shown(value)}")
+
+
+def can_check(kind: typing.Any) -> bool:
+    """Whether `check_type` knows a type: that of an argument of others may be any."""
+    if isinstance(kind, types.UnionType):
+        return all(map(can_check, typing.get_args(kind)))
+    is_plain = kind in (int, float, bool, str, type(None))
+    return is_plain or typing.get_origin(kind) in (tuple, typing.Literal)
 
 
 def _is_of(value: typing.Any, kind: typing.Any) -> bool:

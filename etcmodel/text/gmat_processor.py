@@ -7,7 +7,6 @@ import numpy as np
 
 from etcmodel import bounded_json
 from etcmodel.text import gmat_explanation, processor_files, row_explanation, row_processor
-from etcmodel.text.processor_config import MAX_INT
 
 __all__ = ["GmatBatch", "GmatProcessor"]
 
@@ -37,7 +36,7 @@ class GmatProcessorConfig(row_processor.RowConfig):
     def __post_init__(self):
         super().__post_init__()
         size = self.question_memory
-        if size is not None and (type(size) is not int or not 1 <= size <= MAX_INT):
+        if size is not None and (type(size) is not int or not 1 <= size <= bounded_json.MAX_INT):
             raise ValueError(
                 "`question_memory` must be an int of at least 1. Received: "
                 f"{bounded_json.shown(size)}"

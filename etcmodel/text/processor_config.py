@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from etcmodel import bounded_json
 from etcmodel.text import sentence_splitting, truncation
 
-__all__ = ["CONFIG_FILENAME", "MAX_INT", "MENTIONS", "ProcessorConfig"]
+__all__ = ["CONFIG_FILENAME", "MENTIONS", "ProcessorConfig"]
 
 CONFIG_FILENAME = "processor_config.json"
-MAX_INT = 2**31 - 1
 MENTIONS = "mentions"  # Words that lead to a block, such as those of a link.
 
 _CHOICES = {
@@ -142,8 +141,8 @@ class ProcessorConfig:
             is_open = value is None and name not in _NEVER_NONE
             if not is_open and (type(value) is not int or value < least):
                 _fail(name, f"an int of at least {least}", value)
-            if not is_open and value > MAX_INT:
-                _fail(name, f"at most {MAX_INT}", value)
+            if not is_open and value > bounded_json.MAX_INT:
+                _fail(name, f"at most {bounded_json.MAX_INT}", value)
         for name, kind in _DICTS.items():
             _check_dict(name, getattr(self, name), kind)
         for name in ("segments", "global_segments"):

@@ -8,7 +8,7 @@ from absl import logging
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.text import byte_bpe, processor_files, seq2seq_explanation, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME, MAX_INT
+from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
@@ -51,9 +51,10 @@ class Seq2SeqProcessorConfig:
                     f"`{name}` must be an int of at least {number}. Received: "
                     f"{bounded_json.shown(value)}"
                 )
-            if not is_open and value > MAX_INT:
+            if not is_open and value > bounded_json.MAX_INT:
                 raise ValueError(
-                    f"`{name}` must be at most {MAX_INT}. Received: {bounded_json.shown(value)}"
+                    f"`{name}` must be at most {bounded_json.MAX_INT}. Received: "
+                    f"{bounded_json.shown(value)}"
                 )
 
 

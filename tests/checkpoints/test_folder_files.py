@@ -180,3 +180,13 @@ def test_entries_that_are_read_at_every_call_may_change(tmp_path):
     model.save_pretrained(tmp_path)
     assert etcmodel.from_pretrained(tmp_path).config.global_block_length == 4
     assert isinstance(model.config, modeling.EtcConfig)
+
+
+def test_a_head_of_others_may_have_arguments_of_any_type():
+    class Scored(heads.EtcForTokenClassification):
+        def __init__(self, encoder, *, scale: list[float] = (), about: "str" = "", **kwargs):
+            super().__init__(encoder, **kwargs)
+
+    Scored.check_settings({"scale": [1.0], "about": 3, "num_labels": 2})
+    with pytest.raises(ValueError, match="unknown settings of Scored: scales=1"):
+        Scored.check_settings({"scales": 1})

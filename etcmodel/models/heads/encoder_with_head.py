@@ -121,7 +121,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             raise ValueError(f"unknown settings of {cls.__name__}: {values}")
         for name, value in settings.items():
             value = tuple(value) if isinstance(value, list) else value
-            if kinds[name] is not inspect.Parameter.empty:
+            if json_config.can_check(kinds[name]):
                 field = types.SimpleNamespace(name=name, type=kinds[name])
                 json_config.check_entry(field, value, least=int(name in cls.at_least_1))
 

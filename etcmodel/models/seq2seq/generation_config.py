@@ -266,8 +266,8 @@ def _check_alone(name, value):
         json_config.check_type(field, value)
         json_config.check_finite(name, value)
     else:
-        json_config.check_entry(field, value, least=-json_config.MAX_INT if name == "seed" else 0)
-    most = {"max_length": json_config.MAX_INT}
+        json_config.check_entry(field, value, least=-bounded_json.MAX_INT if name == "seed" else 0)
+    most = {"max_length": bounded_json.MAX_INT}
     if name == "num_return_sequences":
         most["num_beams"] = value
     GenerationSettings(**{**most, name: value})
