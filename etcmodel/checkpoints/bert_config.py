@@ -1,5 +1,9 @@
 """From the config of a BERT or RoBERTa to that of the ETC that gives the same outputs."""
 
+import dataclasses
+import types
+
+from etcmodel import bounded_json
 from etcmodel.models import encoders, hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 
@@ -29,21 +33,15 @@ _NEEDED = (
     "intermediate_size",
     "max_position_embeddings",
 )
-# Entries that must have one of these values, if they are there.
-_ONLY = {
-    "position_embedding_type": ("absolute", None),
-    "is_decoder": (False, None),
-    "is_encoder_decoder": (False, None),
-    "add_cross_attention": (False, None),
-    "pruned_heads": ({}, None),
-}
+_OF_ETC = {field.name: field for field in dataclasses.fields(EtcConfig)}
 _WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
-    "hidden_act",
-    "max_position_embeddings",
-    "model_type",
-    "quantization_config",  # None.
+    # The pooler is no part of the encoder.
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
 }
-_POOLER = "pooler_"  # Likewise: the pooler is no part of the encoder.
 _ROBERTA_PADDING_ROWS = 2
 _LONGER = 8  # Times as long as the table of positions is what the ETC reads by default.
 
@@ -73,8 +71,8 @@ def check_type(entries, source):
     if entries.get("model_type", "bert") not in TYPES:
         types = ", ".join(map(repr, (*TYPES, *(x.model_type for x in encoders.registered_types()))))
         raise ValueError(
-            f"{source}: models of type {entries['model_type']!r} cannot be read. Those that can "
-            f"are {types}"
+            f"{source}: models of type {bounded_json.shown(entries['model_type'])} cannot be read. "
+            f"Those that can are {types}"
         )
 
 
@@ -133,24 +131,19 @@ def check(entries, source):
             what the model computes) or has another value than those that can be.
     """
     json_config.check_not_quantized(entries, source)
-    for name in _NEEDED:
-        if type(entries.get(name)) is not int:
-            raise ValueError(f"{source}: `{name}` must be an int. Received: {entries.get(name)!r}")
-    if not isinstance(entries.get("hidden_act", ""), str):
-        raise ValueError(
-            f"{source}: `hidden_act` must be a name. Received: {entries['hidden_act']!r}"
-        )
-    for name, allowed in _ONLY.items():
-        if name in entries and entries[name] not in allowed:
-            raise ValueError(
-                f"{source}: `{name}` must be {allowed[0]!r}, since there is nothing else here. "
-                f"Received: {entries[name]!r}"
-            )
-    known = {*_NAMES, *_ONLY, *_WITHOUT_EFFECT}
-    unknown = sorted(x for x in entries if x not in known and not x.startswith(_POOLER))
-    if unknown:
-        raise ValueError(
-            f"{source}: unknown settings, which may change what the model computes: "
-            f"{', '.join(f'{name}={entries[name]!r}' for name in unknown)}. Remove those that do "
-            "not from the file"
-        )
+    try:
+        for name in _NEEDED:
+            if type(entries.get(name)) is not int:
+                raise ValueError(
+                    f"`{name}` must be an int. Received: {bounded_json.shown(entries.get(name))}"
+                )
+        kinds = {name: _OF_ETC[ours].type for name, ours in _NAMES.items()}
+        for name, kind in {**kinds, "hidden_act": str, "max_position_embeddings": int}.items():
+            if name in entries:
+                field = types.SimpleNamespace(name=name, type=kind)
+                is_size = name in _NEEDED or name == "type_vocab_size"
+                json_config.check_entry(field, entries[name], least=int(is_size))
+        known = {*_NAMES, "hidden_act", "max_position_embeddings"}
+        json_config.check_others(entries, known, _WITHOUT_EFFECT)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None

@@ -8,6 +8,7 @@ from etcmodel.checkpoints import longformer_names, sources, strict
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import heads
+from etcmodel.models import hugging_face as models_hugging_face
 
 __all__ = [
     "Place",
@@ -59,11 +60,13 @@ def head_of(entries):
     Returns:
         (class, settings): of an `EncoderWithHead`, and its arguments; (None, None) if it names
         none of this library's.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type.
     """
     kind = entries.get("model_type")
     naming = _NAMINGS.get(kind) if isinstance(kind, str) else None
     by_name = {known.__name__: known for known in heads.head_classes().values()}
-    for name in entries.get("architectures") or ():
+    for name in models_hugging_face.architectures(entries):
         if naming is not None and name in by_name:
             return by_name[name], naming.head_settings(entries, by_name[name])
     return None, None

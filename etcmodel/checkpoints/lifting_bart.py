@@ -23,15 +23,6 @@ _ATTENTION = re.compile(
     r"(?:longformer_self_attn\.(query|key|value)(?:_global)?|(output))(\..*)"
 )
 _PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
-# What LED has no place for, and what a BART says that has none of it either.
-_WANTED = {
-    "scale_embedding": False,
-    "normalize_before": False,
-    "add_final_layer_norm": False,
-    "normalize_embedding": True,
-    "static_position_embeddings": False,
-    "extra_pos_embeddings": _PADDING_ROWS,
-}
 # Entries of BART's config that LED's has, too.
 _SAME = (
     "vocab_size",
@@ -83,12 +74,6 @@ def lift_bart(directory, max_length=16384, **changes):
             f"{entries.get('model_type')!r}"
         )
     json_config.check_not_quantized(entries, path)
-    for name, wanted in _WANTED.items():
-        if entries.get(name, wanted) != wanted:
-            raise ValueError(
-                f"{path}: LED has no place for a BART whose `{name}` is not {wanted}. Received: "
-                f"{entries[name]}"
-            )
     config = _config(entries, path, max_length, changes)
     model = LedForConditionalGeneration(config)
     with tf.name_scope(model.name):
@@ -106,6 +91,8 @@ def _config(entries, path, max_length, changes):
     given["max_encoder_position_embeddings"] = max_length
     given["attention_window"] = 1024
     try:
+        known = {*_SAME, "max_position_embeddings"}
+        json_config.check_others(entries, known, LedConfig.without_effect, LedConfig.only)
         return encoders.replace(LedConfig.from_dict(given), **changes)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

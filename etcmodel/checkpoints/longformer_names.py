@@ -1,5 +1,6 @@
 """The names of Longformer's weights in Hugging Face's files."""
 
+from etcmodel.models import hugging_face
 from etcmodel.models.longformer import heads
 
 __all__ = [
@@ -87,38 +88,27 @@ def head_settings(entries, head_class):
     Args:
         entries: dict.
         head_class: class of a `LongformerHead`.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type.
     """
     settings = {}
     if issubclass(head_class, heads.LabelledHead):
-        number = len(entries.get("id2label") or ()) or entries.get("num_labels", 2)
+        number, names = hugging_face.labels(entries)
         settings["num_labels"] = number
-        if names := _label_names(entries.get("id2label")):
+        if names:
             settings["label_names"] = names
         if head_class is heads.LongformerForSequenceClassification:
             default = "regression" if number == 1 else "single_label_classification"
-            settings["problem_type"] = entries.get("problem_type") or default
+            kind = entries.get("problem_type")
+            settings["problem_type"] = default if kind is None else kind
     return settings
-
-
-def _label_names(id2label):
-    """The names of labels in their order; none if they are but the usual ones, or not all there."""
-    if not isinstance(id2label, dict):
-        return []
-    names = [id2label.get(str(number)) for number in range(len(id2label))]
-    is_named = all(isinstance(name, str) for name in names) and names != _usual_names(len(names))
-    return names if is_named else []
-
-
-def _usual_names(number):
-    """Hugging Face's of labels that have no names."""
-    return [f"LABEL_{index}" for index in range(number)]
 
 
 def head_entries(model):
     """The entries of a `config.json` that tell a `LongformerHead`: the inverse."""
     settings, entries = model.settings(), {}
     if "num_labels" in settings:
-        names = settings.get("label_names") or _usual_names(settings["num_labels"])
+        names = settings.get("label_names") or hugging_face.usual_labels(settings["num_labels"])
         entries["id2label"] = {str(number): name for number, name in enumerate(names)}
         entries["label2id"] = {name: number for number, name in enumerate(names)}
     if "problem_type" in settings:

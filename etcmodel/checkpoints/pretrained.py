@@ -130,6 +130,9 @@ def _head_of(directory, as_class):
     """(class of the head, the settings of the folder's head), None for what there is not.
 
     A folder's head of another class than the one that is wanted is left out.
+
+    Raises:
+        ValueError: naming the file and entry, if it is unknown or of a wrong type.
     """
     is_head = as_class is not None and issubclass(as_class, heads.EncoderWithHead)
     if as_class is not None and not is_head:
@@ -141,11 +144,21 @@ def _head_of(directory, as_class):
     else:
         path = os.path.join(directory, CONFIG_FILE)
         entries = bounded_json.read_object(path) if tf.io.gfile.exists(path) else {}
-        found, settings = hugging_face.head_of(entries)
+        found, settings = _named(path, hugging_face.head_of, entries)
+    if found is not None:
+        _named(path, found.check_settings, settings)
     if found is None or as_class in (None, found):
         return found or as_class, settings
     logging.info("%s: the head %r is left out.", path, found.head_type)
     return as_class, None
+
+
+def _named(path, function, *args):
+    """What a function gives; its errors name the file of its arguments."""
+    try:
+        return function(*args)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _split(overrides, config, head_class):
@@ -170,10 +183,7 @@ def _split(overrides, config, head_class):
 
 def _head_arguments(head_class):
     """Names of the settings of a head's class; none for None."""
-    if head_class is None:
-        return set()
-    classes = [x for x in head_class.__mro__ if issubclass(x, heads.EncoderWithHead)]
-    return set().union(*map(_arguments, classes)) - {"encoder", "own"}
+    return set() if head_class is None else set(head_class.setting_types())
 
 
 def _arguments(made_of):
@@ -239,16 +249,19 @@ def save_pretrained(model, directory, processor=None):
         directory: str. Made if missing. On a local disk; copied to a bucket, it is read from there.
         processor: object with a method `save_pretrained(directory)`, or None for `model.processor`.
     Raises:
-        ValueError: if the model is not built, the folder holds another model or checkpoint, or
-            model and processor name other relations.
+        ValueError: if the model is not built, its config was changed since it was made, the folder
+            holds another model or checkpoint, or model and processor name other relations.
     """
     directory = os.fspath(directory)
     if not model.built:
         raise ValueError(f"{model.name!r} has no weights yet: call it, or `build` it, first.")
+    encoder = model if seq2seq.is_model(model) else names_lib.encoder_of(model)
+    if hasattr(encoder, "check_config"):  # Another's encoder may be without.
+        encoder.check_config()
     if seq2seq.is_model(model):
         seq2seq.save(model, directory, processor)
         return
-    config = names_lib.encoder_of(model).config
+    config = encoder.config
     processor = getattr(model, "processor", None) if processor is None else processor
     processors.check_processor(model, processor)
     _check_free(directory)

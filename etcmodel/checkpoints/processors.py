@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.text import number_pieces, processor_files
+from etcmodel.text import byte_bpe, number_pieces, processor_files
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
@@ -149,12 +149,15 @@ def _of_vocabulary(directory, config):
     made_by = _CLASSES[config.model_type]
     if made_by is Seq2SeqProcessor:
         setting, entry, usual = _OWN_TOKENS[config.model_type]
-        number = processor_files.foreign_entries(directory).get(entry, usual)
-        processor = made_by.from_pretrained(directory, **{setting: number})
+        own, counted = {}, ""
+        if not made_by.vocabulary_file(directory).endswith(byte_bpe.TOKENIZER_FILE):
+            own = {setting: processor_files.foreign_entries(directory).get(entry, usual)}
+            counted = f" and {own[setting]} tokens of its own ({entry})"
+        processor = made_by.from_pretrained(directory, **own)
         if processor.vocab_size > config.vocab_size:
             raise ValueError(
-                f"its vocabulary and {number} tokens of its own ({entry}) are "
-                f"{processor.vocab_size} tokens, more than the model's {config.vocab_size}."
+                f"its vocabulary{counted} are {processor.vocab_size} tokens, more than the model's "
+                f"{config.vocab_size}."
             )
         return processor
     if made_by is GmatProcessor:

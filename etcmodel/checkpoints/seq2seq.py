@@ -12,7 +12,7 @@ from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources, strict, writing
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.generation import GenerationSettings
-from etcmodel.models import encoders, gmat, led, longt5, pegasus_x
+from etcmodel.models import encoders, gmat, hugging_face, led, longt5, pegasus_x
 from etcmodel.models.seq2seq import generating, generation_config
 from etcmodel.models.seq2seq.names import Weight
 
@@ -98,7 +98,10 @@ def load(directory, path, as_class=None, overrides=None):
             does not fit.
     """
     config_file = os.path.join(directory, encoders.CONFIG_FILE)
-    config_class, named_class, named = _classes_of(bounded_json.read_object(config_file))
+    try:
+        config_class, named_class, named = _classes_of(bounded_json.read_object(config_file))
+    except ValueError as error:
+        raise ValueError(f"{config_file}: {error}") from None
     model_class, classes = as_class or named_class, _CLASSES[config_class.model_type][1]
     if model_class is None:
         known = ", ".join(x.__name__ for x in classes)
@@ -152,15 +155,18 @@ def read_generation_config(directory, config, overrides):
 def _classes_of(entries):
     """(config's, model's, name): the classes that a `config.json` names; None for no known one."""
     config_class, classes = _CLASSES[entries["model_type"]]
-    named = entries.get("architectures") or ()
-    named = map(str, [named] if isinstance(named, str) else named)
+    named = hugging_face.architectures(entries)
     named = [name.removeprefix("TF").removeprefix("Flax") for name in named]
     found = next((known for known in classes if known.architecture in named), None)
     # Models without a head, which not all systems have as a class, are loaded with a head.
     others = [x for x in named if not x.endswith("Model")]
     if found is None and not others:
         found = classes[0]
-    return config_class, found, found.__name__ if found else ", ".join(others)
+    return (
+        config_class,
+        found,
+        found.__name__ if found else ", ".join(others)[: bounded_json.MAX_SHOWN],
+    )
 
 
 def load_weights(model, source, is_head_new=False):

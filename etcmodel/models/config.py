@@ -1,13 +1,11 @@
 """The configuration of an `EtcModel`."""
 
 import dataclasses
-import math
 import typing
 from collections.abc import Mapping
 
-from absl import logging
-
-from etcmodel.models import json_config
+from etcmodel import bounded_json
+from etcmodel.models import hugging_face, json_config
 from etcmodel.ops.relation_labels import RelationLabels
 
 __all__ = ["LIFTING_ADVICE", "EtcConfig"]
@@ -19,38 +17,23 @@ LIFTING_ADVICE = (
     "etcmodel.tools.convert_checkpoint --preset=etc_base --input=…`."
 )
 
-# The least value of each number; an entry that is None is not checked.
-_LEAST = {
-    "vocab_size": 1,
-    "segment_vocab_size": 1,
-    "embedding_size": 1,
-    "hidden_size": 1,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 1,
-    "local_radius": 1,
-    "att_size_per_head": 1,
-    "relative_pos_max_distance": 0,
-    "relative_vocab_size": 1,
-    "max_absolute_position_embeddings": 0,
-    "intermediate_size": 1,
-    "initializer_range": 0,
-    "grad_checkpointing_period": 0,
-    "layer_norm_epsilon": 0,
-    "pad_token_id": 0,
-    "global_token_id": 0,
-    "default_segment_id": 0,
-    "global_block_length": 0,
-}
-_NOT_OF_THE_RELEASE = (
-    "layer_norm_epsilon",
-    "pad_token_id",
-    "global_token_id",
-    "default_segment_id",
-    "global_block_length",
+_AT_LEAST_1 = (
+    "vocab_size",
+    "segment_vocab_size",
+    "embedding_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "local_radius",
+    "att_size_per_head",
+    "relative_vocab_size",
+    "intermediate_size",
 )
-_PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+# What default structures are made of.
+_AT_CALLS = ("pad_token_id", "global_token_id", "default_segment_id", "global_block_length")
+_NOT_OF_THE_RELEASE = ("layer_norm_epsilon", *_AT_CALLS)
 
-# Entries of all configs of BERT's family, and entries of ETC that none of them has.
+# Entries of all configs of BERT's family, which ETC does not read, and ETC's that none of them has.
 _BERT_ENTRIES = ("type_vocab_size", "max_position_embeddings")
 _ETC_ENTRIES = ("segment_vocab_size", "local_radius", "relative_pos_max_distance")
 
@@ -102,6 +85,9 @@ class EtcConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "etc"
+    at_least_1: typing.ClassVar[tuple[str, ...]] = _AT_LEAST_1
+    without_effect: typing.ClassVar[frozenset[str]] = hugging_face.WITHOUT_EFFECT | {*_BERT_ENTRIES}
+    at_calls: typing.ClassVar[tuple[str, ...]] = _AT_CALLS
 
     vocab_size: int
     segment_vocab_size: int = 16
@@ -135,22 +121,16 @@ class EtcConfig(json_config.JsonConfig):
 
     @classmethod
     def from_dict(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
-        """A config from a dict; unknown entries are logged and ignored.
+        """As `JsonConfig.from_dict`, each entry checked by itself: `check` does the rest.
 
         Raises:
-            ValueError: if `vocab_size` is missing, an entry has a wrong type, or the dict is the
-                config of BERT or of another Hugging Face model.
+            ValueError: as there, or if the dict is the config of BERT or of another Hugging Face
+                model.
         """
-        known = {field.name for field in dataclasses.fields(cls)}
         _check_family(json_object)
-        if "vocab_size" not in json_object:
-            raise ValueError(f"The config has no `vocab_size`. It has: {sorted(json_object)}")
-        unknown = sorted(set(json_object) - known - {"model_type"})
-        if unknown:
-            logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
-        for field in dataclasses.fields(cls):
-            json_config.check_type(field, json_object.get(field.name, field.default))
-        return cls(**{name: value for name, value in json_object.items() if name in known})
+        config = super().from_dict(json_object)
+        config.check_entries()
+        return config
 
     def to_dict(self) -> dict[str, typing.Any]:
         """dict of the entries, without the model's type, as in the release's files."""
@@ -172,20 +152,8 @@ class EtcConfig(json_config.JsonConfig):
             ValueError: naming the entries and their values, if an entry has a wrong type or is out
                 of range, or entries contradict each other.
         """
-        for field in dataclasses.fields(self):
-            value = json_config.python_numbers(getattr(self, field.name))
-            setattr(self, field.name, value)
-            if field.name != "hidden_act" or not callable(value):
-                json_config.check_type(field, value)
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value < math.inf:
-                raise ValueError(f"`{name}` must be at least {least}. Received: {value}")
-        for name in _PROBABILITIES:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
-                )
+        # A function, as the release takes one, too.
+        self.check_entries(but=("hidden_act",) if callable(self.hidden_act) else ())
         if self.pad_token_id >= self.vocab_size:
             raise ValueError(
                 f"`pad_token_id` must be below `vocab_size`={self.vocab_size}. "
@@ -246,5 +214,6 @@ def _check_family(json_object: Mapping[str, typing.Any]) -> None:
             return
         kind = "bert"
     raise ValueError(
-        f"This is the config of a model of type {kind!r}, not of ETC. {LIFTING_ADVICE}"
+        f"This is the config of a model of type {bounded_json.shown(kind)}, not of ETC. "
+        f"{LIFTING_ADVICE}"
     )

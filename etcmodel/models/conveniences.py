@@ -1,10 +1,13 @@
 """Methods that all encoders of a long and a global input share."""
 
+import copy
+import dataclasses
 import importlib
 import os
 import typing
 from collections.abc import Sequence
 
+from etcmodel import bounded_json
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.models import text_data
@@ -21,6 +24,49 @@ class Pretrained:
     """
 
     processor: typing.Any = None
+    _config: typing.Any = None
+    _made_with: typing.Any = None
+
+    @property
+    def config(self) -> typing.Any:
+        """`EncoderConfig`. What it was when the model was made is what the weights fit."""
+        return self._config
+
+    @config.setter
+    def config(self, config: typing.Any) -> None:
+        self._config = config
+        if self._made_with is None:
+            self._made_with = copy.deepcopy(config)
+
+    def check_config(self) -> None:
+        """Checks that the config is still that which the model was made with.
+
+        Entries that a model reads whenever it is called (`at_calls` of its config) may differ.
+
+        Raises:
+            ValueError: naming the entries that differ, and both values.
+        """
+        made_with, now = self._made_with, self._config
+        if type(now) is not type(made_with):
+            raise ValueError(
+                f"`config` must be the `{type(made_with).__name__}` that the model was made with. "
+                f"Received: {bounded_json.shown(now)}"
+            )
+        if made_with is None:
+            return
+        now.check()
+        names = [field.name for field in dataclasses.fields(now)]
+        others = [
+            f"`{name}` is {bounded_json.shown(getattr(now, name))} and was "
+            f"{bounded_json.shown(getattr(made_with, name))}"
+            for name in names
+            if name not in now.at_calls and getattr(now, name) != getattr(made_with, name)
+        ]
+        if others:
+            raise ValueError(
+                f"The config was changed after the model was made with it: {', '.join(others)}. "
+                "Make a new model with the new config, or take the change back."
+            )
 
     def save_pretrained(
         self, directory: str | os.PathLike[str], processor: typing.Any = None
@@ -43,8 +89,6 @@ def _package() -> typing.Any:
 
 class EncoderConveniences(Pretrained):
     """Methods of encoders that take features as in `models.features`."""
-
-    config: typing.Any
 
     def structure(
         self, features: typing.Any, relation_names: Sequence[str] = ()

@@ -10,6 +10,7 @@ import typing
 
 import tensorflow as tf
 
+from etcmodel import bounded_json
 from etcmodel.models import json_config
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
 from etcmodel.models.gmat.modeling import GmatConfig, GmatModel
@@ -180,8 +181,8 @@ def encoder_type(model_type, source="config"):
     if (found := _TYPES.get(str(model_type or _DEFAULT))) is None:
         known = ", ".join(map(repr, sorted(_TYPES)))
         raise ValueError(
-            f"{source}: There is no encoder of `model_type` {model_type!r}; the known types are "
-            f"{known}. {LIFTING_ADVICE}"
+            f"{source}: There is no encoder of `model_type` {bounded_json.shown(model_type)}; the "
+            f"known types are {known}. {LIFTING_ADVICE}"
         )
     return found
 

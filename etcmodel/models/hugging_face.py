@@ -1,6 +1,18 @@
 """What configs of Hugging Face's models have in common."""
 
-__all__ = ["ACTIVATIONS", "WITHOUT_EFFECT", "activation"]
+from etcmodel import bounded_json
+
+__all__ = [
+    "ACTIVATIONS",
+    "GENERATION",
+    "ONLY",
+    "WITHOUT_EFFECT",
+    "activation",
+    "architectures",
+    "check_descriptions",
+    "labels",
+    "usual_labels",
+]
 
 # Their names of activations to those of `tensor_utils.get_activation`.
 ACTIVATIONS = {
@@ -12,45 +24,161 @@ ACTIVATIONS = {
     "tanh": "tanh",
 }
 _SWISH = ("silu", "swish")
-# Entries that change no hidden state: of heads, of training, of text, of programs.
-WITHOUT_EFFECT = frozenset(
+# Settings of `generate` that older files have. Encoders generate nothing; of other models
+# `generation_config` reads them.
+GENERATION = frozenset(
     [
-        "_attn_implementation_autoset",
-        "_name_or_path",
-        "architectures",
-        "attn_implementation",
-        "bos_token_id",
-        "chunk_size_feed_forward",
-        "classifier_dropout",
-        "cls_token_id",
-        "directionality",
-        "dtype",
-        "eos_token_id",
-        "finetuning_task",
-        "gradient_checkpointing",
-        "id2label",
-        "label2id",
-        "language",
-        "mask_token_id",
-        "name",
-        "num_labels",
-        "output_attentions",
-        "output_hidden_states",
-        "output_past",
-        "problem_type",
-        "return_dict",
-        "sep_token_id",
-        "task_specific_params",
-        "tie_word_embeddings",
-        "tokenizer_class",
-        "torch_dtype",
-        "torchscript",
-        "transformers_version",
-        "unk_token_id",
-        "use_bfloat16",
-        "use_cache",
+        "bad_words_ids",
+        "begin_suppress_tokens",
+        "decoder_start_token_id",
+        "diversity_penalty",
+        "do_sample",
+        "early_stopping",
+        "encoder_no_repeat_ngram_size",
+        "encoder_repetition_penalty",
+        "epsilon_cutoff",
+        "eta_cutoff",
+        "exponential_decay_length_penalty",
+        "forced_bos_token_id",
+        "forced_decoder_ids",
+        "forced_eos_token_id",
+        "guidance_scale",
+        "length_penalty",
+        "max_length",
+        "max_new_tokens",
+        "min_length",
+        "min_new_tokens",
+        "no_repeat_ngram_size",
+        "num_beam_groups",
+        "num_beams",
+        "num_return_sequences",
+        "output_scores",
+        "penalty_alpha",
+        "remove_invalid_values",
+        "renormalize_logits",
+        "repetition_penalty",
+        "return_dict_in_generate",
+        "suppress_tokens",
+        "temperature",
+        "top_k",
+        "top_p",
+        "typical_p",
     ]
 )
+# Entries that change nothing of what models compute: of heads, of training, of text, of programs.
+WITHOUT_EFFECT = GENERATION | {
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_attn_implementation_internal",
+    "_commit_hash",
+    "_name_or_path",
+    "_num_labels",
+    "architectures",
+    "attn_implementation",
+    "bos_token_id",
+    "chunk_size_feed_forward",
+    "classifier_dropout",
+    "cls_token_id",
+    "directionality",
+    "dtype",
+    "eos_token_id",
+    "eos_token_ids",
+    "finetuning_task",
+    "gradient_checkpointing",
+    "id2label",
+    "label2id",
+    "language",
+    "mask_token_id",
+    "name",
+    "num_labels",
+    "output_attentions",
+    "output_hidden_states",
+    "output_past",
+    "prefix",
+    "problem_type",
+    "return_dict",
+    "sep_token_id",
+    "task_specific_params",
+    "tf_legacy_loss",
+    "tie_word_embeddings",
+    "tokenizer_class",
+    "torch_dtype",
+    "torchscript",
+    "transformers_version",
+    "unk_token_id",
+    "use_bfloat16",
+    "use_cache",
+    "xla_device",
+}
+# Entries that change something with any other values than these, the usual one first.
+ONLY = {
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False, None),
+    "is_encoder_decoder": (False, None),
+    "add_cross_attention": (False, None),
+    "cross_attention_hidden_size": (None,),
+    "tie_encoder_decoder": (False, None),
+    "pruned_heads": ({}, None),
+    "quantization_config": (None,),
+}
+
+
+def check_descriptions(entries):
+    """Raises ValueError, naming the entry, if what a `config.json` says of classes cannot be."""
+    architectures(entries)
+    labels(entries)
+    kind = entries.get("problem_type")
+    if kind is not None and not isinstance(kind, str):
+        raise ValueError(f"`problem_type` must be a name. Received: {bounded_json.shown(kind)}")
+
+
+def architectures(entries):
+    """The names of classes of a `config.json`: tuple of str.
+
+    Raises:
+        ValueError: if they are no names.
+    """
+    named = entries.get("architectures")
+    named = [named] if isinstance(named, str) else [] if named is None else named
+    if not isinstance(named, (list, tuple)) or not all(isinstance(x, str) for x in named):
+        raise ValueError(
+            f"`architectures` must be a list of names. Received: {bounded_json.shown(named)}"
+        )
+    return tuple(named)
+
+
+def labels(entries):
+    """What a `config.json` says of labels.
+
+    Args:
+        entries: dict.
+    Returns:
+        (int, list of str): how many there are, and their names in their order; none if they are but
+        the usual ones, or not all there.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type.
+    """
+    names, number = entries.get("id2label"), entries.get("num_labels")
+    number = 2 if number is None else number
+    if type(number) is not int or number < 1:
+        raise ValueError(
+            f"`num_labels` must be an int of at least 1. Received: {bounded_json.shown(number)}"
+        )
+    if names is None:
+        return number, []
+    if not isinstance(names, dict) or not all(type(x) in (str, int) for x in names.values()):
+        raise ValueError(
+            f"`id2label` must be names by number. Received: {bounded_json.shown(names)}"
+        )
+    number = len(names) or number
+    names = [names.get(str(index)) for index in range(number)]
+    is_named = all(isinstance(name, str) for name in names) and names != usual_labels(number)
+    return number, names if is_named else []
+
+
+def usual_labels(number):
+    """The names of labels that have none: list of str."""
+    return [f"LABEL_{index}" for index in range(number)]
 
 
 def activation(name):
@@ -67,5 +195,5 @@ def activation(name):
         return activations.swish
     if name not in ACTIVATIONS:
         known = ", ".join(sorted([*ACTIVATIONS, *_SWISH]))
-        raise ValueError(f"Unknown activation {name!r}; choose one of {known}")
+        raise ValueError(f"Unknown activation {bounded_json.shown(name)}; choose one of {known}")
     return tensor_utils.get_activation(ACTIVATIONS[name])

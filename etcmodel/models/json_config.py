@@ -2,18 +2,24 @@
 
 import dataclasses
 import json
+import math
 import numbers
 import os
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from etcmodel import bounded_json
-from etcmodel.models import downloads
+from etcmodel.bounded_json import MAX_INT, shown
+from etcmodel.models import downloads, hugging_face
 
 __all__ = [
     "JsonConfig",
     "check_not_quantized",
+    "can_check",
+    "check_entry",
+    "check_finite",
+    "check_others",
     "check_type",
     "json_object",
     "python_numbers",
@@ -22,16 +28,35 @@ __all__ = [
 
 # NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
+_MAX_FLOAT = 3.4028234e38  # Of float32.
+_MAX_NAMED = 5
+_RATE = "dropout"  # Names of rates have it.
 
 
 class JsonConfig:
     """The base of dataclasses that are stored as a JSON file beside a checkpoint.
 
     A config is a frozen dataclass with a class variable `model_type`, which is written to the file,
-    and calls `check` in `__post_init__`.
+    and calls `check` in `__post_init__`. Its numbers are finite and not negative, and rates, which
+    have "dropout" in their names, are below 1.
+
+    Attributes:
+        needed: of the class: entries without which there is no config, besides those of no default.
+        at_least_1: of the class: entries that are positive, or None where they may be.
+        without_effect: of the class: entries of files that change nothing of what a model computes.
+            All others that are no fields are refused.
+        only: of the class: dict of such entries that may be there with one of some values alone,
+            the usual one first.
+        at_calls: of the class: fields that a model reads whenever it is called, and that may be
+            assigned when it is built.
     """
 
     model_type: typing.ClassVar[str]
+    needed: typing.ClassVar[tuple[str, ...]] = ()
+    at_least_1: typing.ClassVar[tuple[str, ...]] = ()
+    without_effect: typing.ClassVar[frozenset[str]] = hugging_face.WITHOUT_EFFECT
+    only: typing.ClassVar[Mapping[str, tuple[typing.Any, ...]]] = hugging_face.ONLY
+    at_calls: typing.ClassVar[tuple[str, ...]] = ()
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     @classmethod
@@ -45,25 +70,24 @@ class JsonConfig:
             config = cls.from_dict(config)
         if not isinstance(config, cls):
             raise ValueError(
-                f"`config` must be a `{cls.__name__}` or its dict. Received: {config!r}"
+                f"`config` must be a `{cls.__name__}` or its dict. Received: {shown(config)}"
             )
         return config
 
     @classmethod
     def from_dict(cls, given: Mapping[str, typing.Any]) -> typing.Self:
-        """A config from a dict, whose `model_type` is ignored.
+        """A config from a dict, such as a file holds, whose `model_type` is ignored.
 
         Raises:
-            ValueError: if an entry is missing, unknown or invalid.
+            ValueError: if an entry is missing or invalid, or unknown: it may change what the model
+                computes.
         """
-        entries = {name: value for name, value in given.items() if name != "model_type"}
         fields = {field.name: field for field in dataclasses.fields(cls)}
-        if unknown := sorted(set(entries) - set(fields)):
-            raise ValueError(f"Unknown entries of a {cls.__name__}: {', '.join(unknown)}")
+        check_others(given, fields, cls.without_effect, cls.only)
         for name, field in fields.items():
-            if name not in entries and _is_needed(field):
-                raise ValueError(f"The config has no `{name}`. It has: {sorted(entries)}")
-        return cls(**{name: _from_json(value) for name, value in entries.items()})
+            if name not in given and (name in cls.needed or _is_needed(field)):
+                raise ValueError(f"The config has no `{name}`. It has: {shown(sorted(given))}")
+        return cls(**{name: _from_json(value) for name, value in given.items() if name in fields})
 
     @classmethod
     def from_json_file(cls, json_file: str | os.PathLike[str]) -> typing.Self:
@@ -99,37 +123,23 @@ class JsonConfig:
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
     def check(self) -> None:
-        """Checks that a model can be built; subclasses add checks of their entries.
+        """Checks that a model can be built; subclasses add checks of what depends on each other.
 
         NumPy's numbers become Python's, as JSON needs them.
 
         Raises:
-            ValueError: naming the entry and its value, if it has a wrong type.
+            ValueError: naming the entry and its value, if it is of a wrong type or out of range.
         """
+        self.check_entries()
+
+    def check_entries(self, but: Collection[str] = ()) -> None:
+        """The same of each entry by itself, except for those of some names."""
         for field in dataclasses.fields(self):
+            if field.name in but:
+                continue
             value = python_numbers(getattr(self, field.name))
-            check_type(field, value)
+            check_entry(field, value, least=int(field.name in self.at_least_1))
             object.__setattr__(self, field.name, value)  # The dataclass is frozen.
-
-    def check_at_least(self, least: Mapping[str, float]) -> None:
-        """Raises ValueError, naming the entry, unless entries are at least so much.
-
-        Args:
-            least: dict of the entries' names to numbers.
-        """
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ValueError(
-                    f"`{name}` must be at least {bound}. Received: {getattr(self, name)}"
-                )
-
-    def check_rates(self, *names: str) -> None:
-        """Raises ValueError, naming the entry, unless the entries of these names are in [0, 1)."""
-        for name in names:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: {getattr(self, name)}"
-                )
 
     def check_multiple(self, name: str, *of_names: str) -> None:
         """Raises ValueError unless the entry of a name is a multiple of each of the others."""
@@ -179,15 +189,112 @@ def check_not_quantized(entries: Mapping[str, typing.Any], source: str | os.Path
         )
 
 
+def check_others(
+    given: Mapping[str, typing.Any],
+    known: Collection[str],
+    without_effect: Collection[str] = hugging_face.WITHOUT_EFFECT,
+    only: Mapping[str, tuple[typing.Any, ...]] = hugging_face.ONLY,
+) -> None:
+    """Checks the entries of a config that a model has no use for.
+
+    Args:
+        given: dict of a config's entries.
+        known: names of those that are used.
+        without_effect, only: see `JsonConfig`.
+    Raises:
+        ValueError: naming the entries and their values, if one is unknown or changes what the model
+            computes.
+    """
+    hugging_face.check_descriptions(given)
+    others = {name: value for name, value in given.items() if name not in known}
+    for name, allowed in only.items():
+        if name in others and others[name] not in allowed:
+            raise ValueError(
+                f"`{name}` must be {allowed[0]!r}, since there is nothing else here. Received: "
+                f"{shown(others[name])}"
+            )
+    if unknown := sorted(set(others) - {*without_effect, *only, "model_type"}):
+        values = ", ".join(f"{name:.50}={shown(others[name])}" for name in unknown[:_MAX_NAMED])
+        more = len(unknown) - _MAX_NAMED
+        raise ValueError(
+            f"unknown settings, which may change what the model computes: {values}"
+            + (f" and {more} more" if more > 0 else "")
+            + ". Remove those that do not from the file"
+        )
+
+
+def check_entry(field: dataclasses.Field[typing.Any], value: typing.Any, least: float = 0) -> None:
+    """Raises ValueError, naming an entry, if it is of a wrong type or a number out of range.
+
+    Args:
+        field: a dataclass's, or another object with its `name` and `type`. A name with "dropout" is
+            that of a rate, below 1.
+        value: what the entry is. Numbers in tuples are checked, too.
+        least: number. The least one.
+    """
+    check_type(field, value)
+    for number in _numbers_in(value):
+        if _RATE in field.name and not 0 <= number < 1:
+            raise ValueError(
+                f"`{field.name}` must be at least 0 and below 1. Received: {shown(value)}"
+            )
+        if not least <= number < math.inf:
+            raise ValueError(f"`{field.name}` must be at least {least}. Received: {shown(value)}")
+        most = MAX_INT if isinstance(number, numbers.Integral) else _MAX_FLOAT
+        if number > most:
+            raise ValueError(f"`{field.name}` must be at most {most}. Received: {shown(value)}")
+
+
+def check_finite(name: str, value: typing.Any) -> None:
+    """Raises ValueError, naming an entry, if it is a float that is NaN or infinite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"`{name}` must be a finite number. Received: {value}")
+
+
 def check_type(field: dataclasses.Field[typing.Any], value: typing.Any) -> None:
     """Raises ValueError, naming the entry of a config, if `value` is not of the field's type."""
     kinds: tuple[typing.Any, ...] = (field.type,)
     if isinstance(field.type, types.UnionType):
         kinds = typing.get_args(field.type)
-    accepted = tuple(_ACCEPTED.get(kind, typing.get_origin(kind) or kind) for kind in kinds)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in kinds):
-        wanted = " or ".join("null" if t is type(None) else t.__name__ for t in kinds)
-        raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {value!r}")
+    if not any(_is_of(value, kind) for kind in kinds):
+        if typing.get_origin(field.type) is typing.Literal:
+            allowed = list(typing.get_args(field.type))
+            raise ValueError(f"`{field.name}` must be one of {allowed}. Received: {shown(value)}")
+        wanted = " or ".join(map(_kind_name, kinds))
+        raise ValueError(f"`{field.name}` must be of type {wanted}. Received: {shown(value)}")
+
+
+def can_check(kind: typing.Any) -> bool:
+    """Whether `check_type` knows a type: that of an argument of others may be any."""
+    if isinstance(kind, types.UnionType):
+        return all(map(can_check, typing.get_args(kind)))
+    is_plain = kind in (int, float, bool, str, type(None))
+    return is_plain or typing.get_origin(kind) in (tuple, typing.Literal)
+
+
+def _is_of(value: typing.Any, kind: typing.Any) -> bool:
+    if typing.get_origin(kind) is tuple:  # Of any number of one kind.
+        of_each, _ = typing.get_args(kind)
+        return isinstance(value, tuple) and all(_is_of(x, of_each) for x in value)
+    if typing.get_origin(kind) is typing.Literal:
+        return value in typing.get_args(kind)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, _ACCEPTED.get(kind, kind))
+
+
+def _kind_name(kind: typing.Any) -> str:
+    if typing.get_origin(kind) is tuple:
+        return f"list of {_kind_name(typing.get_args(kind)[0])}"
+    return "null" if kind is type(None) else str(kind.__name__)
+
+
+def _numbers_in(value: typing.Any) -> Iterator[typing.Any]:
+    if isinstance(value, tuple):
+        for x in value:
+            yield from _numbers_in(x)
+    elif isinstance(value, numbers.Real) and not isinstance(value, bool):
+        yield value
 
 
 def python_numbers(value: typing.Any) -> typing.Any:

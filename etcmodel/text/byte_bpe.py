@@ -1,7 +1,8 @@
 """Byte-level BPE, the tokenizer of RoBERTa, BART, Longformer and LED (Radford et al. 2019).
 
-The package `tokenizers` does the work; it is imported when a tokenizer is made. Here is what is
-around it: reading files from anywhere, errors that name them, and `FullTokenizer`'s interface.
+A `tokenizer.json` may be of another kind, such as the sentence pieces of T5. The package
+`tokenizers` does the work; it is imported when a tokenizer is made. Here is what is around it:
+reading files from anywhere, errors that name them, and `FullTokenizer`'s interface.
 """
 
 import dataclasses
@@ -55,6 +56,7 @@ class ByteLevelTokenizer:
         ValueError: naming the file, if one is damaged or lacks special tokens.
     """
 
+    needed = (_BOS, _PAD, _EOS)  # Tokens without which a vocabulary is refused.
     sp_model = None  # It is none of SentencePiece.
     split_punctuation = False
 
@@ -83,7 +85,7 @@ class ByteLevelTokenizer:
         self._tokenizer.no_truncation()
         self.vocab = self._tokenizer.get_vocab(with_added_tokens=True)
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
-        self.require_tokens((_BOS, _PAD, _EOS))
+        self.require_tokens(self.needed)
         self._cutting = functools.lru_cache(maxsize=64)(self._cutting_to)
 
     @classmethod
@@ -117,6 +119,11 @@ class ByteLevelTokenizer:
             entries = bounded_json.load_object(vocabulary.read_bytes(given), given)
             settings = {**{name: bool(entries.get(name)) for name in _SETTINGS}, **settings}
         return cls(path, **settings)
+
+    @property
+    def is_of_pieces(self):
+        """bool. Whether it is one of sentence pieces, by a `tokenizer.json`."""
+        return type(self._tokenizer.model).__name__ == "Unigram"
 
     @property
     def vocabulary(self):
@@ -177,6 +184,12 @@ class ByteLevelTokenizer:
                 f"The texts cannot be cut to {max_length} tokens ({truncation}): {error}"
             ) from None
         return Encoding(found.ids, found.tokens, found.offsets)
+
+    def around(self):
+        """The ids that a text gets in front and behind: two lists, empty where nothing tells."""
+        found = self._tokenizer.encode("a")
+        own = [place for place, added in enumerate(found.special_tokens_mask) if not added]
+        return (found.ids[: own[0]], found.ids[own[-1] + 1 :]) if own else ([], [])
 
     def _cutting_to(self, max_length, truncation):
         """A tokenizer that cuts; the plain one stays as it is for other threads."""

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 
+from etcmodel import bounded_json
 from etcmodel.text import gmat_explanation, processor_files, row_explanation, row_processor
 
 __all__ = ["GmatBatch", "GmatProcessor"]
@@ -35,10 +36,11 @@ class GmatProcessorConfig(row_processor.RowConfig):
     def __post_init__(self):
         super().__post_init__()
         size = self.question_memory
-        if size is not None and (type(size) is not int or size < 1):
-            raise ValueError(f"`question_memory` must be an int of at least 1. Received: {size!r}")
-        if not isinstance(self.has_types, bool):
-            raise ValueError(f"`has_types` must be True or False. Received: {self.has_types!r}")
+        if size is not None and (type(size) is not int or not 1 <= size <= bounded_json.MAX_INT):
+            raise ValueError(
+                "`question_memory` must be an int of at least 1. Received: "
+                f"{bounded_json.shown(size)}"
+            )
 
     def arranged(self):
         names = ("do_lower_case", "question_separators")

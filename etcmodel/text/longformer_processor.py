@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from etcmodel import bounded_json
 from etcmodel.text import row_explanation, row_processor
 from etcmodel.text.longformer_explanation import LongformerExplanation
 
@@ -33,7 +34,8 @@ class LongformerProcessorConfig(row_processor.RowConfig):
         super().__post_init__()
         if self.global_tokens not in GLOBAL_TOKENS:
             raise ValueError(
-                f"`global_tokens` must be one of {GLOBAL_TOKENS}. Received: {self.global_tokens!r}"
+                f"`global_tokens` must be one of {GLOBAL_TOKENS}. Received: "
+                f"{bounded_json.shown(self.global_tokens)}"
             )
 
     def arranged(self):

@@ -5,6 +5,7 @@ import math
 import typing
 from collections.abc import Mapping
 
+from etcmodel import bounded_json
 from etcmodel.text import sentence_splitting, truncation
 
 __all__ = ["CONFIG_FILENAME", "MENTIONS", "ProcessorConfig"]
@@ -140,6 +141,8 @@ class ProcessorConfig:
             is_open = value is None and name not in _NEVER_NONE
             if not is_open and (type(value) is not int or value < least):
                 _fail(name, f"an int of at least {least}", value)
+            if not is_open and value > bounded_json.MAX_INT:
+                _fail(name, f"at most {bounded_json.MAX_INT}", value)
         for name, kind in _DICTS.items():
             _check_dict(name, getattr(self, name), kind)
         for name in ("segments", "global_segments"):
@@ -220,4 +223,4 @@ def _check_dict(name: str, value: typing.Any, kind: type) -> None:
 
 
 def _fail(name: str, wish: str, value: typing.Any) -> typing.NoReturn:
-    raise ValueError(f"`{name}` must be {wish}. Received: {value!r}")
+    raise ValueError(f"`{name}` must be {wish}. Received: {bounded_json.shown(value)}")

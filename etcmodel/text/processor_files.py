@@ -57,10 +57,11 @@ def save_vocabulary(folder, tokenizer):
 
     Args:
         folder: str. It is made if it is not there.
-        tokenizer: as of `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer` of sentence pieces.
+        tokenizer: as of `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer`.
     Returns:
         str. The file's name.
     """
+    tokenizer = getattr(tokenizer, "own", tokenizer)
     if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
         tokenizer.save_pretrained(folder)
         return os.path.basename(tokenizer.source_file)
@@ -123,7 +124,8 @@ def named_file(folder, settings):
         return None
     if name not in (names := [x for x in _NAMES if is_there(folder, x)]):
         path = os.path.join(folder, CONFIG_FILENAME)
-        raise ValueError(f"{path}: `{VOCAB_FILE}` is {name!r}, but the folder has {names}.")
+        shown = bounded_json.shown(name)
+        raise ValueError(f"{path}: `{VOCAB_FILE}` is {shown}, but the folder has {names}.")
     return os.path.join(folder, name)
 
 
@@ -196,7 +198,9 @@ def _foreign_settings(folder):
     }
     for name, value in values.items():
         if not isinstance(value, bool):
-            raise ValueError(f"{path}: `{name}` must be true or false. Received: {value!r}")
+            raise ValueError(
+                f"{path}: `{name}` must be true or false. Received: {bounded_json.shown(value)}"
+            )
     return values
 
 

@@ -38,6 +38,12 @@ class RowConfig:
     def __post_init__(self):
         if self.stride is not None and self.max_length is None:
             raise ValueError("`stride` needs `max_length`, the length of a window.")
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type is bool and not isinstance(value, bool):
+                raise ValueError(
+                    f"`{field.name}` must be True or False. Received: {bounded_json.shown(value)}"
+                )
 
     def arranged(self):
         """The settings of an `EtcProcessor` that makes the same rows."""

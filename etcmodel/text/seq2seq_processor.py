@@ -7,14 +7,15 @@ import numpy as np
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
-from etcmodel.text import processor_files, seq2seq_explanation, vocabulary
+from etcmodel.text import byte_bpe, processor_files, seq2seq_explanation, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 
 IGNORED_LABEL = -100
-_OF_OTHERS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_OF_OTHERS = (byte_bpe.TOKENIZER_FILE, "tokenizer_config.json", "special_tokens_map.json")
+_VOCABULARIES = (processor_files.SENTENCE_PIECES, byte_bpe.TOKENIZER_FILE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,13 @@ class Seq2SeqProcessorConfig:
             is_open = value is None and name.startswith("max_")
             if not is_open and (type(value) is not int or value < number):
                 raise ValueError(
-                    f"`{name}` must be an int of at least {number}. Received: {value!r}"
+                    f"`{name}` must be an int of at least {number}. Received: "
+                    f"{bounded_json.shown(value)}"
+                )
+            if not is_open and value > bounded_json.MAX_INT:
+                raise ValueError(
+                    f"`{name}` must be at most {bounded_json.MAX_INT}. Received: "
+                    f"{bounded_json.shown(value)}"
                 )
 
 
@@ -79,7 +86,8 @@ class Seq2SeqProcessor:
     PEGASUS-X are made in the model.
 
     Args:
-        vocab: str, the path of a SentencePiece model.
+        vocab: str, the path of a SentencePiece model, or of the `tokenizer.json` that Hugging
+            Face's library makes of one, which has `id_offset` and `extra_ids` in its ids already.
         **settings: fields of `Seq2SeqProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or the file is damaged.
@@ -87,8 +95,10 @@ class Seq2SeqProcessor:
 
     def __init__(self, vocab, **settings):
         self.config = Seq2SeqProcessorConfig(**settings)
+        vocab = os.fspath(vocab)
+        is_whole = os.path.basename(vocab) == byte_bpe.TOKENIZER_FILE
         self.tokenizer = Seq2SeqTokenizer(
-            spm_model_file=os.fspath(vocab),
+            **{"vocab_file" if is_whole else "spm_model_file": vocab},
             id_offset=self.config.id_offset,
             extra_ids=self.config.extra_ids,
         )
@@ -100,7 +110,9 @@ class Seq2SeqProcessor:
 
     @classmethod
     def from_pretrained(cls, folder, **settings):
-        """Reads what `save_pretrained` wrote, or a folder with a `spiece.model`.
+        """Reads what `save_pretrained` wrote, or a folder with a vocabulary.
+
+        That is a `spiece.model` or, without one, a `tokenizer.json`.
 
         Raises:
             ValueError: naming the folder or the file.
@@ -108,23 +120,34 @@ class Seq2SeqProcessor:
         path, given = os.path.join(folder, CONFIG_FILENAME), {}
         if processor_files.is_there(folder, CONFIG_FILENAME):
             given = bounded_json.load_object(vocabulary.read_bytes(path), path)
+        named = processor_files.named_file(folder, given)
         known = {field.name for field in dataclasses.fields(Seq2SeqProcessorConfig)}
         if unknown := sorted(set(given) - known):
             raise ValueError(f"{path}: unknown settings of a processor: {', '.join(unknown)}")
-        if not processor_files.is_there(folder, processor_files.SENTENCE_PIECES):
-            raise ValueError(f"{str(folder)!r} holds no {processor_files.SENTENCE_PIECES}.")
-        vocab = os.path.join(folder, processor_files.SENTENCE_PIECES)
+        vocab = named or cls.vocabulary_file(folder)
         try:
             return cls(vocab, **{**given, **settings})
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
-    def save_pretrained(self, folder):
-        """Writes the SentencePiece model and the settings into a folder, made if need be.
+    @staticmethod
+    def vocabulary_file(folder):
+        """The path of the vocabulary in a folder.
 
-        What Hugging Face's library reads beside the SentencePiece model is taken along.
+        Raises:
+            ValueError: naming the folder, if there is none.
         """
-        processor_files.save_vocabulary(folder, self.tokenizer)
+        found = [name for name in _VOCABULARIES if processor_files.is_there(folder, name)]
+        if not found:
+            raise ValueError(f"{str(folder)!r} holds none of {', '.join(_VOCABULARIES)}.")
+        return os.path.join(folder, found[0])
+
+    def save_pretrained(self, folder):
+        """Writes the vocabulary and the settings into a folder, made if need be.
+
+        What Hugging Face's library reads beside the vocabulary is taken along.
+        """
+        written = processor_files.save_vocabulary(folder, self.tokenizer)
         source = os.path.dirname(self.tokenizer.source_file)
         for name in _OF_OTHERS:
             if processor_files.is_there(source, name):
@@ -132,6 +155,8 @@ class Seq2SeqProcessor:
                 with atomic_files.new_file(os.path.join(folder, name)) as temporary:
                     vocabulary.write_bytes(temporary, content)
         settings = dataclasses.asdict(self.config)
+        if written != processor_files.SENTENCE_PIECES:  # One of before may lie in the folder.
+            settings[processor_files.VOCAB_FILE] = written
         atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
 
     def __call__(self, texts, targets=None):

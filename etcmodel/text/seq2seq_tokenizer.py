@@ -2,7 +2,7 @@
 
 Byte-level BPE of BART and LED puts `<s>` and `</s>` around a text; sentence pieces of T5, LongT5
 and PEGASUS-X are followed by `</s>`, and special tokens in a text, such as `<extra_id_0>` or
-`<mask_1>`, keep their ids.
+`<mask_1>`, keep their ids. A `tokenizer.json` is of either kind.
 """
 
 import os
@@ -13,20 +13,28 @@ from etcmodel.text import byte_bpe, characters, processor_files, tokenization
 __all__ = ["Seq2SeqTokenizer"]
 
 
+class _OfFile(byte_bpe.ByteLevelTokenizer):
+    """Its texts may have no start token, as those of T5."""
+
+    needed = ("<pad>", "</s>")
+
+
 class Seq2SeqTokenizer:
     """From a text to ids with those of the tokens around it, and back.
 
     Args:
-        vocab_file: str or None. Byte-level BPE: a `tokenizer.json`, or a `vocab.json` with
-            `merges.txt` beside it. Ignored with `spm_model_file`.
+        vocab_file: str or None. Byte-level BPE, a `vocab.json` with `merges.txt` beside it; or a
+            `tokenizer.json`, which has all its tokens. Ignored with `spm_model_file`.
         spm_model_file: str or None. A SentencePiece model.
         id_offset: int. What is added to the ids of sentence pieces above 1, which PEGASUS-X has
             behind its own tokens: 103 for the released models. These are `<mask_1>`, `<mask_2>`,
             `<unk_2>`, `<unk_3>`, …
         extra_ids: int. Tokens of T5's behind the sentence pieces, the last one `<extra_id_0>`.
+    Attributes:
+        own: the `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer` of the file.
     Raises:
-        ValueError: naming the file, if it is no such vocabulary, has no end token, or is of
-            byte-level BPE with an `id_offset` or `extra_ids`.
+        ValueError: naming the file, if it is no such vocabulary, has no padding or end token, or
+            is no SentencePiece model and there is an `id_offset` or `extra_ids`.
     """
 
     split_punctuation = False
@@ -34,8 +42,8 @@ class Seq2SeqTokenizer:
     def __init__(self, vocab_file=None, spm_model_file=None, id_offset=0, extra_ids=0):
         self.id_offset, self.extra_ids = id_offset, extra_ids
         if spm_model_file:
-            self._own = tokenization.FullTokenizer(None, spm_model_file=spm_model_file)
-            self.sp_model, self.vocab = self._own.sp_model, self._own.vocab
+            self.own = tokenization.FullTokenizer(None, spm_model_file=spm_model_file)
+            self.sp_model, self.vocab = self.own.sp_model, self.own.vocab
             self.pad_id, self.eos_id = max(self.sp_model.pad_id(), 0), self.sp_model.eos_id()
             self._around = ([], [self.eos_id])
             if self.eos_id < 0:
@@ -55,16 +63,18 @@ class Seq2SeqTokenizer:
                     "`piece_id_offset` is for sentence pieces (--spm_model_file). Leave it out for "
                     f"{str(vocab_file)!r}. Received: {id_offset or extra_ids}"
                 )
-            self._own, self.sp_model = byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file)), None
-            start, self.pad_id, self.eos_id = (
-                self._own.vocab[token] for token in ("<s>", "<pad>", "</s>")
-            )
-            self._around = ([start], [self.eos_id])
-        self.vocab, self.source_file = self._own.vocab, self._own.source_file
+            self.own, self.sp_model = _OfFile.of_file(str(vocab_file)), None
+            start, self.pad_id, self.eos_id = map(self.own.vocab.get, ("<s>", "<pad>", "</s>"))
+            self._around = self.own.around()
+            if self.eos_id not in self._around[1]:
+                self._around = ([] if start is None else [start], [self.eos_id])
+        self.vocab, self.source_file = self.own.vocab, self.own.source_file
 
     @property
     def vocab_size(self):
         """int: all ids are below it."""
+        if self.sp_model is None:
+            return 1 + max(self.vocab.values())
         return len(self.vocab) + self.id_offset + self.extra_ids
 
     @property
@@ -107,7 +117,7 @@ class Seq2SeqTokenizer:
 
     def _ids(self, text):
         if self.sp_model is None:
-            ((ids, _),) = self._own.pieces_of([text])
+            ((ids, _),) = self.own.pieces_of([text])
             return list(ids)
         parts = self._splits.split(characters.replace_surrogates(text))
         ids = []
@@ -132,7 +142,7 @@ class Seq2SeqTokenizer:
     def token(self, index):
         """The token of an id: str; "<unused>" where there is none."""
         if self.sp_model is None:
-            return self._own.inv_vocab.get(int(index), "<unused>")
+            return self.own.inv_vocab.get(int(index), "<unused>")
         for name, special in self._special.items():
             if special == index:
                 return name
@@ -142,8 +152,11 @@ class Seq2SeqTokenizer:
     def decode(self, ids):
         """The text of ids, without special tokens, unknown ones and those that no piece has."""
         if self.sp_model is None:
-            known = [x for x in map(int, ids) if x in self._own.inv_vocab]
-            return self._own.decode(known, skip_special_tokens=True).strip()
+            special = (self.pad_id, self.eos_id, self.own.vocab.get("<unk>"))
+            known = [x for x in map(int, ids) if x in self.own.inv_vocab and x not in special]
+            text = self.own.decode(known, skip_special_tokens=True)
+            # As a SentencePiece model, which leaves the blanks at the end.
+            return text.lstrip(" ") if self.own.is_of_pieces else text.strip()
         lowest, left_out = 2 + self.id_offset, (self.eos_id, self.sp_model.unk_id())
         end = self.vocab_size - self.extra_ids
         pieces = (int(x) - self.id_offset for x in ids if lowest <= x < end)
@@ -151,4 +164,4 @@ class Seq2SeqTokenizer:
 
     def source_sha256(self):
         """Hexadecimal digest of the vocabulary's files: the same for the same vocabulary."""
-        return self._own.source_sha256()
+        return self.own.source_sha256()

@@ -118,7 +118,7 @@ def test_it_generates_as_the_folder_says(tmp_path, caplog, file_name):
     "entries, message",
     [
         ({"model_type": "mbart"}, "only a BART is lifted .* of type 'mbart'"),
-        ({"scale_embedding": True}, "no place for a BART whose `scale_embedding` is not False"),
+        ({"scale_embedding": True}, "config.json: `scale_embedding` must be False"),
         ({"d_model": None}, "`d_model` must be of type int"),
     ],
 )

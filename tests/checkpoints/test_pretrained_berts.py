@@ -156,7 +156,7 @@ class TestBert:
             ({"rope_theta": 1e4}, "config.json: unknown settings, .*: rope_theta=10000.0. Remove"),
             ({"hidden_size": ...}, "config.json: `hidden_size` must be an int. Received: None"),
             ({"hidden_act": "silu"}, "config.json: Unknown activation 'silu'"),
-            ({"hidden_act": ["gelu"]}, "config.json: `hidden_act` must be a name. Received: "),
+            ({"hidden_act": ["gelu"]}, "config.json: `hidden_act` must be of type str. Received: "),
             (
                 {"model_type": "gpt2"},
                 "config.json: models of type 'gpt2' cannot be read. Those that can are 'bert', 'ro",

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from absl import logging
 
 from etcmodel.models import downloads, gmat, heads, modeling, presets
 from tests.models.gmat import small as gmat_models
@@ -53,14 +52,6 @@ def test_entries_that_the_release_has_not_are_written_where_they_differ(entry, v
     config = dataclasses.replace(SMALL, **{entry: value})
     assert json.loads(config.to_json_string())[entry] == value
     assert modeling.EtcConfig.from_json_string(config.to_json_string()) == config
-
-
-def test_unknown_entries_are_logged_and_ignored(monkeypatch):
-    logged = []
-    monkeypatch.setattr(logging, "warning", lambda text, *args: logged.append(text % args))
-    config = modeling.EtcConfig.from_dict({**SMALL.to_dict(), "pooler_type": 1, "extra": 2})
-    assert config == SMALL
-    assert logged == ["Ignored unknown entries of the config: extra, pooler_type"]
 
 
 @pytest.mark.parametrize(

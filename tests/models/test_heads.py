@@ -250,7 +250,7 @@ def test_labels_among_the_features_are_not_looked_at(name):
         ),
         (
             lambda: heads.EtcForSequenceClassification(head_cases.config(), num_labels=0),
-            "`num_outputs` must be at least 1",
+            "`num_labels` must be at least 1. Received: 0",
         ),
         (
             lambda: heads.EtcForTokenClassification(

@@ -1,13 +1,17 @@
 """Texts to the ids that models with an encoder and a decoder read, and back."""
 
 import json
+import pathlib
 
+import hypothesis
 import pytest
 import sentencepiece
+from hypothesis import strategies
 
 from etcmodel.text import processor_files, vocabulary_files
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 from tests.reference import cases
+from tests.text import pieces_as_json
 
 FOLDER = cases.topic_folder("longformer") / "tokenizer"
 CASES = json.loads((FOLDER / "tokens.json").read_text(encoding="utf-8"))["single"]
@@ -101,3 +105,63 @@ def test_files_and_digest_are_those_of_the_whole_vocabulary(tmp_path, pieces):
     merges = tmp_path / names[1]
     merges.write_bytes(merges.read_bytes() + b"\n")
     assert vocabulary_files.sha256(vocab) != digest
+
+
+WORDS = "the rain fell on stone; nobody (1,000 men) crossed it. "
+LETTERS = "abe onR1,.;(é☃ﬁ½\u3000\u00a0\t\n  "
+SPECIAL = ["</s>", "<pad>", "<unk>", "<extra_id_0>", "<extra_id_2>", "<mask_1>", "<unk_3>"]
+
+
+@pytest.fixture(scope="module", params=[{"extra_ids": 3}, {"id_offset": 5}], ids=["t5", "pegasus"])
+def twins(request, tmp_path_factory):
+    """The tokenizers of a model with T5's normalization, and of its `tokenizer.json`."""
+    folder = tmp_path_factory.mktemp("twins")
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter([WORDS * 3, *WORDS.split()]),
+        model_prefix=str(folder / "spiece"),
+        vocab_size=40,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    spm_file = str(folder / "spiece.model")
+    path = pieces_as_json.write(spm_file, folder / "tokenizer.json", **request.param)
+    return Seq2SeqTokenizer(spm_model_file=spm_file, **request.param), Seq2SeqTokenizer(path)
+
+
+def test_a_tokenizer_json_of_pieces_has_the_tokens_of_the_model_that_it_is_made_of(twins):
+    one, other = twins
+    for name in ("pad_id", "eos_id", "vocab_size", "num_around"):
+        assert getattr(one, name) == getattr(other, name)
+    ids = range(one.vocab_size + 2)
+    assert [one.token(x) for x in ids] == [other.token(x) for x in ids]
+
+
+@hypothesis.settings(max_examples=100, deadline=None)
+@hypothesis.given(
+    strategies.lists(strategies.sampled_from([*LETTERS, *WORDS.split(), *SPECIAL])).map("".join),
+    strategies.lists(strategies.integers(0, 60)),
+)
+def test_a_tokenizer_json_of_pieces_reads_and_writes_what_the_model_does(twins, text, ids):
+    one, other = twins
+    assert one.encode(text, None) == other.encode(text, None)
+    assert one.encode(text, 3) == other.encode(text, 3)
+    assert one.decode(ids) == other.decode(ids)
+
+
+def test_a_tokenizer_json_without_an_end_gets_one_and_one_without_its_token_is_refused(
+    twins, tmp_path
+):
+    _, other = twins
+    content = json.loads(pathlib.Path(other.source_file).read_text(encoding="utf-8"))
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({**content, "post_processor": None}))
+    assert Seq2SeqTokenizer(str(path)).encode("rain", None) == other.encode("rain", None)
+    path.write_text(json.dumps(content).replace("</s>", "</t>"))
+    with pytest.raises(ValueError, match="tokenizer.json' lacks the tokens </s>"):
+        Seq2SeqTokenizer(str(path))
+    with pytest.raises(ValueError, match="`piece_id_offset` is for sentence pieces"):
+        Seq2SeqTokenizer(other.source_file, extra_ids=100)

@@ -3,6 +3,7 @@
 import dataclasses
 import typing
 
+from etcmodel import bounded_json
 from etcmodel.models import hugging_face, json_config
 
 __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
@@ -11,35 +12,16 @@ __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
 POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
 NORMALIZED_POSITIONS_AND_TYPES = "normalized_positions_and_types"
 DECOMPRESSOR_INPUTS = (POSITIONS, NORMALIZED_POSITIONS, NORMALIZED_POSITIONS_AND_TYPES)
-_LEAST = {
-    **dict.fromkeys(
-        (
-            "vocab_size",
-            "hidden_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-            "intermediate_size",
-            "chunk_size",
-            "position_period",
-            "type_vocab_size",
-        ),
-        1,
-    ),
-    **dict.fromkeys(
-        (
-            "num_memory_tokens",
-            "num_position_quotients",
-            "num_compression_layers",
-            "num_memory_layers",
-            "pad_token_id",
-            "initializer_range",
-            "layer_norm_eps",
-            "grad_checkpointing_period",
-        ),
-        0,
-    ),
-}
-_RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+_AT_LEAST_1 = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "chunk_size",
+    "position_period",
+    "type_vocab_size",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,6 +66,7 @@ class GmatConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "gmat"
+    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
 
     vocab_size: int = 30522
     hidden_size: int = 768
@@ -115,9 +98,10 @@ class GmatConfig(json_config.JsonConfig):
 
     def check(self):
         super().check()
-        self.check_at_least(_LEAST)
-        self.check_rates(*_RATES)
         self.check_multiple("hidden_size", "num_attention_heads")
+        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+
+        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
         if self.memory_type_id is not None and not 0 <= self.memory_type_id < self.type_vocab_size:
             raise ValueError(
                 f"`memory_type_id` must be below `type_vocab_size`, {self.type_vocab_size}. "
@@ -129,7 +113,7 @@ class GmatConfig(json_config.JsonConfig):
         if self.decompressor_input not in DECOMPRESSOR_INPUTS:
             raise ValueError(
                 f"`decompressor_input` must be one of {list(DECOMPRESSOR_INPUTS)}. Received: "
-                f"{self.decompressor_input!r}"
+                f"{bounded_json.shown(self.decompressor_input)}"
             )
         if not self.num_compression_layers:
             if self.num_memory_layers:

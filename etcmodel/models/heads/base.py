@@ -34,7 +34,7 @@ class HeadModel(EncoderWithHead):
 
     extra_axes = {}  # The axes of further features; see `features.completed`.
 
-    def __init__(self, encoder, *, relation_names=(), **kwargs):
+    def __init__(self, encoder, *, relation_names: tuple[str, ...] = (), **kwargs):
         super().__init__(encoder, **kwargs)
         self.relation_names = tuple(relation_names)
         if self.relation_names:

@@ -1,5 +1,7 @@
 """Classification of texts and of tokens."""
 
+import typing
+
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.models.heads import base, losses
 
@@ -25,8 +27,15 @@ class EtcForSequenceClassification(base.HeadModel):
 
     head_type = "sequence_classification"
 
-    def __init__(self, encoder, *, num_labels=2, pooling="mean", multi_label=False, **kwargs):
-        pooling_lib.check_pooling(pooling, pooling_lib.OF_TEXTS)
+    def __init__(
+        self,
+        encoder,
+        *,
+        num_labels: int = 2,
+        pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
+        multi_label: bool = False,
+        **kwargs,
+    ):
         own = {"num_labels": num_labels, "pooling": pooling, "multi_label": multi_label}
         super().__init__(encoder, own=own, **kwargs)
 
@@ -60,7 +69,7 @@ class EtcForTokenClassification(base.HeadModel):
 
     head_type = "token_classification"
 
-    def __init__(self, encoder, *, num_labels=2, **kwargs):
+    def __init__(self, encoder, *, num_labels: int = 2, **kwargs):
         super().__init__(encoder, own={"num_labels": num_labels}, **kwargs)
 
     def make_head(self):

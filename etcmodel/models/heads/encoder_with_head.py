@@ -1,10 +1,13 @@
 """The base of all models with a head, of whatever encoder."""
 
 import abc
+import inspect
+import types
 
 import tensorflow as tf
 import tf_keras
 
+from etcmodel import bounded_json
 from etcmodel.layers import heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import conveniences, encoders, json_config, text_data
@@ -13,6 +16,7 @@ __all__ = ["EncoderWithHead", "head_class", "head_classes", "register_head"]
 
 _DEFAULT_LEARNING_RATE = 5e-5
 _HEADS = {}
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def register_head(head):
@@ -37,9 +41,10 @@ def head_class(head_type, source="head_config"):
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
     """
-    if head_type not in _HEADS:
+    if not isinstance(head_type, str) or head_type not in _HEADS:
         raise ValueError(
-            f"{source}: There is no head of `head_type` {head_type!r}; the known types are "
+            f"{source}: There is no head of `head_type` {bounded_json.shown(head_type)}; "
+            "the known types are "
             f"{', '.join(map(repr, sorted(_HEADS)))}."
         )
     return _HEADS[head_type]
@@ -53,7 +58,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     With a `processor` it is trained on texts, too: see `text_data.ReadsTexts`.
 
     A subclass has a `head_type`, creates its layers in `make_head`, computes logits in `call`, and
-    defines `default_loss` and `default_metrics`.
+    defines `default_loss` and `default_metrics`. Its arguments have types, by which those in a file
+    are checked; numbers are not negative, and those in `at_least_1` are positive.
 
     Args:
         encoder: `Encoder`, which becomes a part of the model, or the `EncoderConfig` of a new one.
@@ -65,13 +71,16 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         features: dict of name to int tensor, or token ids [batch, long_len].
         training: bool.
     Raises:
-        ValueError: if `encoder` is neither.
+        ValueError: if `encoder` is neither, or naming the argument, if it is of a wrong type or out
+            of range.
     """
 
     head_type = None
+    at_least_1 = ("num_labels",)
     token_feature = "token_ids"  # The name of features that are not a dict.
 
-    def __init__(self, encoder, *, dropout=None, own=None, **kwargs):
+    def __init__(self, encoder, *, dropout: float | None = None, own=None, **kwargs):
+        self.check_settings({**(own or {}), "dropout": dropout})
         super().__init__(**{"name": self.head_type, **kwargs})
         self._autocast = False  # Features are ids, which must not be cast.
         self._own_settings = tuple(own or ())
@@ -82,6 +91,39 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         rate = self.encoder.config.hidden_dropout_prob if dropout is None else dropout
         self.dropout = RecomputingDropout(rate, name="head_dropout", dtype="float32")
         self.build()
+
+    @property
+    def config(self):
+        """`EncoderConfig` of the encoder."""
+        return self.encoder.config
+
+    @classmethod
+    def setting_types(cls):
+        """The class's arguments, except the encoder and Keras's: dict of name to type."""
+        found = {}
+        for base in cls.__mro__:
+            if issubclass(base, EncoderWithHead) and "__init__" in vars(base):
+                parameters = inspect.signature(base.__init__).parameters.values()
+                kinds = {x.name: x.annotation for x in parameters if x.kind in _NAMED}
+                found = {**kinds, **found}
+        return {x: kind for x, kind in found.items() if x not in ("self", "encoder", "own")}
+
+    @classmethod
+    def check_settings(cls, settings):
+        """Checks the class's arguments, such as `settings` gives and a file holds them.
+
+        Raises:
+            ValueError: naming the argument, if it is unknown, of a wrong type or out of range.
+        """
+        kinds = cls.setting_types()
+        if unknown := sorted(set(settings) - set(kinds)):
+            values = ", ".join(f"{x}={bounded_json.shown(settings[x])}" for x in unknown)
+            raise ValueError(f"unknown settings of {cls.__name__}: {values}")
+        for name, value in settings.items():
+            value = tuple(value) if isinstance(value, list) else value
+            if json_config.can_check(kinds[name]):
+                field = types.SimpleNamespace(name=name, type=kinds[name])
+                json_config.check_entry(field, value, least=int(name in cls.at_least_1))
 
     def _as_encoder(self, encoder):
         if isinstance(encoder, encoders.Encoder):

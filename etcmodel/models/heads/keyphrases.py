@@ -34,9 +34,10 @@ class EtcForKeyphraseExtraction(base.HeadModel):
     """
 
     head_type = "keyphrase_extraction"
+    at_least_1 = ("max_words",)
     extra_axes = {"word_ids": "batch long_len"}
 
-    def __init__(self, encoder, *, max_words=5, **kwargs):
+    def __init__(self, encoder, *, max_words: int = 5, **kwargs):
         super().__init__(encoder, own={"max_words": max_words}, **kwargs)
 
     def make_head(self):

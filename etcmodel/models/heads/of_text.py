@@ -1,6 +1,7 @@
 """Heads of encoders of one text, which all encoders of this kind share."""
 
 import abc
+import typing
 
 import tensorflow as tf
 import tf_keras
@@ -129,6 +130,14 @@ class MaskedLM(TextHead):
         return losses.MeanCrossentropy()
 
 
+# Their losses and metrics.
+_PROBLEMS = {
+    "single_label_classification": (losses.SparseCrossentropy, losses.SparseAccuracy),
+    "multi_label_classification": (losses.BinaryCrossentropy, losses.BinaryAccuracy),
+    "regression": (tf_keras.losses.MeanSquaredError,),
+}
+
+
 class SequenceClassification(TextHead):
     """Classes of texts, from their first token.
 
@@ -142,17 +151,16 @@ class SequenceClassification(TextHead):
         **kwargs: of `TextHead`.
     Returns:
         float32 [batch, num_labels]. Logits.
-    Raises:
-        ValueError: if there is no such type of problem.
     """
 
     def __init__(
-        self, encoder, *, num_labels=2, problem_type="single_label_classification", **kwargs
+        self,
+        encoder,
+        *,
+        num_labels: int = 2,
+        problem_type: typing.Literal[tuple(_PROBLEMS)] = "single_label_classification",
+        **kwargs,
     ):
-        if problem_type not in _PROBLEMS:
-            raise ValueError(
-                f"`problem_type` must be one of {list(_PROBLEMS)}. Received: {problem_type!r}"
-            )
         own = {"num_labels": num_labels, "problem_type": problem_type}
         super().__init__(encoder, own=own, **kwargs)
 
@@ -171,14 +179,6 @@ class SequenceClassification(TextHead):
         return [make() for make in _PROBLEMS[self.problem_type][1:]]
 
 
-# Their losses and metrics.
-_PROBLEMS = {
-    "single_label_classification": (losses.SparseCrossentropy, losses.SparseAccuracy),
-    "multi_label_classification": (losses.BinaryCrossentropy, losses.BinaryAccuracy),
-    "regression": (tf_keras.losses.MeanSquaredError,),
-}
-
-
 class TokenClassification(TextHead):
     """Classes of tokens.
 
@@ -192,7 +192,7 @@ class TokenClassification(TextHead):
         float32 [batch, length, num_labels]. Logits.
     """
 
-    def __init__(self, encoder, *, num_labels=2, **kwargs):
+    def __init__(self, encoder, *, num_labels: int = 2, **kwargs):
         super().__init__(encoder, own={"num_labels": num_labels}, **kwargs)
 
     def make_head(self):

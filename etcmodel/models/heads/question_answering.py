@@ -1,5 +1,7 @@
 """Question answering: a span, yes or no, or no answer, and the sentences that support it."""
 
+import typing
+
 import tensorflow as tf
 
 from etcmodel.layers import heads
@@ -38,9 +40,14 @@ class EtcForQuestionAnswering(base.HeadModel):
     head_type = "question_answering"
 
     def __init__(
-        self, encoder, *, answer_types=ANSWER_TYPES, evidence=True, pooling="mean", **kwargs
+        self,
+        encoder,
+        *,
+        answer_types: tuple[str, ...] = ANSWER_TYPES,
+        evidence: bool = True,
+        pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
+        **kwargs,
     ):
-        pooling_lib.check_pooling(pooling, pooling_lib.OF_TEXTS)
         own = {"answer_types": tuple(answer_types), "evidence": evidence, "pooling": pooling}
         super().__init__(encoder, own=own, **kwargs)
 

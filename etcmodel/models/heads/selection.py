@@ -1,5 +1,7 @@
 """Selection of sentences, and choice among given answers."""
 
+import typing
+
 import tensorflow as tf
 
 from etcmodel.layers import heads
@@ -91,8 +93,14 @@ class EtcForMultipleChoice(base.HeadModel):
 
     head_type = "multiple_choice"
 
-    def __init__(self, encoder, *, candidate_token_id=None, pooling="mean", **kwargs):
-        pooling_lib.check_pooling(pooling, pooling_lib.OF_TEXTS)
+    def __init__(
+        self,
+        encoder,
+        *,
+        candidate_token_id: int | None = None,
+        pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
+        **kwargs,
+    ):
         own = {"candidate_token_id": candidate_token_id, "pooling": pooling}
         super().__init__(encoder, own=own, **kwargs)
 

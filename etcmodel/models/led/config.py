@@ -23,14 +23,6 @@ _NEEDED = (
     "max_decoder_position_embeddings",
     "attention_window",
 )
-_LEAST = {
-    **dict.fromkeys(_NEEDED[:-1], 1),
-    "pad_token_id": 0,
-    "eos_token_id": 0,
-    "init_std": 0,
-    "grad_checkpointing_period": 0,
-}
-_RATES = ("dropout", "attention_dropout", "activation_dropout")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,6 +59,20 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "led"
+    needed: typing.ClassVar[tuple] = _NEEDED
+    at_least_1: typing.ClassVar[tuple] = _NEEDED[:-1]
+    without_effect: typing.ClassVar[frozenset] = seq2seq_config.WITHOUT_EFFECT | {"attention_mode"}
+    # What a BART may have, of which an LED was made, and LEDs have not.
+    only: typing.ClassVar[dict] = {
+        **seq2seq_config.ONLY,
+        "add_bias_logits": (False, None),
+        "add_final_layer_norm": (False, None),
+        "extra_pos_embeddings": (2, None),
+        "normalize_before": (False, None),
+        "normalize_embedding": (True, None),
+        "scale_embedding": (False, None),
+        "static_position_embeddings": (False, None),
+    }
     ours: typing.ClassVar[tuple] = (
         "global_positions",
         "max_global_tokens",
@@ -109,12 +115,8 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
         """As `Seq2SeqConfig.from_dict`.
 
         Raises:
-            ValueError: if a size is missing, embeddings and logits are not tied, or an entry is of
-                a wrong type or out of range.
+            ValueError: as there, or if embeddings and logits are not tied.
         """
-        for name in _NEEDED:
-            if name not in given:
-                raise ValueError(f"The config has no `{name}`. It has: {sorted(given)}")
         if not given.get("tie_word_embeddings", True):
             raise ValueError(
                 "`tie_word_embeddings` must be true: the logits of an LED are products with its "
@@ -140,13 +142,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if no model can be made of it."""
         super().check()
-        self.check_at_least(_LEAST)
-        self.check_rates(*_RATES)
         self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
-        if self.max_global_tokens is not None and self.max_global_tokens < 0:
-            raise ValueError(
-                f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"
-            )
         if any(type(x) is not int or x < 0 for x in self.global_positions):
             raise ValueError(
                 "`global_positions` must be positions of tokens, 0 for the first. Received: "

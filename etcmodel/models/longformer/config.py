@@ -3,8 +3,6 @@
 import dataclasses
 import typing
 
-from absl import logging
-
 from etcmodel.models import hugging_face, json_config
 from etcmodel.models.longformer import windows
 
@@ -20,21 +18,6 @@ _NEEDED = (
     "intermediate_size",
     "max_position_embeddings",
 )
-_LEAST = {
-    **dict.fromkeys(_NEEDED[1:], 1),
-    "type_vocab_size": 1,
-    "pad_token_id": 0,
-    "grad_checkpointing_period": 0,
-    "initializer_range": 0,
-    "layer_norm_eps": 0,
-}
-_RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-# Entries of old files, and of `save_pretrained` of heads.
-_IGNORED = hugging_face.WITHOUT_EFFECT | {
-    "attention_mode",
-    "ignore_attention_mask",
-    "position_embedding_type",
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,6 +58,13 @@ class LongformerConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "longformer"
+    needed: typing.ClassVar[tuple] = _NEEDED
+    at_least_1: typing.ClassVar[tuple] = (*_NEEDED[1:], "type_vocab_size")
+    # Of old files; Hugging Face's model does not read them.
+    without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
+        "attention_mode",
+        "ignore_attention_mask",
+    }
 
     attention_window: int | tuple = 512
     sep_token_id: int = 2
@@ -106,28 +96,6 @@ class LongformerConfig(json_config.JsonConfig):
             object.__setattr__(self, name, windows.as_tuples(value))
         self.check()
 
-    @classmethod
-    def from_dict(cls, given):
-        """A config from a dict, such as Hugging Face's `config.json`.
-
-        Entries that change no hidden state are left out; unknown ones are logged.
-
-        Raises:
-            ValueError: if a size is missing, or an entry is of a wrong type or out of range.
-        """
-        known = {field.name for field in dataclasses.fields(cls)}
-        for name in _NEEDED:
-            if name not in given:
-                raise ValueError(f"The config has no `{name}`. It has: {sorted(given)}")
-        if (kind := given.get("position_embedding_type")) not in ("absolute", None):
-            raise ValueError(
-                "`position_embedding_type` must be 'absolute', as Longformer's tables of positions "
-                f"are. Received: {kind!r}"
-            )
-        if unknown := sorted(set(given) - known - _IGNORED - {"model_type"}):
-            logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
-        return super().from_dict({name: x for name, x in given.items() if name in known})
-
     def to_dict(self):
         """The entries by name, `model_type` included; what Hugging Face lacks only where needed."""
         entries = super().to_dict()
@@ -138,13 +106,10 @@ class LongformerConfig(json_config.JsonConfig):
 
     def check(self):
         super().check()
-        self.check_at_least(_LEAST)
-        self.check_rates(*_RATES)
         self.check_multiple("hidden_size", "num_attention_heads")
-        if self.max_global_tokens is not None and self.max_global_tokens < 0:
-            raise ValueError(
-                f"`max_global_tokens` must not be negative. Received: {self.max_global_tokens}"
-            )
+        from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
+
+        tensor_utils.get_activation(self.activation)  # Refuses unknown names.
         self.radii  # noqa: B018  Refuses windows that cannot be.
         self.dilations  # noqa: B018  Refuses those that cannot be.
 

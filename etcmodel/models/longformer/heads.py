@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from etcmodel import bounded_json
 from etcmodel.models.heads import base, of_text
 from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops import argument_checks
@@ -79,13 +80,19 @@ class LabelledHead(LongformerHead):
         ValueError: if there are more or fewer names than labels.
     """
 
-    def __init__(self, encoder, *, label_names=(), **kwargs):
+    def __init__(self, encoder, *, label_names: tuple[str, ...] = (), **kwargs):
         super().__init__(encoder, **kwargs)
         self.label_names = tuple(label_names)
-        if self.label_names and len(self.label_names) != self.num_labels:
+        self.check_settings({"num_labels": self.num_labels, "label_names": self.label_names})
+
+    @classmethod
+    def check_settings(cls, settings):
+        super().check_settings(settings)
+        names, number = settings.get("label_names"), settings.get("num_labels", 2)
+        if names and len(names) != number:
             raise ValueError(
-                f"`label_names` must be as many as `num_labels`, {self.num_labels}. Received: "
-                f"{list(self.label_names)}"
+                f"`label_names` must be as many as `num_labels`, {number}. Received: "
+                f"{bounded_json.shown(list(names))}"
             )
 
     def settings(self):

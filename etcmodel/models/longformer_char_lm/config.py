@@ -3,21 +3,11 @@
 import dataclasses
 import typing
 
+from etcmodel import bounded_json
 from etcmodel.models import hugging_face, json_config
 from etcmodel.models.longformer import windows
 
 __all__ = ["CharLmConfig"]
-
-_LEAST = {
-    "vocab_size": 1,
-    "hidden_size": 2,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 1,
-    "intermediate_size": 1,
-    "initializer_range": 0,
-    "layer_norm_eps": 0,
-    "grad_checkpointing_period": 0,
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,6 +37,13 @@ class CharLmConfig(json_config.JsonConfig):
     """
 
     model_type: typing.ClassVar[str] = "longformer_char_lm"
+    at_least_1: typing.ClassVar[tuple] = (
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "intermediate_size",
+    )
 
     vocab_size: int = 256
     hidden_size: int = 512
@@ -70,8 +67,6 @@ class CharLmConfig(json_config.JsonConfig):
 
     def check(self):
         super().check()
-        self.check_at_least(_LEAST)
-        self.check_rates("hidden_dropout_prob", "attention_probs_dropout_prob")
         self.check_multiple("hidden_size", "num_attention_heads")
         if self.hidden_size % 2:
             raise ValueError(
@@ -103,5 +98,6 @@ class CharLmConfig(json_config.JsonConfig):
         """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
         if self.hidden_act not in hugging_face.ACTIVATIONS:
             known = ", ".join(hugging_face.ACTIVATIONS)
-            raise ValueError(f"`hidden_act` must be one of {known}. Received: {self.hidden_act!r}")
+            received = bounded_json.shown(self.hidden_act)
+            raise ValueError(f"`hidden_act` must be one of {known}. Received: {received}")
         return hugging_face.ACTIVATIONS[self.hidden_act]

@@ -3,6 +3,7 @@
 import dataclasses
 import typing
 
+from etcmodel import bounded_json
 from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
@@ -15,6 +16,7 @@ _AT_LEAST_1 = (
     "d_kv",
     "d_ff",
     "num_layers",
+    "num_decoder_layers",
     "num_heads",
     "local_radius",
     "global_block_size",
@@ -58,6 +60,14 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "longt5"
+    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
+    # Positions have no table; the others are parts of `feed_forward_proj`.
+    without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
+        "dense_act_fn",
+        "is_gated_act",
+        "n_positions",
+    }
+    only: typing.ClassVar[dict] = {**hugging_face.ONLY, "is_encoder_decoder": (True, False, None)}
 
     vocab_size: int = 32128
     d_model: int = 512
@@ -85,6 +95,23 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     def __post_init__(self):
         self.check()
 
+    @classmethod
+    def from_dict(cls, given):
+        """As `JsonConfig.from_dict`.
+
+        Raises:
+            ValueError: as there, or if parts of `feed_forward_proj` that files have once more
+                contradict it.
+        """
+        config = super().from_dict(given)
+        for name, ours in (("is_gated_act", config.is_gated), ("dense_act_fn", config.dense_act)):
+            if given.get(name, ours) not in (ours, None):
+                raise ValueError(
+                    f"`{name}` must be {ours!r}, as `feed_forward_proj` is "
+                    f"{config.feed_forward_proj!r}. Received: {bounded_json.shown(given[name])}"
+                )
+        return config
+
     # What every `EncoderConfig` tells.
     hidden_size = property(lambda self: self.d_model)
     hidden_dropout_prob = property(lambda self: self.dropout_rate)
@@ -101,10 +128,15 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         return self.feed_forward_proj.startswith("gated-")
 
     @property
+    def dense_act(self):
+        """str. Hugging Face's name of the feed-forward activation."""
+        name = self.feed_forward_proj.removeprefix("gated-")
+        return "gelu_new" if self.is_gated and name == "gelu" else name
+
+    @property
     def activation(self):
         """The feed-forward activation: see `hugging_face.activation`."""
-        name = self.feed_forward_proj.removeprefix("gated-")
-        return hugging_face.activation("gelu_new" if self.is_gated and name == "gelu" else name)
+        return hugging_face.activation(self.dense_act)
 
     @property
     def blocks_of(self):
@@ -121,12 +153,6 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if no model can be made of it."""
         super().check()
-        self.check_at_least(dict.fromkeys(_AT_LEAST_1, 1))
-        if self.decoder_layers < 1:
-            raise ValueError(
-                f"`num_decoder_layers` must be at least 1. Received: {self.num_decoder_layers}"
-            )
-        self.check_rates("dropout_rate")
         buckets = self.relative_attention_num_buckets
         if buckets < 4 or buckets % 2 or self.relative_attention_max_distance <= buckets // 2:
             raise ValueError(
@@ -137,6 +163,6 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         if self.encoder_attention_type not in (LOCAL, TRANSIENT_GLOBAL):
             raise ValueError(
                 f"`encoder_attention_type` must be {LOCAL!r} or {TRANSIENT_GLOBAL!r}. Received: "
-                f"{self.encoder_attention_type!r}"
+                f"{bounded_json.shown(self.encoder_attention_type)}"
             )
         self.activation  # noqa: B018  Refuses unknown names.

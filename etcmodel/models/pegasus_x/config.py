@@ -20,7 +20,6 @@ _AT_LEAST_1 = (
     "num_global_tokens",
     "block_size",
 )
-_RATES = ("dropout", "attention_dropout", "activation_dropout")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,6 +59,18 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     """
 
     model_type: typing.ClassVar[str] = "pegasus_x"
+    at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
+    without_effect: typing.ClassVar[frozenset] = seq2seq_config.WITHOUT_EFFECT
+    # What a PEGASUS may have, of which a PEGASUS-X was made.
+    only: typing.ClassVar[dict] = {
+        **seq2seq_config.ONLY,
+        "add_bias_logits": (False, None),
+        "add_final_layer_norm": (True, None),
+        "extra_pos_embeddings": (1, 0, None),
+        "normalize_before": (True, None),
+        "normalize_embedding": (False, None),
+        "static_position_embeddings": (True, None),
+    }
     ours: typing.ClassVar[tuple] = ("grad_checkpointing_period",)
 
     vocab_size: int = 96103
@@ -112,16 +123,9 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     def check(self):
         """Raises ValueError, naming the entry and its value, if no model can be made of it."""
         super().check()
-        self.check_at_least(dict.fromkeys(_AT_LEAST_1, 1))
-        self.check_rates(*_RATES)
         self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if self.d_model < 4 or self.d_model % 2:
             raise ValueError(f"`d_model` must be even and at least 4. Received: {self.d_model}")
-        if self.grad_checkpointing_period < 0:
-            raise ValueError(
-                "`grad_checkpointing_period` must not be negative. Received: "
-                f"{self.grad_checkpointing_period}"
-            )
         if not self.tie_word_embeddings:
             raise ValueError(
                 "`tie_word_embeddings` must be true: PEGASUS-X has no output matrix of its own."

@@ -1,36 +1,37 @@
 """Configs of models with an encoder and a decoder, with Hugging Face's names."""
 
 import dataclasses
+import typing
 
-from etcmodel.models import json_config
+from etcmodel.models import hugging_face, json_config
 
-__all__ = ["Seq2SeqConfig"]
+__all__ = ["ONLY", "WITHOUT_EFFECT", "Seq2SeqConfig"]
+
+# Of BART's family: of heads, of older versions of `generate`, and a copy of `encoder_layers`.
+WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
+    "classif_dropout",
+    "force_bos_token_to_be_generated",
+    "num_hidden_layers",
+}
+ONLY = {
+    **hugging_face.ONLY,
+    "is_encoder_decoder": (True, None),
+    # Layers that are left out in training.
+    "decoder_layerdrop": (0, None),
+    "encoder_layerdrop": (0, None),
+}
 
 
 class Seq2SeqConfig(json_config.JsonConfig):
-    """A config whose entries have Hugging Face's names; what else a `config.json` has is left out.
+    """A config whose entries have Hugging Face's names.
 
     Attributes:
         ours: tuple of str, of the class. Entries that are not Hugging Face's: files have them where
             they are not the defaults.
     """
 
-    ours = ()
-
-    @classmethod
-    def from_dict(cls, given):
-        """As `JsonConfig.from_dict`; entries that the model has no use for are ignored.
-
-        Raises:
-            ValueError: as there, or if the entries are of a decoder alone (`is_decoder`).
-        """
-        if given.get("is_decoder"):
-            raise ValueError(
-                "`is_decoder` must be false: the model has an encoder and a decoder. Received: "
-                f"{given['is_decoder']!r}"
-            )
-        known = {field.name for field in dataclasses.fields(cls)}
-        return super().from_dict({name: x for name, x in given.items() if name in known})
+    ours: typing.ClassVar[tuple] = ()
+    only: typing.ClassVar[dict] = ONLY
 
     def to_dict(self):
         """The entries by name, and that by which Hugging Face knows such models."""

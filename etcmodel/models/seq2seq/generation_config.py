@@ -93,7 +93,7 @@ class GenerationConfig:
         entries: dict by name. Those of `GenerationSettings`, `max_new_tokens` and `min_new_tokens`,
             which do not count the start token; others are kept for Hugging Face's library.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type.
+        ValueError: naming the entry, if it is of a wrong type or out of range.
     """
 
     entries: Mapping
@@ -247,12 +247,27 @@ def _read_settings(entries, keeps_none=False):
     found = {name: x for name, x in entries.items() if name in _SETTINGS}
     for name, value in found.items():
         if value is not None:
-            json_config.check_type(_SETTINGS[name], value)
+            _check_alone(name, value)
     for name in _NEW_TOKENS:
         if (number := entries.get(name)) is not None:
-            json_config.check_type(types.SimpleNamespace(name=name, type=int), number)
+            field = types.SimpleNamespace(name=name, type=int)
+            json_config.check_entry(field, number, least=int(name == "max_new_tokens"))
             # It counts, whatever the entry of whole lengths says.
             found[{"max_new_tokens": "max_length", "min_new_tokens": "min_length"}[name]] = (
                 1 + number
             )
     return {name: x for name, x in found.items() if keeps_none or x is not None}
+
+
+def _check_alone(name, value):
+    """Raises ValueError, naming a setting of `GenerationSettings`, if no search can have it."""
+    field = _SETTINGS[name]
+    if isinstance(value, float):  # A penalty may be negative.
+        json_config.check_type(field, value)
+        json_config.check_finite(name, value)
+    else:
+        json_config.check_entry(field, value, least=-bounded_json.MAX_INT if name == "seed" else 0)
+    most = {"max_length": bounded_json.MAX_INT}
+    if name == "num_return_sequences":
+        most["num_beams"] = value
+    GenerationSettings(**{**most, name: value})

@@ -245,8 +245,9 @@ def test_its_config_makes_it_again(made_by):
         ({"attention_window": (4, 5)}, "`attention_window` must be even"),
         ({"attention_window": (4, 4, 4)}, "one entry for each of 2 layers"),
         ({"activation_function": "sine"}, "Unknown activation 'sine'"),
-        ({"max_global_tokens": -1}, "`max_global_tokens` must not be negative"),
-        ({"global_positions": (-1,)}, "`global_positions` must be positions of tokens"),
+        ({"max_global_tokens": -1}, "`max_global_tokens` must be at least 0"),
+        ({"global_positions": (-1,)}, "`global_positions` must be at least 0"),
+        ({"global_positions": ("a",)}, "`global_positions` must be positions of tokens"),
         ({"encoder_layers": "2"}, "`encoder_layers` must be of type int"),
     ],
 )

@@ -76,7 +76,7 @@ def test_only_tables_of_positions_are_read():
         ({"hidden_size": 9}, "multiple of `num_attention_heads`"),
         ({"hidden_dropout_prob": 1.0}, "`hidden_dropout_prob` must be at least 0 and below 1"),
         ({"vocab_size": "40"}, "`vocab_size` must be of type int"),
-        ({"max_global_tokens": -1}, "`max_global_tokens` must not be negative"),
+        ({"max_global_tokens": -1}, "`max_global_tokens` must be at least 0"),
     ],
 )
 def test_what_cannot_be_is_refused(changes, message):

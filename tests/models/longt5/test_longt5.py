@@ -183,5 +183,5 @@ def test_calls_that_cannot_be_are_refused():
 def test_entries_of_other_programs_are_left_out_of_a_config():
     entries = {**models.config().to_dict(), "torch_dtype": "float16", "n_positions": 512}
     assert LongT5Config.from_dict(entries) == models.config()
-    with pytest.raises(ValueError, match="`is_decoder` must be false: .* Received: True"):
+    with pytest.raises(ValueError, match="`is_decoder` must be False, .* Received: True"):
         LongT5Config.from_dict({**entries, "is_decoder": True})

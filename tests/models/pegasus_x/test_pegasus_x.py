@@ -212,7 +212,7 @@ def test_its_config_makes_it_again(kind):
         ({"decoder_attention_heads": 3}, "multiple of `decoder_attention_heads`"),
         ({"activation_function": "sine"}, "Unknown activation 'sine'"),
         ({"encoder_layers": "2"}, "`encoder_layers` must be of type int"),
-        ({"grad_checkpointing_period": -1}, "must not be negative"),
+        ({"grad_checkpointing_period": -1}, "`grad_checkpointing_period` must be at least 0"),
         ({"tie_word_embeddings": False}, "`tie_word_embeddings` must be true"),
         (
             {"d_model": 3, "encoder_attention_heads": 1, "decoder_attention_heads": 1},
