@@ -37,7 +37,7 @@ class Attack:
 
 
 def _post(body, *lines, length=None, path=PREDICT):
-    head = [f"POST {path} HTTP/1.1", "Host: x", "Connection: close", *lines]
+    head = [f"POST {path} HTTP/1.1", "Host: localhost", "Connection: close", *lines]
     head.append(f"Content-Length: {len(body) if length is None else length}")
     return [("\r\n".join(head) + "\r\n\r\n").encode("latin-1") + body]
 

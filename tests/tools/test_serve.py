@@ -66,7 +66,7 @@ def is_listening(address):
 def test_sigterm_lets_a_request_that_was_begun_end_and_logs_no_text(export):
     body = json.dumps({"instances": [{"question": SECRET, "documents": [f"{SECRET} 7"]}]}).encode()
     head = (
-        "POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+        "POST /v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     with program(export, "--log_requests") as (process, address):

@@ -14,7 +14,7 @@ from etcmodel.serving.rest.connection import _Reader
 from etcmodel.serving.rest.turned_away import TurnedAway
 from tests.serving.rest import clients
 
-HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\n"
 PATIENT = 600.0
 SECRET = "Rumpelstiltskin"
 
@@ -62,7 +62,7 @@ def status_of(answer):
         (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "given once"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411, "with its Content-Length"),
         (HEAD + b"Transfer-Encoding: x\r\nContent-Length: 1\r\n\r\na", 411, "with its Content"),
-        (HEAD + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", 415, "Content-Encoding"),
+        (HEAD + b"Content-Encoding: br\r\nContent-Length: 0\r\n\r\n", 415, "Content-Encoding"),
         (b"nonsense\r\n\r\n", 400, "Bad Request"),
         (b"GET / HTTP/9.9\r\n\r\n", 505, "HTTP Version"),
         (b"GET /" + b"x" * (1 << 16) + b" HTTP/1.1\r\n\r\n", 414, "Too Long"),
@@ -131,7 +131,7 @@ def test_more_connections_than_allowed_are_told_to_come_later():
     with server_of(echo, max_connections=1) as server:
         first = socket.create_connection(server.server_address)
         with first:
-            first.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            first.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert first.recv(1)
             status, body = status_of(clients.raw(server, b""))
             assert status == 503 and "has 1 connections" in body
@@ -195,7 +195,9 @@ def test_a_stop_answers_what_was_begun_and_closes_the_rest():
         server.shutdown = shutdown_then_release
         idle = socket.create_connection(server.server_address)
         thread = threading.Thread(
-            target=lambda: answers.append(clients.raw(server, b"GET / HTTP/1.1\r\n\r\n"))
+            target=lambda: answers.append(
+                clients.raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            )
         )
         thread.start()
         entered.wait()
@@ -218,7 +220,7 @@ def test_a_stop_gives_up_what_takes_longer_than_it_may():
         return Response(200, b"done")
 
     with server_of(slow) as server, socket.create_connection(server.server_address) as client:
-        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         entered.wait()
         assert server.stop(grace_seconds=0) == 1
         release.set()
@@ -268,7 +270,7 @@ def test_logs_hold_nothing_that_was_sent(models, caplog):
 
 def test_an_address_that_is_no_url_is_the_clients_fault(models, caplog):
     with server_of(rest.Application(models["answer"], None)) as server:
-        status, body = status_of(clients.raw(server, b"GET http://[/v1 HTTP/1.1\r\n\r\n", end=True))
+        status, body = status_of(clients.raw(server, b"GET http://[/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n", end=True))
     assert (status, body) == (400, '{"error": "The address is no URL."}')
     assert not caplog.records
 
