@@ -100,6 +100,8 @@ class Batcher:
             return self._wait_for(signature, inputs, num_rows)
         parts = []
         for start in range(0, num_rows, self._max_batch_size):
+            if start and clients.has_left():
+                raise _gone()
             rows = slice(start, min(start + self._max_batch_size, num_rows))
             part = {name: value[rows] for name, value in inputs.items()}
             parts.append(self._wait_for(signature, part, rows.stop - rows.start))
@@ -109,7 +111,7 @@ class Batcher:
         future = self.submit(signature, inputs, num_rows)
         while not concurrent.futures.wait([future], _LOOK_SECONDS).done:
             if clients.has_left() and future.cancel():
-                raise RequestError(499, "The client has gone.")
+                raise _gone()
         return future.result()
 
     def submit(self, signature, inputs, num_rows):
@@ -205,6 +207,10 @@ class Batcher:
             request.future.set_result(_trimmed(outputs, request.signature))
         except BaseException as error:
             request.future.set_exception(error)
+
+
+def _gone():
+    return RequestError(499, "The client has gone.")
 
 
 def _is_padded(name, value):
