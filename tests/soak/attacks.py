@@ -240,7 +240,7 @@ def _dripping(random):
 
 
 def _unread(random):
-    return [b"GET / HTTP/1.1\r\n\r\n" * random.randrange(1, 300)]
+    return [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * random.randrange(1, 300)]
 
 
 ATTACKS = {

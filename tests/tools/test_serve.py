@@ -114,7 +114,7 @@ def test_signals_that_come_to_another_thread_are_heard(stop_timeout, signals, co
         address = re.search(r"http://(.*)/$", process.stdout.readline().strip())[1]
         host, port = address.split(":")
         with socket.create_connection((host, int(port))) as client:
-            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert process.stdout.readline() == "asked\n"
             process.send_signal(signal.SIGTERM)
             while is_listening(address):
