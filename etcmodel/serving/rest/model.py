@@ -87,10 +87,11 @@ def _windows(directory):
     if not tf.io.gfile.exists(path):
         return None
     config = bounded_json.read_object(path, "Export again.").get("processor", {})
-    length, stride = (config.get(name) for name in ("max_long_len", "stride"))
+    names = ("max_long_len", "stride", "max_global_len")
+    length, stride, global_length = map(config.get, names)
     if length is None or stride is None:
         return None
-    return Windows(length, stride)
+    return Windows(length, stride, global_length)
 
 
 def _inputs(function):

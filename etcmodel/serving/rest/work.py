@@ -19,6 +19,7 @@ __all__ = ["Limits", "Windows", "measured"]
 # Chinese, Japanese and Korean have no blanks between words.
 _IDEOGRAPH = "\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(rf"[{_IDEOGRAPH}]|[^\W{_IDEOGRAPH}]{{1,4}}|[^\w\s]")
+_SENTENCE_END = re.compile(rb"[.!?]\s")
 _SERIALIZED = "examples"  # Input of serialized `tf.train.Example`s.
 _IDS = "token_ids"  # Ends the name of the features that have one number a token.
 # Scalar inputs of generation, of which each multiplies the work.
@@ -32,15 +33,25 @@ class Windows:
     Attributes:
         length: int. Tokens of a window.
         stride: int. Tokens that a window repeats of the one before.
+        global_length: int or None. Sentences and documents of a window; None: any number.
     """
 
     length: int
     stride: int
+    global_length: int | None = None
 
-    def count(self, tokens):
-        """About how many windows texts of so many tokens have: int array of their shape."""
+    def count(self, tokens, blocks):
+        """About how many windows texts have: int array.
+
+        Args:
+            tokens: int array. Tokens of each.
+            blocks: int array of that shape. Sentences and documents.
+        """
         rest = np.maximum(tokens - self.length, 0)
-        return 1 + -(-rest // max(self.length - self.stride, 1))
+        num_windows = 1 + -(-rest // max(self.length - self.stride, 1))
+        if self.global_length is None:
+            return num_windows
+        return np.maximum(num_windows, -(-blocks // self.global_length))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,20 +97,32 @@ def _refuse(limit, what, found, flag):
 def measured(request, windows=None):
     """(tokens, windows) of a request, about: ints. Args: as of `Limits.check`."""
     inputs, num_rows = request.inputs, request.num_rows
-    tokens = np.zeros(num_rows, np.int64)
+    tokens, blocks = np.zeros([2, num_rows], np.int64)
     for name, value in inputs.items():
         if value.dtype == np.dtype(object):
             count = _num_ids if name == _SERIALIZED else _num_tokens
-            counts = np.array([count(item) for item in value.ravel()], np.int64)
-            tokens += counts.reshape(num_rows, value.size // num_rows).sum(axis=1)
+            tokens += _sums(count, value, num_rows)
+            if windows:
+                blocks += _sums(_num_blocks, value, num_rows)
     arrays = [value for value in inputs.values() if value.ndim and value.dtype != np.dtype(object)]
     tokens += max((int(np.prod(value.shape[:2])) // num_rows for value in arrays), default=0)
     num_inputs = max((len(value) for value in inputs.values() if value.ndim), default=1)
     scalars = [inputs[name] for name in _GENERATED if name in inputs and not inputs[name].ndim]
     factors = [max(int(value), 1) for value in scalars]
     generated = num_inputs * int(np.prod(factors, dtype=object)) if factors else 0
-    read = windows.count(tokens).sum() if windows else num_inputs
+    read = windows.count(tokens, blocks).sum() if windows else num_inputs
     return int(tokens.sum()) + generated, int(read)
+
+
+def _sums(count, value, num_rows):
+    """int [num_rows]: what is counted in the strings of each row."""
+    counts = np.array([count(item) for item in value.ravel()], np.int64)
+    return counts.reshape(num_rows, value.size // num_rows).sum(axis=1)
+
+
+def _num_blocks(text):
+    """The text itself, and its sentences."""
+    return bool(text) + len(_SENTENCE_END.findall(text))
 
 
 def _num_tokens(text):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import etcmodel
 from etcmodel.serving import rest
 from etcmodel.serving.rest.codec import PredictRequest
 from etcmodel.serving.rest.signatures import Signature
@@ -84,6 +85,25 @@ def test_windows_are_as_many_as_a_text_has():
     windows = Windows(length=10, stride=4)
     texts = [b"a " * size for size in (0, 10, 11, 16, 17)]
     assert measured(request_of(5, text=texts), windows) == (54, 1 + 1 + 2 + 2 + 3)
+
+
+def test_windows_are_no_fewer_than_sentences_and_documents_need():
+    windows = Windows(length=100, stride=4, global_length=3)
+    assert measured(request_of(text=[b"a. b! c? d.\ne"]), windows) == (9, 2)
+    documents = [[b"a.", b"b.", b"c.", b"d. e."]]
+    assert measured(request_of(documents=documents), windows)[1] == 2
+
+
+@pytest.mark.parametrize("text", ["a b c d " * 50, "a. b. c. d. " * 20, "ab? cd " * 40])
+def test_windows_are_about_those_of_a_processor(text, tmp_path):
+    words = "[PAD] [UNK] [CLS] [SEP] a b c d ab cd . ?"
+    (tmp_path / "vocab.txt").write_text("\n".join(words.split(" ")))
+    processor = etcmodel.EtcProcessor(
+        str(tmp_path / "vocab.txt"), max_long_len=24, max_global_len=8, stride=6
+    )
+    num_rows = len(processor([text])["token_ids"])
+    _, about = measured(request_of(text=[text.encode()]), Windows(24, 6, 8))
+    assert num_rows / 2 < about < 2 * num_rows
 
 
 class Counting:
