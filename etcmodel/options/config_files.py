@@ -175,7 +175,7 @@ def checked(field, value, key, path):
     kind, item_type = fields.kind(field)
     if kind is tuple:
         items = value.split(",") if isinstance(value, str) else value
-        if not isinstance(items, list):
+        if not isinstance(items, list | tuple):
             raise ValueError(f"{what} must be a list. Received: {shown(value)}")
         value = tuple(_as(item_type, item, f"{what}, each item,") for item in items)
     else:

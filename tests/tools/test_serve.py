@@ -124,6 +124,27 @@ def test_signals_that_come_to_another_thread_are_heard(stop_timeout, signals, co
             assert process.wait() == code
 
 
+def test_limits_hosts_and_origins_are_those_of_the_flags(export):
+    flags = ("--max_request_tokens=9", "--allowed_hosts=a.example,b.example")
+    body = json.dumps({"instances": [{"question": "How?", "documents": ["It is 7 km."]}]})
+    with program(export, *flags, "--cors_origins=https://c.example") as (_, address):
+
+        def ask(text=body, **headers):
+            client = http.client.HTTPConnection(address)
+            client.request("POST", "/v1/models/model:predict", text, headers)
+            response = client.getresponse()
+            answer = json.loads(response.read())
+            client.close()
+            return response.status, answer.get("error", "")
+
+        for host in ("a.example", "b.example:80", "localhost"):
+            assert ask(Host=host, Origin="https://c.example") == (200, "")
+        assert ask(Host="c.example")[0] == 421
+        assert ask(Origin="https://d.example")[0] == 403
+        status, message = ask(body.replace("How", "How old is it"))
+        assert status == 413 and "9 tokens. Received: about 10;" in message
+
+
 def test_a_folder_without_a_model_and_a_port_that_is_taken_are_told_in_a_line(export, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
