@@ -11,6 +11,7 @@ import sys
 import threading
 
 from etcmodel import extras
+from etcmodel.shown_values import shortened
 
 __all__ = [
     "Interrupted",
@@ -63,7 +64,7 @@ def ends_in_one_line(name="error"):
     except Exception as error:
         if not _says_enough(error):
             raise
-        print(f"{name}: {error_line(error)}", file=sys.stderr)
+        print(f"{name}: {shortened(error_line(error))}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -7,8 +7,16 @@ import statistics
 ROOT = pathlib.Path(__file__).parents[1]
 # From the ground up; a room uses those below it, and rooms of one floor do not use each other.
 FLOORS = (
-    {"extras"},
-    {"bounded_json", "durations", "file_systems", "format_versions", "lazy_imports", "path_checks"}
+    {"extras", "shown_values"},
+    {
+        "bounded_json",
+        "bounded_yaml",
+        "durations",
+        "file_systems",
+        "format_versions",
+        "lazy_imports",
+        "path_checks",
+    }
     | {"program_end", "quiet"},
     {"json_stream"},
     {"opener"},

@@ -141,3 +141,9 @@ def test_a_signal_while_tensorflow_is_imported_is_told_in_one_line(program, sign
         process.send_signal(signum)
         errors = process.stderr.read()
     assert (process.returncode, errors) == (128 + signum, "interrupted\n")
+
+
+def test_a_line_that_quotes_too_much_is_cut_in_its_middle(capsys):
+    code, line = end_of(ValueError(f"a.json: `x` is {'9' * 100_000}: too long."), capsys)
+    assert code == 1 and line.startswith("error: a.json: `x` is 999") and len(line) < 9000
+    assert line.endswith("999: too long.")

@@ -39,27 +39,53 @@ class ServeOptions(Options):
         8501, "Port to listen on; 0: any free one, which is told.", lower_bound=0, upper_bound=65535
     )
     max_batch_size: int = option(
-        16, "Requests that wait at the same time are joined up to so many examples.", lower_bound=1
+        16,
+        "Requests that wait at the same time are joined up to so many examples; larger ones are "
+        "run in parts.",
+        lower_bound=1,
     )
     batch_wait_ms: float = option(
         0.0, "Milliseconds that a request waits for others when the model is idle.", lower_bound=0
     )
     batch_threads: int = option(1, "Batches that run at the same time.", lower_bound=1)
     max_rows: int = option(64, "Most examples of one request.", lower_bound=1)
+    max_request_tokens: int = option(
+        1 << 17,
+        "Most tokens of one request, those to generate included; of texts they are counted about, "
+        "before the model reads them.",
+        lower_bound=1,
+    )
+    max_request_windows: int = option(
+        64,
+        "Most inputs of the model for one request: one an example, or one for each window of a "
+        "long text.",
+        lower_bound=1,
+    )
     max_request_bytes: int = option(
         4 << 20,
-        "Most bytes of one request.",
+        "Most bytes of one request, as sent and unpacked.",
         lower_bound=1,
         upper_bound=bounded_json.MAX_BYTES,
     )
     max_connections: int = option(64, "Most clients at the same time.", lower_bound=1)
     client_timeout: float = option(
         60.0,
-        "Seconds that a client has to send a request, to read an answer or to ask again.",
+        "Seconds that a client has to send a whole request, to read a whole answer or to ask "
+        "again.",
         lower_bound=0.001,
     )
     stop_timeout: float = option(
         30.0, "Seconds that requests have to be answered when the program is to end.", lower_bound=0
+    )
+    allowed_hosts: tuple = option(
+        (),
+        "Names by which the server may be asked, such as my-machine.lan, beside localhost, --host "
+        "and literal addresses; * for all.",
+    )
+    cors_origins: tuple = option(
+        (),
+        "Origins whose pages may ask from a browser, such as https://example.com; * for all. By "
+        "default only the server's own page may.",
     )
     log_requests: bool = option(
         False, "Log the kind, the status and the time of each request; texts are never logged."
@@ -90,13 +116,21 @@ def run(options):
         num_threads=options.batch_threads,
     )
     server = rest.RestServer(
-        rest.Application(model, batcher, max_rows=options.max_rows),
+        rest.Application(
+            model,
+            batcher,
+            max_rows=options.max_rows,
+            max_tokens=options.max_request_tokens,
+            max_windows=options.max_request_windows,
+        ),
         host=options.host,
         port=options.port,
         max_body_bytes=options.max_request_bytes,
         max_connections=options.max_connections,
         timeout_seconds=options.client_timeout,
         log_requests=options.log_requests,
+        allowed_hosts=options.allowed_hosts,
+        cors_origins=options.cors_origins,
     )
     serve(server, f"{model.directory} as {model.name!r}", options.stop_timeout)
 

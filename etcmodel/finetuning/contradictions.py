@@ -1,6 +1,7 @@
 """Refuses options that contradict those of the records, the run or the export."""
 
 from etcmodel import options as options_lib
+from etcmodel import shown_values
 from etcmodel.models import encoders
 from etcmodel.text import vocabulary_files
 
@@ -37,22 +38,22 @@ def options_of_records(config_class, flag_values, settings):
     Returns:
         dict of field name to value.
     Raises:
-        ValueError: if a flag contradicts the features of the records, or settings of several
-            records contradict each other.
+        ValueError: if an entry is no value of its option, a flag contradicts the features of the
+            records, or settings of several records contradict each other.
     """
     given = options_lib.values_from_flags(config_class, flag_values, only_given=True)
     fields = options_lib.option_fields(config_class)
     are_proposed = proposed(config_class)
     of_features = {field.name for field in fields if field.metadata["role"] == "features"}
-    names = [field.name for field in fields if field.name in of_features | are_proposed]
+    asked = {field.name: field for field in fields if field.name in of_features | are_proposed}
     found, files = {}, {}
     for file, noted in settings.items():
         noted = options_lib.from_kept(config_class, noted)
         is_irrelevant = noted.get("tokenizer", "wordpiece") != "wordpiece"
         if is_irrelevant:
             noted["do_lower_case"] = True  # Only word pieces depend on this option.
-        for name in [name for name in names if name in noted]:
-            value = noted[name]
+        for name in [name for name in asked if name in noted]:
+            value = options_lib.checked(asked[name], noted[name], name, file)
             if name in are_proposed:
                 value = given.get(name, value)
             elif not (is_irrelevant and name == "do_lower_case"):
@@ -137,5 +138,9 @@ def comparable(encoder_config):
 
 
 def shown(value):
-    """A value as it is written on a command line."""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    """A value as it is written on a command line, without the middle of what is long."""
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
+    return (
+        shown_values.shortened(value, 400) if isinstance(value, str) else shown_values.shown(value)
+    )

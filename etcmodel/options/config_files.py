@@ -1,11 +1,14 @@
 """YAML files of options: read with every key and value checked, and written to be read again."""
 
+import contextlib
 import dataclasses
 import difflib
 
 import yaml
 
+from etcmodel import bounded_yaml
 from etcmodel.options import fields
+from etcmodel.shown_values import shortened, shown
 
 __all__ = ["checked", "dump", "find_option", "load", "load_kept", "read_mapping"]
 
@@ -40,7 +43,7 @@ def load(path, sections, aliases=None):
         if found.setdefault(field.name, value) != value:
             raise ValueError(
                 f"{path}: `{keys[field.name]}` and `{key}` are one option with two values: "
-                f"{found[field.name]!r} and {value!r}. Give one of them."
+                f"{shown(found[field.name])} and {shown(value)}. Give one of them."
             )
         keys[field.name] = key
     return found
@@ -62,7 +65,7 @@ def load_kept(options_class, values, source):
     found = {}
     for name, value in fields.from_kept(options_class, values).items():
         if name not in known:
-            raise ValueError(f"{source}: there is no option `{name}`.")
+            raise ValueError(f"{source}: there is no option `{shortened(name, 100)}`.")
         found[name] = checked(known[name], _plain(value), name, source)
     return found
 
@@ -104,6 +107,7 @@ def find_option(key, sections, aliases, source):
     if key in known:
         return known[key]
     nearest = homes.get(key.rpartition(".")[2])  # In another section.
+    key = shortened(key, 100)  # Comparing with what is long takes long.
     nearest = nearest or difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
     raise ValueError(f"{source}: there is no option `{key}`. The nearest is `{nearest}`.")
 
@@ -117,51 +121,26 @@ def read_mapping(path, flag="--config"):
     Raises:
         ValueError: in one line that names the file, if it is not there or holds something else.
     """
-    return _parse(_read(path, flag), path)
-
-
-def _read(path, flag):
-    try:
-        if "://" in path:
-            import tensorflow as tf  # Takes seconds to import.
-
-            with tf.io.gfile.GFile(path) as file:
-                return file.read()
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError as error:
-        raise ValueError(f"{flag}: no such file: {path!r}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: is not UTF-8: {error}") from error
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML's loader would take the last."""
-
-    def construct_mapping(self, node, deep=False):
-        keys = []
-        for key, _ in node.value:
-            if key.value in keys:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"`{key.value}` stands there twice", problem_mark=key.start_mark
-                )
-            keys.append(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def _parse(text, path):
-    try:
-        content = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader: makes no objects.
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
-        raise ValueError(f"{path}{place}: malformed YAML: {problem}.") from error
+    content = bounded_yaml.loads(_read(path, flag), path)
     if content is None:
         return {}
     if not isinstance(content, dict):
         raise ValueError(f"{path}: must be a mapping of options to values, as `name: value`.")
     return content
+
+
+def _read(path, flag):
+    """The first bytes of a file, one more than it may have."""
+    try:
+        if "://" in path:
+            import tensorflow as tf  # Takes seconds to import.
+
+            with tf.io.gfile.GFile(path, "rb") as file:
+                return file.read(bounded_yaml.MAX_BYTES + 1)
+        with open(path, "rb") as file:
+            return file.read(bounded_yaml.MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise ValueError(f"{flag}: no such file: {path!r}") from error
 
 
 def _flat(content, sections, path):
@@ -174,7 +153,7 @@ def _flat(content, sections, path):
         elif value is not None:
             raise ValueError(
                 f"{path}: `{key}` is a section: give its options, as `name: value`. "
-                f"Received: {value!r}"
+                f"Received: {shown(value)}"
             )
 
 
@@ -196,8 +175,8 @@ def checked(field, value, key, path):
     kind, item_type = fields.kind(field)
     if kind is tuple:
         items = value.split(",") if isinstance(value, str) else value
-        if not isinstance(items, list):
-            raise ValueError(f"{what} must be a list. Received: {value!r}")
+        if not isinstance(items, list | tuple):
+            raise ValueError(f"{what} must be a list. Received: {shown(value)}")
         value = tuple(_as(item_type, item, f"{what}, each item,") for item in items)
     else:
         value = _as(kind, value, what)
@@ -210,14 +189,12 @@ def checked(field, value, key, path):
 
 def _as(kind, value, what):
     allowed, name = _TYPES[kind]
+    if kind is float:
+        allowed = (*allowed, str)  # YAML takes 1e-4, without a point, for text.
     if isinstance(value, allowed) and (kind is bool or not isinstance(value, bool)):
-        return kind(value)
-    if kind is float and isinstance(value, str):
-        try:
-            return float(value)  # YAML takes 1e-4, without a point, for text.
-        except ValueError:
-            pass
-    raise ValueError(f"{what} must be {name}. Received: {value!r}")
+        with contextlib.suppress(ValueError, OverflowError):
+            return kind(value)
+    raise ValueError(f"{what} must be {name}. Received: {shown(value)}")
 
 
 def _plain(value):

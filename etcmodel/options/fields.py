@@ -1,9 +1,12 @@
 """Fields of frozen dataclasses that are options, and the checks that their metadata ask for."""
 
 import dataclasses
+import math
 import os
 import types
 import typing
+
+from etcmodel.shown_values import shortened, shown
 
 __all__ = [
     "ROLES",
@@ -27,6 +30,7 @@ __all__ = [
 # modes may choose otherwise than the records; how outputs become predictions; or only where things
 # are and how the program runs.
 ROLES = ("model", "training", "features", "inference", "decoding", "run")
+_MAX_INTEGER = 2**63 - 1
 
 
 def option(
@@ -142,7 +146,9 @@ def _redeclare(options_class, help_texts):
 
 
 def check_value(field, value):
-    """Checks that an option is given where it must be, and its range and its choices.
+    """Checks that an option is given where it must be, its range and its choices.
+
+    Integers are of 64 bits, and numbers are finite.
 
     Args:
         field: `dataclasses.Field` of an option.
@@ -162,9 +168,13 @@ def check_value(field, value):
         condition = f"at most {high}" if low is None else f"between {low} and {high}"
     for item in value if kind(field)[0] is tuple else (value,):
         if choices and item not in choices:
-            raise ValueError(f"`{field.name}` must be one of {choices}. Received: {item!r}")
+            raise ValueError(f"`{field.name}` must be one of {choices}. Received: {shown(item)}")
         if (low is not None and not item >= low) or (high is not None and not item <= high):
-            raise ValueError(f"`{field.name}` must be {condition}. Received: {item!r}")
+            raise ValueError(f"`{field.name}` must be {condition}. Received: {shown(item)}")
+        if isinstance(item, float) and not math.isfinite(item):
+            raise ValueError(f"`{field.name}` must be a finite number. Received: {item}")
+        if isinstance(item, int) and abs(item) > _MAX_INTEGER:
+            raise ValueError(f"`{field.name}` must fit into 64 bits. Received: {shown(item)}")
 
 
 def option_fields(options_class):
@@ -209,7 +219,7 @@ def check_files(options):
     for field in option_fields(type(options)):
         path = getattr(options, field.name)
         if field.metadata["is_file"] and path and not _exists(path):
-            raise ValueError(f"--{field.name}: no such file: {path!r}")
+            raise ValueError(f"--{field.name}: no such file: {shortened(repr(path))}")
 
 
 def _exists(path):

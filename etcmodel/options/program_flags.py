@@ -8,6 +8,7 @@ from absl import app, flags
 from etcmodel import program_end
 from etcmodel.options import config_files, fields
 from etcmodel.options.flag_definitions import define_alias, define_flags
+from etcmodel.shown_values import shortened, shown
 
 __all__ = ["ProgramFlags", "Values", "run_main", "run_program", "values_from_flags"]
 
@@ -106,7 +107,7 @@ class ProgramFlags:
                 self._flags[name].value = value
 
     def _override(self, text):
-        source = f"--override={text}"
+        source = f"--override={shortened(text, 200)}"
         key, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"{source}: give name=value.")
@@ -117,7 +118,7 @@ class ProgramFlags:
                 value = [value]  # An item of an option that is repeated for each.
             fields.check_value(field, value)
         except ValueError as error:
-            raise ValueError(f"{source}: {error}") from error
+            raise ValueError(f"{source}: {shortened(str(error), 400)}") from error
         return {field.name: value}
 
     def values(self, section):
@@ -154,8 +155,8 @@ def _value(field, value):
         try:
             return tuple(map(item_type, value))
         except ValueError as error:
-            shown = ",".join(map(str, value))
-            raise ValueError(f"--{field.name} must be integers. Received: {shown}") from error
+            given = shortened(",".join(map(str, value)), 200)
+            raise ValueError(f"--{field.name} must be integers. Received: {given}") from error
     # As in the release, '' stands for no file or name.
     return None if field.default is None and value == "" else value
 
@@ -174,8 +175,11 @@ def run_main(main, *, known_only=False):
         try:
             return flags.FLAGS(argv, known_only=known_only)
         except flags.Error as error:
-            print(f"error: {error}", file=sys.stderr)
-            sys.exit(1)
+            problem = str(error)
+        except RecursionError:  # absl looks for flags of a similar name, letter by letter.
+            problem = f"one of these is no flag: {' '.join(argv[1:])}"
+        print(f"error: {shortened(problem, 1000)}", file=sys.stderr)
+        sys.exit(1)
 
     app.run(main, flags_parser=parse)
 
@@ -220,11 +224,13 @@ class Values:
         return bool(self._flags[name].present)
 
     def text(self, name):
-        """The value as on a command line."""
+        """The value as on a command line, without the middle of what is long."""
         value = self[name]
         if isinstance(value, bool):
             return str(value).lower()
-        return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        if isinstance(value, int):
+            return shown(value)
+        return shortened(",".join(map(str, value)) if isinstance(value, list) else str(value), 400)
 
     def set(self, name, value, *, because_of, origin=None):
         """Sets a flag because of another one; refuses to change what was given.

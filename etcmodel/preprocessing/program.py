@@ -28,7 +28,7 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
 
     input_pattern: str = option("", "Raw file (a pattern for several).")
     output_prefix: str = option("", "Path and first part of the name of the TFRecord files.")
-    num_shards: int = option(256, "Number of TFRecord files.", lower_bound=1)
+    num_shards: int = option(256, "Number of TFRecord files.", lower_bound=1, upper_bound=99_999)
     statistics_file: str = option(
         "", "JSON file for the statistics; by default <prefix>.stats.json."
     )

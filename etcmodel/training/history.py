@@ -5,10 +5,10 @@ import json
 import os
 
 import tensorflow as tf
-import yaml
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, bounded_yaml
 from etcmodel import options as options_lib
+from etcmodel.shown_values import shortened, shown
 from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
 __all__ = [
@@ -54,15 +54,16 @@ def parse_changes(texts):
     changes = {}
     for text in texts:
         name, equals, value = text.partition("=")
+        source = f"--change={shortened(text, 200)}"
         if not equals:
-            raise ValueError(f"--change={text}: give name=value.")
+            raise ValueError(f"{source}: give name=value.")
         if (name := name.strip()) in changes:
-            raise ValueError(f"--change={text}: `{name}` is given twice.")
+            raise ValueError(f"{source}: `{name}` is given twice.")
         try:
             # As help texts have it; no option may be the text "None".
-            changes[name] = None if value.strip() == "None" else yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise ValueError(f"--change={text}: {value!r} is no value.") from error
+            changes[name] = None if value.strip() == "None" else bounded_yaml.loads(value, source)
+        except ValueError as error:
+            raise ValueError(f"{source}: {shown(value)} is no value.") from error
     return checked_changes(changes, "--change")
 
 
@@ -78,7 +79,8 @@ def checked_changes(changes, source="changes"):
     known = {field.name: field for field in options_lib.option_fields(TrainingConfig)}
     if refused := sorted(set(changes or {}) - set(CHANGEABLE)):
         raise ValueError(
-            f"{source}: `{refused[0]}` may not change in a run. What may: {', '.join(CHANGEABLE)}."
+            f"{source}: `{shortened(refused[0], 100)}` may not change in a run. What may: "
+            f"{', '.join(CHANGEABLE)}."
         )
     return {
         name: options_lib.checked(known[name], value, name, source)

@@ -45,7 +45,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
     num_shards: int = changed(
         program.PreprocessOptions, "num_shards", default=100, help_text="Number of training files."
     )
-    num_dev_shards: int = option(1, "Number of dev files.", lower_bound=1)
+    num_dev_shards: int = option(1, "Number of dev files.", lower_bound=1, upper_bound=99_999)
     statistics_file: str = ""  # No flag, likewise.
     is_training: bool = False  # No flag: one of the sets is to train on.
     init_checkpoint: str = option(

@@ -63,6 +63,15 @@ class TestRecords:
             program.resolve_flags()
             assert program.make_task().config.long_seq_length == 5
 
+    @pytest.mark.parametrize(
+        "value", ["x", [3], None, True, 3.5, -7, 10**400, "x" * 9000], ids=lambda x: repr(x)[:9]
+    )
+    def test_what_is_no_value_of_the_option_is_refused(self, flags, tmp_path, capsys, value):
+        (tmp_path / "a.config.json").write_text(json.dumps({"long_seq_length": value}))
+        line = fails(capsys, run_mode="train", **flags)
+        assert line.startswith(f"error: {tmp_path}/a.config.json: `long_seq_length` must ")
+        assert len(line) < 500
+
     def test_a_flag_that_contradicts_them_is_refused(self, flags, tmp_path, capsys):
         assert fails(capsys, run_mode="train", **flags, long_seq_len=7) == (
             f"error: --long_seq_length=7: the data of {tmp_path}/a.config.json was made with "

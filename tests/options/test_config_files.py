@@ -1,6 +1,8 @@
 """Options from YAML files and --override: precedence, errors, and the way back."""
 
 import dataclasses
+import subprocess
+import sys
 
 import pytest
 from absl import flags
@@ -98,10 +100,31 @@ def test_overrides_are_read_as_flags_are():
         ("steps=x", "--override=steps=x: invalid literal"),
         ("steps=0", "--override=steps=0: 0 is not"),
         ("kind=c", "--override=kind=c: value should be one of <a|b>"),
+        ("rate=inf", "--override=rate=inf: `rate` must be a finite number. Received: inf"),
+        ("steps=" + "9" * 400, "--override=steps=99999"),
+        ("steps=" + "x" * 9000, "--override=steps=xxxxx"),
+        ("x" * 9000 + "=3", "--override=xxxxx"),
     ):
         with pytest.raises(ValueError) as error_info:
             parse(f"--override={text}")
-        assert str(error_info.value).startswith(message)
+        told = str(error_info.value)
+        assert told.startswith(message) and len(told) < 800
+
+
+def test_numbers_of_flags_are_those_that_a_model_can_have():
+    for flag, message in (
+        (
+            "--limit=" + "9" * 400,
+            "`limit` must fit into 64 bits. Received: an integer of 1329 bits",
+        ),
+        ("--rate=nan", "`rate` must be at least 0. Received: nan"),
+        ("--rate=inf", "`rate` must be a finite number. Received: inf"),
+    ):
+        values, _ = parse(flag)
+        with pytest.raises(ValueError) as error_info:
+            Training(**{name: values[name] for name in vars(Training())})
+            Task(**{name: values[name] for name in vars(Task())})
+        assert str(error_info.value) == message
 
 
 def test_aliases_are_taken_in_files(tmp_path):
@@ -141,12 +164,33 @@ def test_aliases_are_taken_in_files(tmp_path):
         ("steps: 3\nsteps: 4", ", line 2: malformed YAML: `steps` stands there twice."),
         ("steps: [", ", line 2: malformed YAML: "),
         ("- steps", ": must be a mapping of options to values, as `name: value`."),
-        ("data: !!python/object/apply:os.getcwd []", ", line 1: malformed YAML: could not"),
+        ("data: !!python/object/apply:os.getcwd []", ", line 1: malformed YAML: 'python/obj"),
         ("? [a, b]\n: 3", ", line 1: malformed YAML: "),
+        (
+            "a: &a [x,x]\nb: [*a,*a]\n" + "c: [*a]\nd: " + "[" * 3000,
+            ", line 4: malformed YAML: nested",
+        ),
+        ("steps: !!int ''", ", line 1: malformed YAML: '' is no value of the kind `int`."),
+        ("compiled: !!bool x", ", line 1: malformed YAML: 'x' is no value of the kind `bool`."),
+        ("training: !!map [a]", ", line 1: malformed YAML: expected a mapping node"),
+        ("steps: 2001-99-99", ": `steps` must be an integer. Received: '2001-99-99'"),
+        ("rate: 3\nsteps: " + "9" * 400, ", line 2: malformed YAML: '999"),
+        ("steps: " + "9" * 5000, ", line 1: malformed YAML: '999"),
+        ("rate: " + "9" * 5000, ", line 1: malformed YAML: '999"),
+        ("rate: 1.0e400", ": `rate` must be a finite number. Received: inf"),
+        ("rate: .nan", ": `rate` must be at least 0. Received: nan"),
+        ("steps: " + "m" * 9000, ": `steps` must be an integer. Received: 'mmm"),
+        ("m" * 900 + ": 3", ": there is no option `mmm"),
+        ("training: [" + "[a, b], " * 900 + "]", ": `training` is a section: give its options"),
+        ("kind: " + "m" * 9000, ": `kind` must be one of ('a', 'b'). Received: 'mmm"),
+        ("data: d\ninput_data: " + "m" * 9000, ": `data` and `input_data` are one option with two"),
+        ("#" + "m" * 300_000, ": is longer than 256 KiB."),
     ],
+    ids=lambda value: repr(value)[:40],
 )
-def test_what_is_wrong_is_told_in_a_line(tmp_path, text, message):
-    assert refused(tmp_path, text + "\n").startswith(message)
+def test_what_is_wrong_is_told_in_a_short_line(tmp_path, text, message):
+    told = refused(tmp_path, text + "\n")
+    assert told.startswith(message) and len(told) < 600
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
@@ -160,6 +204,37 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 def test_a_number_as_people_write_it_is_a_number(tmp_path):
     assert read(tmp_path, "rate: 1e-4\n")["rate"] == 1e-4  # Text, to YAML.
     assert read(tmp_path, "rate: 2\n")["rate"] == 2.0
+
+
+PROGRAM = """
+import dataclasses
+from etcmodel import options
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Told(options.Options):
+    steps: int = options.option(3, "Steps.")
+    sizes: tuple[int, ...] = options.option((1,), "Sizes.")
+
+options.run_program(Told, lambda told: print(told.steps))
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--steps=" + "9" * 400, "error: `steps` must fit into 64 bits."),
+        ("--steps=" + "9" * 5000, "error: flag --steps=999"),
+        ("--sizes=" + "x" * 5000, "error: --sizes must be integers. Received: xxx"),
+        ("--" + "x" * 5000 + "=3", "error: one of these is no flag: --xxx"),
+        ("--override=steps=" + "x" * 5000, "error: --override=steps=xxx"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_a_program_tells_what_is_wrong_with_a_flag_in_a_short_line(flag, message):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, flag], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == 1
+    assert len(done.stderr) < 1100
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1)
@@ -212,6 +287,7 @@ def test_what_was_kept_is_checked_entry_by_entry():
         ({"sise": 3}, "there is no option `sise`"),
         ({"sizes": ["x"]}, "`sizes`, each item, must be an integer. Received: 'x'"),
         ({"limit": "3"}, "`limit` must be an integer. Received: '3'"),
+        ({"limit": 10**400}, "`limit` must fit into 64 bits. Received: an integer of 1329 bits"),
         ({"kind": "c"}, "`kind` must be one of"),
     ):
         with pytest.raises(ValueError, match=f"^kept.json: {message}"):

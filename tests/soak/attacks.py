@@ -1,15 +1,17 @@
 """Kinds of requests that are none, and of clients who do not behave."""
 
 import dataclasses
+import gzip
 import json
 
 from tests.soak import malformed
 
-__all__ = ["ATTACKS", "MAX_BODY", "MAX_ROWS", "PREDICT", "Attack"]
+__all__ = ["ATTACKS", "MAX_BODY", "MAX_ROWS", "MAX_TOKENS", "PREDICT", "Attack"]
 
 PREDICT = "/v1/models/model:predict"
 MAX_BODY = 64 << 10  # Of the server that is asked.
 MAX_ROWS = 8
+MAX_TOKENS = 4_000
 GOOD = {"instances": [{"question": "How long?", "documents": ["It is 88 km long. It is 7 old."]}]}
 _REFUSED = frozenset(range(400, 500))
 _NO_HTTP = _REFUSED | {505}
@@ -36,14 +38,15 @@ class Attack:
     leaves: str = ""
 
 
-def _post(body, *lines, length=None, path=PREDICT):
-    head = [f"POST {path} HTTP/1.1", "Host: x", "Connection: close", *lines]
+def _post(body, *lines, length=None, path=PREDICT, host="localhost"):
+    head = [f"POST {path} HTTP/1.1", f"Host: {host}", "Connection: close", *lines]
     head.append(f"Content-Length: {len(body) if length is None else length}")
     return [("\r\n".join(head) + "\r\n\r\n").encode("latin-1") + body]
 
 
 def _get(line, *headers):
-    return [("\r\n".join([line, "Connection: close", *headers]) + "\r\n\r\n").encode("latin-1")]
+    head = [line, "Host: localhost", "Connection: close", *headers]
+    return [("\r\n".join(head) + "\r\n\r\n").encode("latin-1")]
 
 
 def _good():
@@ -145,8 +148,69 @@ def _framing(random):
             _post(body, length="0x10"),
             _post(body, length="\u00b2"),
             _post(body, "Content-Encoding: gzip"),
+            _post(gzip.compress(body), "Content-Encoding: gzip, gzip"),
+            _post(body, "Content-Encoding: br"),
         )
     )
+
+
+def _hidden(random):
+    """A second request where another program would see the body, or another head, of the first."""
+    hidden = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(_good())}\r\n\r\n"
+    hidden = hidden.encode() + _good()
+    length = f"Content-Length: {len(hidden)}"
+    line = random.choice(
+        (
+            length.replace(":", " :"),
+            length.replace(":", "\t:"),
+            f" {length}",
+            f"X: y\r\n {length}",
+            f"X: y\n{length}",
+            f"X: y\r{length}",
+            f"X: \x00\r\n{length}",
+            length.replace("-", "\x01"),
+            length.replace(" ", " +"),
+            f"{length}\r\nContent-Length: 0",
+            f"{length}\r\nTransfer-Encoding: chunked",
+            f"{length}\n",
+        )
+    )
+    head = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n{line}\r\n\r\n"
+    return [head.encode("latin-1") + hidden]
+
+
+def _tokens(random):
+    (good,) = GOOD["instances"]
+    word, count = random.choice(
+        (("a ", 6_000), ("水", 6_000), (".", 20_000), ("x" * 40 + " ", 900))
+    )
+    return _post(json.dumps({"instances": [{**good, "documents": [word * count]}]}).encode())
+
+
+def _bomb(random):
+    bomb = gzip.compress(bytes(random.choice((MAX_BODY + 1, 1 << 22))))
+    return _post(bomb, "Content-Encoding: gzip")
+
+
+def _no_gzip(random):
+    packed = gzip.compress(_good())
+    cut = packed[: random.randrange(len(packed))]
+    return _post(random.choice((cut, packed + b"x", packed * 2)), "Content-Encoding: gzip")
+
+
+def _other_host(random):
+    hosts = ("evil.example", "evil.example:8501", "localhost.evil.example", "", "a b", "x" * 9_000)
+    return _post(_good(), host=random.choice(hosts))
+
+
+def _other_page(random):
+    origins = (
+        "http://evil.example",
+        "null",
+        "http://localhost:1",
+        "https://localhost.evil.example",
+    )
+    return _post(_good(), f"Origin: {random.choice(origins)}", "Content-Type: text/plain")
 
 
 def _large(random):
@@ -176,7 +240,7 @@ def _dripping(random):
 
 
 def _unread(random):
-    return [b"GET / HTTP/1.1\r\n\r\n" * random.randrange(1, 300)]
+    return [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * random.randrange(1, 300)]
 
 
 ATTACKS = {
@@ -191,6 +255,12 @@ ATTACKS = {
     "methods": Attack(_method),
     "headers": Attack(_headers),
     "framing": Attack(_framing),
+    "hidden requests": Attack(_hidden),
+    "too many tokens": Attack(_tokens, frozenset({413})),
+    "bombs": Attack(_bomb, frozenset({413})),
+    "bad gzip": Attack(_no_gzip, frozenset({400})),
+    "other hosts": Attack(_other_host, frozenset({400, 421})),
+    "other pages": Attack(_other_page, frozenset({403})),
     "bodies that are too large": Attack(_large),
     "large bodies announced": Attack(_announced, ends=True),
     "bodies that do not come": Attack(_more_announced, frozenset(), closed=True, ends=True),
@@ -198,6 +268,12 @@ ATTACKS = {
     "half-closed": Attack(lambda random: _post(_good()), frozenset({200}), ends=True),
     "dripping": Attack(_dripping, frozenset({408}), closed=True, pause=0.1),
     "silent": Attack(lambda random: [], frozenset(), closed=True),
+    "gone before the answer": Attack(
+        lambda random: _post(json.dumps({"instances": GOOD["instances"] * MAX_ROWS}).encode()),
+        frozenset(),
+        closed=True,
+        leaves="close",
+    ),
     "gone": Attack(lambda random: _post(_good()), frozenset(), closed=True, leaves="reset"),
     "deaf": Attack(_unread, frozenset(), closed=True, leaves="close"),
 }

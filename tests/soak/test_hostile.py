@@ -40,6 +40,7 @@ def test_a_server_that_takes_everything_or_fails_is_found_out(status):
         "fields that are wrong",
         "methods",
         "bodies that are too large",
+        "too many tokens",
     )
     answering = lambda *_: Response(status, b"{}")  # noqa: E731
     with rest.RestServer(answering, max_body_bytes=1 << 30).running() as server:

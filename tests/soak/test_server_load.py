@@ -33,6 +33,8 @@ FLAGS = {
     "max_connections": 64,
     "max_request_bytes": attacks.MAX_BODY,
     "max_rows": attacks.MAX_ROWS,
+    "max_request_tokens": attacks.MAX_TOKENS,
+    "max_batch_size": 4,
     "client_timeout": CLIENT_TIMEOUT,
 }
 

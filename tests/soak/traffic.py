@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import gzip
 import http.client
 import json
 import os
@@ -87,13 +88,16 @@ class _Client:
         """Asks once, and notes what came; whether the server took the request."""
         num_documents = rng.randrange(1, 4)  # The same of all examples of a request.
         rows = [_instance(rng, num_documents) for _ in range(rng.choice((1, 1, 1, 2, 4)))]
-        body = json.dumps({"instances": rows}).encode()
+        body, headers = json.dumps({"instances": rows}).encode(), {}
+        if rng.random() < 0.2:
+            body, headers = gzip.compress(body), {"Content-Encoding": "gzip"}
         if self._connection and time.monotonic() - self._last > _MOST_IDLE:
             self.close()  # The server closes what is idle, and may be about to.
         start = time.perf_counter()
         if self._connection is None:
             self._connection = http.client.HTTPConnection(*self._address, timeout=self._patience)
-        self._connection.request("POST", PREDICT, body, {"Content-Type": "application/json"})
+        headers["Content-Type"] = "application/json"
+        self._connection.request("POST", PREDICT, body, headers)
         response = self._connection.getresponse()
         answer = response.read()
         seconds, self._last = time.perf_counter() - start, time.monotonic()

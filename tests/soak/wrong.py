@@ -116,6 +116,14 @@ def yaml_options(random, content):
             b"run_mode: dance\n",
             b"task: {learning_rate: 1}\n",
             b"!!python/object/apply:os.system [ls]\n",
+            b"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
+            b"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"
+            b"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n",
+            b"task: " + b"[" * 3000 + b"]" * 3000 + b"\n",
+            b"random_seed: " + b"9" * random.choice((400, 5000)) + b"\n",
+            b"random_seed: !!int ''\n",
+            b"training: !!map [a]\n",
+            b"random_seed: 2001-99-99\n",
         )
     )
     return random.choice((content + line, line, content.decode().encode("utf-16")))

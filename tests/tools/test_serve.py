@@ -66,7 +66,7 @@ def is_listening(address):
 def test_sigterm_lets_a_request_that_was_begun_end_and_logs_no_text(export):
     body = json.dumps({"instances": [{"question": SECRET, "documents": [f"{SECRET} 7"]}]}).encode()
     head = (
-        "POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+        "POST /v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     with program(export, "--log_requests") as (process, address):
@@ -114,7 +114,7 @@ def test_signals_that_come_to_another_thread_are_heard(stop_timeout, signals, co
         address = re.search(r"http://(.*)/$", process.stdout.readline().strip())[1]
         host, port = address.split(":")
         with socket.create_connection((host, int(port))) as client:
-            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert process.stdout.readline() == "asked\n"
             process.send_signal(signal.SIGTERM)
             while is_listening(address):
@@ -122,6 +122,27 @@ def test_signals_that_come_to_another_thread_are_heard(stop_timeout, signals, co
             if signals == 2:
                 process.send_signal(signal.SIGTERM)
             assert process.wait() == code
+
+
+def test_limits_hosts_and_origins_are_those_of_the_flags(export):
+    flags = ("--max_request_tokens=9", "--allowed_hosts=a.example,b.example")
+    body = json.dumps({"instances": [{"question": "How?", "documents": ["It is 7 km."]}]})
+    with program(export, *flags, "--cors_origins=https://c.example") as (_, address):
+
+        def ask(text=body, **headers):
+            client = http.client.HTTPConnection(address)
+            client.request("POST", "/v1/models/model:predict", text, headers)
+            response = client.getresponse()
+            answer = json.loads(response.read())
+            client.close()
+            return response.status, answer.get("error", "")
+
+        for host in ("a.example", "b.example:80", "localhost"):
+            assert ask(Host=host, Origin="https://c.example") == (200, "")
+        assert ask(Host="c.example")[0] == 421
+        assert ask(Origin="https://d.example")[0] == 403
+        status, message = ask(body.replace("How", "How old is it"))
+        assert status == 413 and "9 tokens. Received: about 10;" in message
 
 
 def test_a_folder_without_a_model_and_a_port_that_is_taken_are_told_in_a_line(export, tmp_path):

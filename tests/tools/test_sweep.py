@@ -110,6 +110,11 @@ def test_a_yaml_file_has_the_same_forms(tmp_path):
     path.write_text("learning_rate: {low: 1}\n")
     with pytest.raises(ValueError, match=r"space.yaml: `learning_rate`: a range has `low`, `high`"):
         space_lib.read_yaml(str(path))
+    for text in ("x: " + "[" * 3000, "x: !!int ''", "x: " + "9" * 400, "k" * 9999, "x: {low: [a]}"):
+        path.write_text(text + "\n")
+        with pytest.raises(ValueError, match="^[^\n]*space.yaml[^\n]*$") as error:
+            space_lib.read_yaml(str(path))
+        assert len(str(error.value)) < 700
 
 
 def test_flags_replace_what_a_file_and_a_preset_say(tmp_path):

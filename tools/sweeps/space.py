@@ -9,6 +9,7 @@ import math
 import re
 
 from etcmodel.options import config_files
+from etcmodel.shown_values import shortened, shown
 
 __all__ = ["Choices", "Range", "as_json", "as_text", "grid", "parse", "parse_all", "read_yaml"]
 
@@ -53,7 +54,7 @@ def parse(text):
         ValueError: naming the flag, for another form.
     """
     name, equals, values = text.partition("=")
-    source = f"--space={text}"
+    source = f"--space={shortened(text, 200)}"
     if not (equals and _NAME.fullmatch(name) and values):
         raise ValueError(f"{source}: give {_FORMS}.")
     low, *others = values.split(":")
@@ -98,7 +99,7 @@ def read_yaml(path):
     """
     space = {}
     for name, value in config_files.read_mapping(path, "--space_file").items():
-        source = f"{path}: `{name}`"
+        source = f"{path}: `{shortened(str(name), 100)}`"
         if not _NAME.fullmatch(str(name)):
             raise ValueError(f"{source} is no name of an option.")
         if isinstance(value, dict):
@@ -145,14 +146,15 @@ def as_text(value):
 def _choices(values, source):
     found = tuple(_value(value, source) for value in values)
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"{source}: give each value once. Received: {values}")
+        raise ValueError(f"{source}: give each value once. Received: {shown(values)}")
     return Choices(found)
 
 
 def _range(low, high, is_log, source):
     ends = _value(low, source), _value(high, source)
     if any(isinstance(end, str) for end in ends):
-        raise ValueError(f"{source}: a range is of numbers. Received: {low} and {high}")
+        given = shortened(f"{low} and {high}", 400)
+        raise ValueError(f"{source}: a range is of numbers. Received: {given}")
     try:
         return Range(*ends, is_log)
     except ValueError as error:
@@ -166,7 +168,7 @@ def _value(value, source):
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{source}: a value is a number or a text. Received: {value!r}")
+        raise ValueError(f"{source}: a value is a number or a text. Received: {shown(value)}")
     if _NUMBER.fullmatch(value):
         for kind in (int, float):
             try:

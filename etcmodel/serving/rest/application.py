@@ -9,7 +9,7 @@ import urllib.parse
 import tensorflow as tf
 
 from etcmodel import program_end
-from etcmodel.serving.rest import codec, page
+from etcmodel.serving.rest import codec, page, work
 from etcmodel.serving.rest.errors import RequestError
 
 __all__ = ["Application", "Response"]
@@ -46,11 +46,12 @@ class Application:
         model: `ServedModel`.
         predict: function of a `Signature`, a dict of name to array and the number of examples that
             returns a dict of name to array, such as a `Batcher` of the model.
-        max_rows: int. A request of more examples is refused.
+        max_rows, max_tokens, max_windows: int. A request of more is refused: see `work.Limits`.
     """
 
-    def __init__(self, model, predict, *, max_rows=64):
-        self._model, self._predict, self._max_rows = model, predict, max_rows
+    def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 17, max_windows=64):
+        self._model, self._predict = model, predict
+        self._limits = work.Limits(max_rows, max_tokens, max_windows)
         self._page = page.render_page(model.name, model.version, model.signatures).encode()
 
     def __call__(self, method, path, body=b""):
@@ -113,12 +114,7 @@ class Application:
 
     def _answer(self, body):
         request = codec.decode(body, self._model.signatures)
-        if request.num_rows > self._max_rows:
-            raise RequestError(
-                413,
-                f"A request may have {self._max_rows} examples. Received: {request.num_rows}; "
-                "send several requests.",
-            )
+        self._limits.check(request, self._model.windows)
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode(outputs, request.is_row))
 

@@ -8,6 +8,9 @@ import time
 
 import numpy as np
 
+from etcmodel.serving.rest import clients
+from etcmodel.serving.rest.errors import RequestError
+
 __all__ = ["Batcher", "joining_key"]
 
 # Inputs of text models of which "" at the end of a row means nothing, and the outputs that then
@@ -17,6 +20,9 @@ _PADDED_OUTPUTS = "evidence"
 _PADDING_MARK = "evidence_document"  # -1 where there is no sentence.
 # Of generation: as long as the batch's longest, several an input, drawn by the place in the batch.
 _GENERATED = "sequences"
+# Padding of outputs by the kind of their type: as a model pads the sentences of its examples.
+_FILL = {"O": b"", "i": -1}
+_LOOK_SECONDS = 0.2  # Between looks whether the client of a request still waits.
 
 
 @dataclasses.dataclass
@@ -82,8 +88,31 @@ class Batcher:
             thread.start()
 
     def __call__(self, signature, inputs, num_rows):
-        """The outputs, once they are there; see `submit`."""
-        return self.submit(signature, inputs, num_rows).result()
+        """The outputs, once they are there; see `submit`.
+
+        A request that is larger than a batch is run in several, so that others need not wait for
+        all of it. When its client has gone (`clients.has_left`), what has not begun is dropped.
+
+        Raises:
+            RequestError: 499, if the client has gone.
+        """
+        if joining_key(signature, inputs) is None:
+            return self._wait_for(signature, inputs, num_rows)
+        parts = []
+        for start in range(0, num_rows, self._max_batch_size):
+            if start and clients.has_left():
+                raise _gone()
+            rows = slice(start, min(start + self._max_batch_size, num_rows))
+            part = {name: value[rows] for name, value in inputs.items()}
+            parts.append(self._wait_for(signature, part, rows.stop - rows.start))
+        return _concatenated(parts)
+
+    def _wait_for(self, signature, inputs, num_rows):
+        future = self.submit(signature, inputs, num_rows)
+        while not concurrent.futures.wait([future], _LOOK_SECONDS).done:
+            if clients.has_left() and future.cancel():
+                raise _gone()
+        return future.result()
 
     def submit(self, signature, inputs, num_rows):
         """Asks, and does not wait for the answer.
@@ -117,6 +146,9 @@ class Batcher:
 
     def _work(self):
         while batch := self._next_batch():
+            batch = [x for x in batch if x.future.set_running_or_notify_cancel()]
+            if not batch:
+                continue
             if len(batch) == 1 or not self._run_joined(batch):
                 for request in batch:
                     self._run_single(request)
@@ -177,6 +209,10 @@ class Batcher:
             request.future.set_exception(error)
 
 
+def _gone():
+    return RequestError(499, "The client has gone.")
+
+
 def _is_padded(name, value):
     return name in _PADDED_INPUTS and value.dtype == np.dtype(object) and value.ndim > 1
 
@@ -193,8 +229,21 @@ def _joined(requests):
     return joined
 
 
-def _padded(array, sizes):
-    padded = np.full([len(array), *sizes], b"", object)
+def _concatenated(parts):
+    """The outputs of the parts of a request as of one; what is shorter is padded."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = {}
+    for name in parts[0]:
+        arrays = [part[name] for part in parts]
+        sizes = np.max([array.shape[1:] for array in arrays], axis=0, initial=0).astype(int)
+        fill = _FILL.get(arrays[0].dtype.kind, 0)
+        joined[name] = np.concatenate([_padded(array, sizes, fill) for array in arrays])
+    return joined
+
+
+def _padded(array, sizes, fill=b""):
+    padded = np.full([len(array), *sizes], fill, array.dtype)
     padded[tuple(map(slice, array.shape))] = array
     return padded
 

@@ -6,12 +6,15 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf import json_format
 
-from etcmodel import extras
+from etcmodel import bounded_json, extras
 from etcmodel.serving import saved_model
 from etcmodel.serving.rest.signatures import Signature, TensorInfo
+from etcmodel.serving.rest.work import Windows
 
 with extras.needed("serve"):
     import tensorflow_text  # noqa: F401  Text exports need its operations to load.
+
+    from etcmodel.serving.text import export
 
 __all__ = ["ServedModel"]
 
@@ -26,6 +29,7 @@ class ServedModel:
     Attributes:
         version: str. The number that names the export's folder; "1" if none does.
         signatures: dict of name to `Signature`.
+        windows: `work.Windows` of an export that reads texts in several; None for others.
     Raises:
         ValueError: if there is no export, or it is damaged or has no signature.
     """
@@ -43,6 +47,7 @@ class ServedModel:
             name: Signature(name, _infos(_inputs(function)), _infos(function.structured_outputs))
             for name, function in self._functions.items()
         }
+        self.windows = _windows(self.directory)
         self._definitions = _definitions(self.directory, self.signatures.keys())
 
     def __call__(self, signature_name, inputs):
@@ -75,6 +80,18 @@ class ServedModel:
             "model_spec": {"name": self.name, "signature_name": "", "version": self.version},
             "metadata": {"signature_def": {"signature_def": self._definitions}},
         }
+
+
+def _windows(directory):
+    path = os.path.join(directory, "assets", export.METADATA_FILE)
+    if not tf.io.gfile.exists(path):
+        return None
+    config = bounded_json.read_object(path, "Export again.").get("processor", {})
+    names = ("max_long_len", "stride", "max_global_len")
+    length, stride, global_length = map(config.get, names)
+    if length is None or stride is None:
+        return None
+    return Windows(length, stride, global_length)
 
 
 def _inputs(function):

@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 
+from etcmodel.serving.rest.access import Access
 from etcmodel.serving.rest.application import error_response
-from etcmodel.serving.rest.connection import Connection
+from etcmodel.serving.rest.connection import Connection, response_head
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.turned_away import TurnedAway
 
@@ -33,8 +34,12 @@ class RestServer(socketserver.ThreadingTCPServer):
         max_body_bytes: int. A request with a larger body is refused.
         max_connections: int. More are told to come later.
         timeout_seconds: float. For a client to send a request whole once it has begun, to read an
-            answer, or to keep a connection without a request.
+            answer whole, or to keep a connection without a request.
         log_requests: bool. Log each request, not only those at which the server failed.
+        allowed_hosts: names by which the server may be asked, beside localhost, literal addresses
+            and `host`; "*" for all.
+        cors_origins: origins, such as "https://example.com", whose pages may ask from a browser;
+            "*" for all. Those of the server's own page may.
     Attributes:
         num_answers: int. Requests that were answered, by errors too.
     Raises:
@@ -55,16 +60,20 @@ class RestServer(socketserver.ThreadingTCPServer):
         max_connections=64,
         timeout_seconds=60.0,
         log_requests=False,
+        allowed_hosts=(),
+        cors_origins=(),
     ):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.application = application
         self.max_body_bytes, self.max_connections = max_body_bytes, max_connections
         self.timeout_seconds, self.log_requests = timeout_seconds, log_requests
+        self.access = Access(frozenset({host, *allowed_hosts}), frozenset(cors_origins))
         self.num_answers = 0
         self.is_stopping = False
         self._are_busy = {}  # Socket of each open connection to whether it has begun a request.
         self._changed = threading.Condition()
         self._turned_away = TurnedAway(max_connections, timeout_seconds)
+        self._leaving = collections.deque()  # Sockets that are to be turned away.
         try:
             super().__init__((host, port), Connection)
         except (OSError, OverflowError) as error:
@@ -127,23 +136,27 @@ class RestServer(socketserver.ThreadingTCPServer):
                 raise
             return
         error = RequestError(503, f"The server has {self.max_connections} connections; come later.")
-        body = error_response(error).body
-        head = (
-            f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        )
+        response = error_response(error)
         with contextlib.suppress(OSError):
             request.settimeout(1)
-            request.sendall(head.encode() + body)
+            request.sendall(response_head(response, {"Connection": "close"}) + response.body)
         self._turned_away.add(request)
+
+    def turn_away(self, connection):
+        """Takes a connection on which all is said, and whose client may still be sending."""
+        self._leaving.append(connection)
 
     def service_actions(self):
         """Called again and again by the thread that takes connections."""
+        while self._leaving:
+            self._turned_away.add(self._leaving.popleft())
         self._turned_away.read()
 
     def server_close(self):
         """Listens no more."""
         super().server_close()
+        while self._leaving:
+            self._leaving.popleft().close()
         self._turned_away.close()
 
     def process_request_thread(self, request, client_address):

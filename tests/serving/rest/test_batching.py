@@ -1,10 +1,13 @@
 """Requests that are joined get the answers that they get alone."""
 
+import threading
+
 import numpy as np
 import pytest
 
-from etcmodel.serving.rest import Batcher
+from etcmodel.serving.rest import Batcher, clients
 from etcmodel.serving.rest.batching import joining_key
+from etcmodel.serving.rest.errors import RequestError
 from etcmodel.serving.rest.signatures import Signature, TensorInfo
 from tests.serving.rest import text_models
 
@@ -56,6 +59,53 @@ def test_requests_of_other_shapes_do_not():
     found = answers(batcher, [doubled([1]), doubled([1, 2]), doubled([3]), doubled([3, 4])])
     assert [x["y"].tolist() for x in found] == [[[2]], [[2, 4]], [[6]], [[6, 8]]]
     assert model.sizes == [2, 2]
+
+
+def test_others_come_between_the_parts_of_a_request_that_is_larger_than_a_batch():
+    order, others = [], []
+
+    def run(name, inputs):
+        order.append(inputs["x"][:, 0].tolist())
+        if len(order) == 1:
+            others.append(batcher.submit(*doubled([9, 9]), 1))
+        return {"y": 2 * inputs["x"]}
+
+    batcher = Batcher(run, max_batch_size=2)
+    found = batcher(*doubled([1], [2], [3], [4], [5]), 5)
+    assert found["y"].tolist() == [[2], [4], [6], [8], [10]]
+    assert order == [[1, 2], [9], [3, 4], [5]]
+    assert others[0].result()["y"].tolist() == [[18, 18]]
+    batcher.close()
+
+
+def test_what_a_client_that_has_gone_asked_for_is_dropped():
+    model, has_gone = Doubling(), threading.Event()
+
+    def run(name, inputs):
+        has_gone.set()
+        return model(name, inputs)
+
+    batcher = Batcher(run, max_batch_size=1)
+    with clients.watched(has_gone.is_set), pytest.raises(RequestError, match="gone") as error:
+        batcher(*doubled([1], [2], [3]), 3)
+    assert error.value.status == 499 and model.sizes == [1]
+    busy, release = threading.Event(), threading.Event()
+
+    def wait(name, inputs):
+        busy.set()
+        release.wait()
+        return model(name, inputs)
+
+    waiting = Batcher(wait)
+    first = waiting.submit(*doubled([1]), 1)
+    busy.wait()
+    with clients.watched(lambda: True), pytest.raises(RequestError, match="gone"):
+        waiting(*doubled([2]), 1)
+    release.set()
+    assert first.result()["y"] == 2
+    waiting.close()
+    batcher.close()
+    assert model.sizes == [1, 1]
 
 
 def test_an_error_of_one_is_not_its_neighbors():
@@ -127,6 +177,22 @@ def test_joined_texts_get_the_answers_that_they_get_alone(models):
         text, *place = (found[name][0] for name in names)
         assert (text.decode(), *place) == text_models.answer_of(documents)
         assert found["evidence"].shape[1] == len(text_models.sentences_of(documents))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_parts_of_a_request_give_the_answers_of_the_whole(models, size):
+    rows = [["It is 88 km long. x. y."], ["no"], ["7 bridges"], ["a.b.c.d.e 1"]]
+    model = models["answer"]
+    inputs = {"question": bytes_of([""] * 4), "documents": bytes_of(rows)}
+    request = model.signatures["answer"], inputs, 4
+    whole, parts = Batcher(model), Batcher(model, max_batch_size=size)
+    expected, found = whole(*request), parts(*request)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name].dtype == value.dtype
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    whole.close()
+    parts.close()
 
 
 def bytes_of(values):

@@ -1,20 +1,25 @@
 """Connections: limits of size, time and number, and how the server stops."""
 
+import contextlib
 import errno
+import gzip
 import logging
 import re
 import socket
+import struct
 import threading
+import time
 
 import pytest
 
 from etcmodel.serving import rest
+from etcmodel.serving.rest import clients as waiting
 from etcmodel.serving.rest.application import Response
 from etcmodel.serving.rest.connection import _Reader
 from etcmodel.serving.rest.turned_away import TurnedAway
 from tests.serving.rest import clients
 
-HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"POST /v1/models/model:predict HTTP/1.1\r\nHost: localhost\r\n"
 PATIENT = 600.0
 SECRET = "Rumpelstiltskin"
 
@@ -62,7 +67,7 @@ def status_of(answer):
         (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, "given once"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411, "with its Content-Length"),
         (HEAD + b"Transfer-Encoding: x\r\nContent-Length: 1\r\n\r\na", 411, "with its Content"),
-        (HEAD + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", 415, "Content-Encoding"),
+        (HEAD + b"Content-Encoding: br\r\nContent-Length: 0\r\n\r\n", 415, "Content-Encoding"),
         (b"nonsense\r\n\r\n", 400, "Bad Request"),
         (b"GET / HTTP/9.9\r\n\r\n", 505, "HTTP Version"),
         (b"GET /" + b"x" * (1 << 16) + b" HTTP/1.1\r\n\r\n", 414, "Too Long"),
@@ -131,7 +136,7 @@ def test_more_connections_than_allowed_are_told_to_come_later():
     with server_of(echo, max_connections=1) as server:
         first = socket.create_connection(server.server_address)
         with first:
-            first.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            first.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert first.recv(1)
             status, body = status_of(clients.raw(server, b""))
             assert status == 503 and "has 1 connections" in body
@@ -146,6 +151,102 @@ def test_who_is_told_to_come_later_may_send_the_rest_of_a_request():
             assert status_of(answer)[0] == 503
             for _ in range(3):
                 second.sendall(b"x" * 1000)
+
+
+def test_a_field_that_another_program_reads_otherwise_makes_no_second_request():
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    asked = []
+
+    def application(method, path, body):
+        asked.append(path)
+        return Response(200, body)
+
+    length = b"Content-Length%s: %d\r\n\r\n"
+    with server_of(application) as server:
+        answer = clients.raw(server, HEAD + length % (b" ", len(hidden)) + hidden, end=True)
+        assert status_of(answer)[0] == 400 and answer.count(b"HTTP/1.1 ") == 1 and not asked
+        answer = clients.raw(server, HEAD + length % (b"", len(hidden)) + hidden, end=True)
+        assert answer.endswith(hidden) and asked == ["/v1/models/model:predict"]
+
+
+def test_a_body_in_gzip_is_unpacked_and_a_large_one_refused():
+    head = HEAD + b"Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    with server_of(echo, max_body_bytes=100) as server:
+        for size, status in ((100, 200), (101, 413), (1 << 22, 413)):
+            body = gzip.compress(b"x" * size)[: 1 << 12]
+            head_ = head % min(len(body), 100)
+            assert status_of(clients.raw(server, head_ + body[:100]))[0] == status
+
+
+def test_an_answer_that_nobody_takes_does_not_hold_its_place():
+    large = bytes(64 << 20)
+    with Impatient(lambda *_: Response(200, large), [PATIENT, PATIENT, 0.1]).running() as server:
+        with socket.create_connection(server.server_address[:2]) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(1)
+            assert server.stop(grace_seconds=PATIENT) == 0
+            received = 0
+            with contextlib.suppress(ConnectionError):
+                while part := client.recv(1 << 20):
+                    received += len(part)
+        assert received < len(large)
+        server.shutdown = lambda: None
+
+
+def test_who_is_refused_while_still_sending_holds_no_place():
+    with (
+        server_of(echo, max_body_bytes=100, max_connections=1) as server,
+        socket.create_connection(server.server_address[:2]) as first,
+    ):
+        first.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
+        answer = b"".join(iter(lambda: first.recv(1 << 16), b""))
+        assert status_of(answer)[0] == 413
+        while status_of(clients.raw(server, b"GET / HTTP/1.0\r\n\r\n"))[0] == 503:
+            pass
+        first.sendall(b"x" * 1000)
+
+
+def until(condition):
+    """Whether it is true within a long time."""
+    end = time.monotonic() + PATIENT
+    while time.monotonic() < end:
+        if condition():
+            return True
+    return False
+
+
+@pytest.mark.parametrize("linger", [False, True])
+def test_who_works_on_an_answer_knows_when_the_client_has_gone(linger):
+    begun, found = threading.Event(), []
+    ended = threading.Event()
+
+    def application(method, path, body):
+        begun.set()
+        found.append(until(waiting.has_left))
+        ended.set()
+        return Response(200, b"")
+
+    with server_of(application) as server:
+        with socket.create_connection(server.server_address[:2]) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            begun.wait()
+            if linger:  # It then resets the connection.
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert ended.wait(PATIENT) and found == [True]
+    assert not waiting.has_left()
+
+
+def test_a_client_that_only_says_that_it_sends_no_more_gets_its_answer():
+    def application(method, path, body):
+        assert not any(waiting.has_left() for _ in range(1000))
+        return Response(200, b"done")
+
+    with server_of(application) as server:
+        request = b"GET / HTTP/1.%d\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        answer = clients.raw(server, request % 1, end=True)
+        told, _, answer = answer.rpartition(b"HTTP/1.1 100 Continue\r\n\r\n")
+        assert b"100" not in told and status_of(answer) == (200, "done")
+        assert status_of(clients.raw(server, request % 0, end=True)) == (200, "done")
 
 
 def test_connections_that_were_turned_away_end():
@@ -195,7 +296,9 @@ def test_a_stop_answers_what_was_begun_and_closes_the_rest():
         server.shutdown = shutdown_then_release
         idle = socket.create_connection(server.server_address)
         thread = threading.Thread(
-            target=lambda: answers.append(clients.raw(server, b"GET / HTTP/1.1\r\n\r\n"))
+            target=lambda: answers.append(
+                clients.raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            )
         )
         thread.start()
         entered.wait()
@@ -218,7 +321,7 @@ def test_a_stop_gives_up_what_takes_longer_than_it_may():
         return Response(200, b"done")
 
     with server_of(slow) as server, socket.create_connection(server.server_address) as client:
-        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         entered.wait()
         assert server.stop(grace_seconds=0) == 1
         release.set()
@@ -268,7 +371,9 @@ def test_logs_hold_nothing_that_was_sent(models, caplog):
 
 def test_an_address_that_is_no_url_is_the_clients_fault(models, caplog):
     with server_of(rest.Application(models["answer"], None)) as server:
-        status, body = status_of(clients.raw(server, b"GET http://[/v1 HTTP/1.1\r\n\r\n", end=True))
+        status, body = status_of(
+            clients.raw(server, b"GET http://[/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n", end=True)
+        )
     assert (status, body) == (400, '{"error": "The address is no URL."}')
     assert not caplog.records
 

@@ -1,0 +1,50 @@
+"""Values in messages, of a sane length whatever they are: somebody is to read the line.
+
+No TensorFlow is needed.
+"""
+
+import reprlib
+
+__all__ = ["shortened", "shown"]
+
+_MAX_CHARS = 200
+_MAX_LINE = 8_000
+_MAX_BITS = 1_000
+
+
+def shown(value, max_chars=_MAX_CHARS):
+    """A value as Python writes it, without the middle of what is long: str, of one line.
+
+    Args:
+        value: anything; of what is nested or has many items a part is looked at.
+        max_chars: int.
+    """
+    return shortened(_REPR.repr(value), max_chars)
+
+
+def shortened(text, max_chars=_MAX_LINE):
+    """A text without its middle, if it is longer than `max_chars`: str.
+
+    The beginning names the file or the flag, and the end says what is wrong.
+    """
+    if len(text) <= max_chars:
+        return text
+    half = max_chars // 2
+    return f"{text[:half]} … ({len(text)} characters) … {text[-half:]}"
+
+
+class _Repr(reprlib.Repr):
+    def __init__(self):
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 20
+        self.maxstring = self.maxother = _MAX_CHARS
+        self.maxlevel = 4
+
+    def repr_int(self, value, level):
+        del level
+        if value.bit_length() > _MAX_BITS:  # Of some more digits Python refuses to write any.
+            return f"an integer of {value.bit_length()} bits"
+        return repr(value)
+
+
+_REPR = _Repr()

@@ -1,0 +1,34 @@
+"""Values in messages: as Python writes them, and of a sane length whatever they are."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etcmodel.shown_values import shortened, shown
+
+SMALL = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner),
+    max_leaves=4,
+)
+
+
+@given(SMALL)
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_what_is_short_is_shown_as_python_writes_it(value):
+    assert shown(value) == repr(value) or len(repr(value)) > 100 or "..." in shown(value)
+
+
+def test_what_is_long_loses_its_middle():
+    assert shortened("a" * 10, 10) == "a" * 10
+    assert shortened("begin" + "x" * 100 + "end!!", 10) == "begin … (110 characters) … end!!"
+    assert shown("x" * 9000).startswith("'xxx") and shown("x" * 9000).endswith("xxx'")
+
+
+def test_every_value_is_shown_in_a_short_line():
+    lists, entries = [[0] * 10**5] * 99, dict.fromkeys(range(999), "y" * 9999)
+    for value in (10**9000, -(10**9000), "x" * 10**6, "\n" * 10**6, lists, entries):
+        assert 0 < len(shown(value)) < 300 and "\n" not in shown(value)
+
+
+def test_an_integer_that_python_would_not_write_is_shown_by_its_size():
+    assert shown(1 << 20_000) == "an integer of 20001 bits"
