@@ -97,6 +97,7 @@ class ByteLevelTokenizer:
         Raises:
             ValueError: as the class, or naming the folder, if it has no such files.
         """
+        atomic_files.settle(folder)
         names = (TOKENIZER_FILE, VOCAB_FILE)
         found = [path for name in names if _exists(path := os.path.join(folder, name))]
         if not found:

@@ -95,6 +95,7 @@ def load(folder, settings):
     Raises:
         ValueError: naming the folder or file, if there is no vocabulary or a file is damaged.
     """
+    atomic_files.settle(folder)
     path = os.path.join(folder, CONFIG_FILENAME)
     given = _read(path) if is_there(folder, CONFIG_FILENAME) else _foreign_settings(folder)
     names = [name for name in _NAMES if is_there(folder, name)]

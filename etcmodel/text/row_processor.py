@@ -105,6 +105,7 @@ class RowProcessor:
             ValueError: naming the folder or the file.
         """
         path = os.path.join(folder, CONFIG_FILENAME)
+        atomic_files.settle(folder)
         given = cls.foreign_settings(folder)
         if processor_files.is_there(folder, CONFIG_FILENAME):
             given = bounded_json.load_object(vocabulary.read_bytes(path), path)

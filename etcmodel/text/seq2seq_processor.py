@@ -105,6 +105,7 @@ class Seq2SeqProcessor:
         Raises:
             ValueError: naming the folder or the file.
         """
+        atomic_files.settle(folder)
         path, given = os.path.join(folder, CONFIG_FILENAME), {}
         if processor_files.is_there(folder, CONFIG_FILENAME):
             given = bounded_json.load_object(vocabulary.read_bytes(path), path)
