@@ -31,6 +31,7 @@ __all__ = [
     "finish",
     "go_back",
     "held",
+    "move_all",
     "new_file",
     "new_folder",
     "prepared_json",
@@ -146,6 +147,20 @@ def replace_files(moves, folder, others=tuple):
                 with contextlib.suppress(Exception):  # The first error tells more.
                     _move_back(folder, plan)
                 raise
+
+
+def move_all(folder, last, others=()):
+    """`replace_files` by all files of a `scratch_folder`, under the names that they have there.
+
+    Args:
+        folder: str.
+        last: str. Name of the file that comes last: without it, programs take the rest for nothing.
+        others: sequence of str. Names of older files that are to be gone, too.
+    """
+    directory, names = os.path.dirname(folder), file_systems.file_system(folder).names(folder)
+    names = sorted(names, key=lambda name: (name == last, name))
+    moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
+    replace_files(moves, folder, lambda: [os.path.join(directory, name) for name in others])
 
 
 def settle(directory, concerns=None):
@@ -307,6 +322,8 @@ def _move_back(folder, plan):
     """Takes back the moves that are made."""
     files, (new, old) = file_systems.file_system(folder), _places(folder, plan)
     ahead, back = (os.path.join(folder, name) for name in (_AHEAD, _BACK))
+    if files.renames_at_once:
+        _check_no_others(files, folder, new, old)
     if files.exists(ahead):
         files.rename(ahead, back)
     for path, source in reversed(new.items()):

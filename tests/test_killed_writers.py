@@ -19,12 +19,13 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from etcmodel import atomic_files, preprocessing, record_files
+from etcmodel import atomic_files, file_systems, preprocessing, record_files
 from etcmodel.checkpoints import sources, writing
 from etcmodel.finetuning import prediction_lines
 from etcmodel.models import encoders
 from tests.killed import run_until_call
 from tests.models import head_cases
+from tests.models.longt5 import models as longt5
 from tests.preprocessing import words
 from tests.test_write_failures import contents, files_of_at_most
 
@@ -74,7 +75,32 @@ class Pretrained:
         etcmodel.from_pretrained(folder)
 
 
+class Processor:
+    """A processor over one of another vocabulary and other settings."""
+
+    def write(self, folder, is_new):
+        vocab = folder.parent / f"vocab-{is_new}.txt"
+        if not vocab.exists():
+            pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["new"] * is_new, "word"]
+            vocab.write_text("\n".join(pieces))
+        etcmodel.EtcProcessor(str(vocab), max_long_len=64 + is_new).save_pretrained(folder)
+
+    def read(self, folder):
+        etcmodel.EtcProcessor.from_pretrained(folder)
+
+
+class Seq2Seq(Pretrained):
+    """A LongT5 with other settings of `generate`."""
+
+    def __init__(self):
+        self._models = old, new = longt5.model(), longt5.model()
+        new.weights[0].assign(old.weights[0] + 1.0)
+        new.generation_config = None
+
+
 class Converted:
+    """A checkpoint and its config."""
+
     def __init__(self, output_format):
         self._format = output_format
 
@@ -117,6 +143,8 @@ class Preprocessed:
 SUBJECTS = {
     "files": Files,
     "save_pretrained": Pretrained,
+    "seq2seq": Seq2Seq,
+    "processor": Processor,
     "released": lambda: Converted(sources.RELEASED),
     "safetensors": lambda: Converted(sources.SAFETENSORS),
     "preprocess": Preprocessed,
@@ -148,12 +176,14 @@ def check_killed_at_each_call(subject, tmp_path, step=1):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(kept, folder)
         was_killed = run_until_call(number, lambda: subject.write(folder, True), folder)
-        at_kill = contents(folder)
+        at_kill = sorted(contents(folder))
+        if number % 2:
+            subject.read(folder)
         with files_of_at_most(0), contextlib.suppress(OSError, ValueError, tf.errors.OpError):
             subject.write(folder, True)
             pytest.fail("it wrote to a full disk")
         after_full_disk = without_time(visible(folder))
-        assert after_full_disk in (old, new), (number, sorted(at_kill))
+        assert after_full_disk in (old, new), (number, at_kill)
         subject.read(folder)
         assert without_time(visible(folder)) == after_full_disk
         num_new += after_full_disk == new
@@ -209,7 +239,7 @@ def is_begun(folder):
 
 def half_moved(files):
     """A folder in which neither the old nor the new files are all there."""
-    folder = next(filter(lambda x: visible(x) not in (OLD, NEW), map(files, range(20, 200))))
+    folder = next(filter(lambda x: visible(x) not in (OLD, NEW), map(files, range(30, 200))))
     assert is_begun(folder)
     return folder
 
@@ -252,9 +282,9 @@ def test_without_locks_a_line_says_how_to_go_on_or_back(files, monkeypatch):
     for act, outcome in ((atomic_files.finish, NEW), (atomic_files.go_back, OLD)):
         folder = half_moved(files)
         before, advice = contents(folder), rf"{act.__name__}\('{folder}'\)`"
-        for use in (lambda: Files().read(folder), lambda: Files().write(folder, True)):
+        for use in (Files().read, lambda x: Files().write(x, True)):
             with pytest.raises(ValueError, match=rf"unfinished-.*cannot be locked.*{advice}"):
-                use()
+                use(folder)
         assert contents(folder) == before
         atomic_files.settle(str(folder), lambda name: name == "other")  # It is not of concern.
         act(str(folder))
@@ -279,7 +309,9 @@ def test_files_that_another_program_put_there_meanwhile_are_not_lost(files):
     missing = next(name for name in NEW if not (folder / name).exists())
     (folder / missing).write_text("a third one")
     before = contents(folder)
-    with pytest.raises(ValueError, match=f"/{missing}' was written by another program while '.*unf"):
+    with pytest.raises(
+        ValueError, match=f"/{missing}' was written by another program while '.*unf"
+    ):
         Files().read(folder)
     assert contents(folder) == before
 
@@ -405,3 +437,52 @@ def test_predictions_that_are_killed_leave_the_older_ones_and_are_continued(tmp_
             break
         number += step
     assert number > 5
+
+
+class TestBuckets:
+    """There, a file is copied to its new name, and then removed; there are no locks."""
+
+    @pytest.fixture
+    def killed(self, tmp_path, monkeypatch):
+        """A function as `files`, of a writer to such a place; it also gives its address."""
+        Files().write(tmp_path / "kept", False)
+        folder = tmp_path / "there"
+        address = f"file://{folder}"
+
+        def write():
+            with atomic_files.scratch_folder(f"{address}/b") as scratch:
+                for name, data in NEW.items():
+                    (folder / os.path.basename(scratch) / name).write_bytes(data)
+                moves = [(f"{scratch}/{name}", f"{address}/{name}") for name in NEW]
+                atomic_files.replace_files(moves, scratch, lambda: [f"{address}/gone"])
+
+        def rename(source, target):
+            shutil.copy(source.removeprefix("file://"), target.removeprefix("file://"))
+            os.remove(source.removeprefix("file://"))
+
+        def killed(number):
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(tmp_path / "kept", folder)
+            with monkeypatch.context() as patched:
+                patched.setattr(file_systems.RemoteFiles, "rename", rename)
+                return run_until_call(number, write, folder) and (folder, address)
+
+        return killed
+
+    def test_who_knows_that_nobody_writes_there_completes_it_or_takes_it_back(self, killed):
+        number = num_begun = 0
+        while found := killed(number):
+            folder, address = found
+            if is_begun(folder):
+                num_begun += 1
+                with pytest.raises(ValueError, match=rf"finish\('{address}'\)"):
+                    atomic_files.settle(address)
+                atomic_files.finish(address)
+                assert visible(folder) == NEW, number
+                killed(number)
+                atomic_files.go_back(address)
+                assert visible(folder) == OLD, number
+            else:
+                assert visible(folder) in (OLD, NEW), number
+            number += 1
+        assert num_begun > 10

@@ -264,7 +264,7 @@ def save_pretrained(model, directory, processor=None):
             atomic_files.write_text(os.path.join(folder, name), [text])
         made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader wants to know.
         writing.write_safetensors(values, os.path.join(folder, _WEIGHTS_FILE), made_by=made_by)
-        writing.move_all(folder, directory, others)
+        atomic_files.move_all(folder, _WEIGHTS_FILE, others)
 
 
 def _others(model, directory, config):

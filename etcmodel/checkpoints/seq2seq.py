@@ -290,4 +290,4 @@ def save(model, directory, processor=None):
             atomic_files.write_text(path, [defaults.to_json_string()])
         weights_path = os.path.join(folder, _WEIGHTS_FILE)
         writing.write_safetensors(values, weights_path, made_by="pt")
-        writing.move_all(folder, directory, others)
+        atomic_files.move_all(folder, _WEIGHTS_FILE, others)

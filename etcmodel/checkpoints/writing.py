@@ -14,7 +14,7 @@ from etcmodel.checkpoints import sources
 from etcmodel.models import encoders
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["FILE_NAMES", "check_absent", "check_place", "move_all", "write", "write_safetensors"]
+__all__ = ["FILE_NAMES", "check_absent", "check_place", "write", "write_safetensors"]
 
 FILE_NAMES = sources.FILE_NAMES
 _BUNDLE = (".data-00000-of-00001", ".index")
@@ -59,21 +59,6 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
             moves.insert(0, (unfinished_config, config_path))
         atomic_files.replace_files(moves, folder)
     return path
-
-
-def move_all(folder, directory, others=()):
-    """Moves the files of a model to their place, in which they replace those of an older one.
-
-    Args:
-        folder: str. An `atomic_files.scratch_folder` in `directory`, with the new files.
-        directory: str.
-        others: sequence of str. Names of further files, of the older model, which are to be gone.
-    """
-    weights = FILE_NAMES[sources.SAFETENSORS]  # Last: without them, the rest is no model.
-    names = sorted(tf.io.gfile.listdir(folder), key=lambda name: name == weights)
-    moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
-    others = [os.path.join(directory, name) for name in others]
-    atomic_files.replace_files(moves, folder, lambda: others)
 
 
 def check_place(output_dir, output_format):

@@ -127,9 +127,8 @@ class RowProcessor:
 
     def save_pretrained(self, folder):
         """Writes the vocabulary and the settings into a folder, which is made if need be."""
-        name = processor_files.save_vocabulary(folder, self.tokenizer)
-        settings = {**dataclasses.asdict(self.config), processor_files.VOCAB_FILE: name}
-        atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+        settings = dataclasses.asdict(self.config)
+        processor_files.save_with_settings(folder, self.tokenizer, settings)
 
     def __call__(self, examples=None, **fields):
         """The batch of one or several examples.
