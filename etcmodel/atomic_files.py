@@ -39,6 +39,7 @@ __all__ = [
     "replace_files",
     "scratch_folder",
     "settle",
+    "temporary_names",
     "write_json",
     "write_text",
     "write_texts",
@@ -97,6 +98,13 @@ def scratch_folder(path):
         yield temporary
     # Now its place is taken.
     file_systems.file_system(path).remove_abandoned([os.path.join(directory, name)], _is_needed)
+
+
+def temporary_names(path):
+    """Names beside `path` of what is written in its place, or was when its process was killed."""
+    directory, name = os.path.split(os.fspath(path).rstrip("/"))
+    files = file_systems.file_system(path)
+    return [x for x in files.names(directory) if file_systems.is_temporary(x, name)]
 
 
 def check_writable(path):

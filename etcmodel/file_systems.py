@@ -7,8 +7,9 @@ import os
 import platform
 import re
 import shutil
+import threading
 
-__all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile", "naming"]
+__all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile", "is_temporary", "naming"]
 
 # What may follow a name: of this library, and of its first edition.
 _TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]{8,}"
@@ -20,6 +21,13 @@ def file_system(path):
     return RemoteFiles if "://" in os.fspath(path) else LocalFiles
 
 
+class _OfThread(threading.local):
+    owned = frozenset()  # Of files and folders whose locks it holds: (device, number).
+
+
+_of_thread = _OfThread()
+
+
 @contextlib.contextmanager
 def naming(path):
     """Gives errors of the system the file's name where they have none."""
@@ -29,6 +37,11 @@ def naming(path):
         if error.filename or not error.strerror:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def is_temporary(entry, name):
+    """Whether a name in a folder is one under which the file or folder `name` is written: bool."""
+    return bool(re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry))
 
 
 class LocalFiles:
@@ -114,21 +127,16 @@ class LocalFiles:
             descriptor = _lock(path, wait=True)
             if descriptor is not None or os.path.exists(path):
                 break
-        try:
+        with _owned(descriptor):
             yield path
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
 
     @staticmethod
     @contextlib.contextmanager
     def alone_in(folder):
-        descriptor = _lock(folder or ".", wait=True)
-        try:
+        with contextlib.ExitStack() as stack:
+            if not _is_owned(folder or "."):  # Else it would wait for itself.
+                stack.enter_context(_owned(_lock(folder or ".", wait=True)))
             yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
 
     @classmethod
     @contextlib.contextmanager
@@ -178,8 +186,7 @@ class LocalFiles:
                 place = os.path.join(folder, entry)
                 if entry == f"{name}.tmp" and os.path.isdir(place):
                     continue  # The first edition wrote files of such names; a folder is a user's.
-                is_of_path = re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry)
-                if is_of_path and not is_needed(place):
+                if is_temporary(entry, name) and not is_needed(place):
                     cls._remove_unless_held(place)
 
     @classmethod
@@ -188,6 +195,29 @@ class LocalFiles:
         if descriptor is not None:
             cls.remove(path)
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _owned(descriptor):
+    """Notes that this thread holds a lock, or none for None, and frees it at the end."""
+    if descriptor is None:
+        yield
+        return
+    stat = os.fstat(descriptor)
+    before = _of_thread.owned
+    _of_thread.owned = before | {(stat.st_dev, stat.st_ino)}
+    try:
+        yield
+    finally:
+        _of_thread.owned = before
+        os.close(descriptor)
+
+
+def _is_owned(path):
+    with contextlib.suppress(OSError):
+        stat = os.stat(path)
+        return (stat.st_dev, stat.st_ino) in _of_thread.owned
+    return False
 
 
 def _lock(path, wait=False):
@@ -218,7 +248,8 @@ class RemoteFiles:
 
     @staticmethod
     def exists(path):
-        return gfile().exists(path)
+        # TensorFlow's file system in memory takes the start of a name for a folder.
+        return gfile().exists(path) and not gfile().isdir(path)
 
     @staticmethod
     def names(folder):

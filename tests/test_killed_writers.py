@@ -19,7 +19,7 @@ import pytest
 import tensorflow as tf
 
 import etcmodel
-from etcmodel import atomic_files, file_systems, preprocessing, record_files
+from etcmodel import atomic_files, file_systems, preprocessing, record_files, serving
 from etcmodel.checkpoints import sources, writing
 from etcmodel.finetuning import prediction_lines
 from etcmodel.models import encoders
@@ -469,7 +469,8 @@ class TestBuckets:
 
         return killed
 
-    def test_who_knows_that_nobody_writes_there_completes_it_or_takes_it_back(self, killed):
+    @pytest.mark.parametrize("step", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
+    def test_who_knows_that_nobody_writes_there_completes_it_or_takes_it_back(self, killed, step):
         number = num_begun = 0
         while found := killed(number):
             folder, address = found
@@ -484,5 +485,13 @@ class TestBuckets:
                 assert visible(folder) == OLD, number
             else:
                 assert visible(folder) in (OLD, NEW), number
-            number += 1
-        assert num_begun > 10
+            number += step
+        assert num_begun > 2
+
+
+def test_an_export_that_was_killed_is_named(tmp_path):
+    unfinished = tmp_path / "export" / "1.0123abcd.tmp"
+    unfinished.mkdir(parents=True)
+    for path in (tmp_path / "export", tmp_path / "export" / "1"):
+        with pytest.raises(ValueError, match=f"'{unfinished.name}' was begun, and is not complete"):
+            serving.SavedModelRunner(str(path))

@@ -81,6 +81,6 @@ def test_nothing_is_lost(name, server, disk, tmp_path):
         last = told + 1
         save_one(last)
     print(
-        f"{name}: {NUM_KILLS} times killed, {num_begun} of them while files were moved; with a full "
-        f"disk the older one was there {NUM_KILLS - num_new} times, the newer {num_new} times"
+        f"{name}: {NUM_KILLS} times killed, {num_begun} of them amid moves; on the full disk "
+        f"the older one was there {NUM_KILLS - num_new} times, the newer {num_new} times"
     )
