@@ -8,7 +8,9 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import signal
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -40,6 +42,8 @@ def only_number(values):
 class Saving:
     """`save_pretrained`, of a model with a vocabulary."""
 
+    renamed = r"/model/.*moves\.json$"
+
     def __init__(self):
         self._model = encoders.build_encoder(CONFIG)
         vocab = str(FIXTURES / "hotpotqa" / "vocab.txt")
@@ -58,6 +62,8 @@ class Saving:
 
 class Converting:
     """`convert` over an older checkpoint, from a source on another disk."""
+
+    renamed = r"/converted/.*moves\.json$"
 
     def __init__(self, output_format):
         self._format = output_format
@@ -164,6 +170,7 @@ def main():
     parser.add_argument("--first", type=int)
     parser.add_argument("--count", type=int)
     parser.add_argument("--seconds", type=float, help="until it is killed, from the first on")
+    parser.add_argument("--amid_moves", help="True: from the first rename of the second time on")
     options = parser.parse_args()
     with program_end.ends_in_one_line():
         way = WAYS[options.way]()
@@ -171,8 +178,23 @@ def main():
             way.save(options.folder, number)
             print(number, flush=True)
             if options.seconds and number == options.first:
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # Ends the process at once.
-                signal.setitimer(signal.ITIMER_REAL, options.seconds)
+                _end_after(
+                    options.seconds, getattr(way, "renamed", ""), options.amid_moves == "True"
+                )
+
+
+def _end_after(seconds, renamed, amid_moves):
+    """Ends the process so long after now, or after it begins to give files their names."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # Ends it at once, wherever it is.
+    if not amid_moves:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def begin(event, args):
+        if event == "os.rename" and re.search(renamed, str(args[1])):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    if amid_moves:
+        sys.addaudithook(begin)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.slow
 RUNS = int(os.environ.get("SOAK_RUNS", "0"))
 SEED = int(os.environ.get("SOAK_SEED", "0"))
 NUM_KILLS = max(1, RUNS // len(saver.WAYS))
-SECONDS = 0.5  # In which a process is killed, after it has saved once.
+SECONDS = 0.5  # In which a process is killed, after it has saved once, or
+SECONDS_OF_MOVES = 0.0005  # after it has begun to give the files their names.
 DISK = "48m"
 
 
@@ -65,8 +66,10 @@ def test_nothing_is_lost(name, server, disk, tmp_path):
 
     save_one(1)
     last, num_new, num_begun = 1, 0, 0
-    for _ in range(NUM_KILLS):
-        answer = save(last + 1, count=10_000, seconds=rng.uniform(0.001, SECONDS))
+    for number in range(NUM_KILLS):
+        amid_moves = number % 2 == 1
+        seconds = rng.uniform(1e-6, SECONDS_OF_MOVES if amid_moves else SECONDS)
+        answer = save(last + 1, count=10_000, seconds=seconds, amid_moves=amid_moves)
         assert answer["status"] == -signal.SIGALRM, answer["err"][-2000:]
         told = int(answer["out"].split()[-1])
         num_begun += bool(list(disk.rglob("moves*.json")))
