@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak soak-training soak-server soak-properties \
+.PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
@@ -55,6 +55,10 @@ soak: $(STAMP)
 RUNS ?= 20
 soak-training: $(STAMP)
 	SOAK_RUNS=$(RUNS) SOAK_SEED=$(SEED) $(PYTEST) --numprocesses=0 -rP tests/soak/test_kills.py
+
+# What saves is killed at random moments, RUNS times in all, and then finds the disk full: needs root.
+soak-saving: $(STAMP)
+	SOAK_RUNS=$(RUNS) SOAK_SEED=$(SEED) $(PYTEST) --numprocesses=0 -rP tests/soak/test_killed_savings.py
 
 # The HTTP server under good and hostile traffic, for so many SECONDS.
 SECONDS ?= 600

@@ -5,30 +5,52 @@ removed by the next one that writes to the same place: a live process holds a lo
 file or folder, which the system takes back when it ends. Where there are no locks, as on remote
 (`gs://…`) and some network file systems, what was left stays. No TensorFlow is needed for local
 files.
+
+Files that belong together are replaced together (`replace_files`). The new ones are complete in a
+`scratch_folder` beside the old ones, and a file there lists the moves to come, before the first one
+is made: until then the old files are untouched, from then on each move may be made again, or taken
+back, by renaming alone. The old files wait in the scratch folder, and are deleted after all new
+ones are in place. Who reads or writes there next completes what a killed process had begun
+(`settle`).
 """
 
 import contextlib
 import errno
-import itertools
 import json
 import os
+import re
 import uuid
 
-from etcmodel import file_systems
+from absl import logging
+
+from etcmodel import bounded_json, file_systems
 
 __all__ = [
     "alone_in",
     "check_writable",
+    "finish",
+    "go_back",
     "held",
+    "move_all",
     "new_file",
     "new_folder",
     "prepared_json",
+    "remains_of_older_versions",
     "replace_files",
     "scratch_folder",
+    "settle",
+    "temporary_names",
     "write_json",
     "write_text",
     "write_texts",
 ]
+
+_SCRATCH = re.compile(r"(.+)\.unfinished-[0-9a-f]{8,}")
+_AHEAD, _BACK = "moves.json", "moves_back.json"  # The list of moves, by the direction.
+_MOVES, _OLDS, _OLD = "moves", "olds", "replaced-{:05d}"
+_OLD_OF_EARLIER_VERSIONS = "old-00000"
+# What comes last of what is replaced together: weights, a checkpoint's index, settings of shards.
+_LAST_ENDINGS = ("", ".index", ".config.json")
 
 
 @contextlib.contextmanager
@@ -63,11 +85,26 @@ def new_folder(path):
 def scratch_folder(path):
     """Gives a folder beside `path`, for what is to be moved from there; it is gone at the end.
 
+    What a killed process had begun to move there is completed first.
+
     Yields:
         str. Name of an empty folder.
+    Raises:
+        ValueError: see `settle`.
     """
+    directory, name = os.path.split(os.fspath(path).rstrip("/"))
+    settle(directory, lambda x: x == name)
     with _temporary(path, "", is_folder=True) as temporary:
         yield temporary
+    # Now its place is taken.
+    file_systems.file_system(path).remove_abandoned([os.path.join(directory, name)], _is_needed)
+
+
+def temporary_names(path):
+    """Names beside `path` of what is written in its place, or was when its process was killed."""
+    directory, name = os.path.split(os.fspath(path).rstrip("/"))
+    files = file_systems.file_system(path)
+    return [x for x in files.names(directory) if file_systems.is_temporary(x, name)]
 
 
 def check_writable(path):
@@ -82,28 +119,244 @@ def check_writable(path):
         pass
 
 
-def replace_files(moves, olds, folder):
+def replace_files(moves, folder, others=tuple):
     """Gives new files the place of old ones: of all of them, or after a failure of none.
 
-    The old ones go first, in their order, and the new ones come in theirs: what a killed process
-    leaves is no mixture.
+    The old ones go first, the last of the new names before the others, and the new ones come in
+    their order: what any program finds there meanwhile is no mixture.
 
     Args:
-        moves: list of (path, its new path).
-        olds: list of str. Paths of files that are to be gone.
-        folder: str. A `scratch_folder` beside them, for the old ones until the new ones are there.
+        moves: list of (path in `folder`, its new path). All new paths are beside `folder`.
+        folder: str. A `scratch_folder`; it keeps the old files until the new ones are there.
+        others: function without arguments of further paths, of files that are to be gone if they
+            are there. It is called when no other process moves files there.
+    Raises:
+        OSError: if a file cannot be moved; or a ValueError, if a foreign program is in the way.
     """
-    names = (os.path.join(folder, f"old-{number:05d}") for number in itertools.count())
-    done = []
-    try:
-        for source, target in [*zip(olds, names, strict=False), *moves]:
-            file_systems.gfile().rename(source, target, overwrite=True)
-            done.append((source, target))
-    except BaseException:
-        for source, target in reversed(done):
-            with contextlib.suppress(Exception):  # The first error tells more.
-                file_systems.gfile().rename(target, source, overwrite=True)
-        raise
+    directory, files = os.path.dirname(folder), file_systems.file_system(folder)
+    with alone_in(directory):
+        olds = dict.fromkeys([*(path for _, path in reversed(moves)), *others()])
+        names = {os.path.basename(path) for path in olds}
+        for path in olds:
+            if os.path.normpath(os.path.dirname(path)) != os.path.normpath(directory):
+                raise ValueError(f"{path!r} must be in {directory!r}, with what belongs to it.")
+        settle(directory, names.__contains__)
+        plan = {
+            _MOVES: [list(map(os.path.basename, move)) for move in moves],
+            _OLDS: [os.path.basename(path) for path in olds if files.exists(path)],
+        }
+        if plan[_OLDS]:  # Else nothing could be lost.
+            for path in (*(source for source, _ in moves), folder):
+                files.sync(path)
+        with files.locked_file(os.path.join(folder, _AHEAD), json.dumps(plan, indent=1)):
+            try:
+                _move(folder, plan)
+            except BaseException:
+                with contextlib.suppress(Exception):  # The first error tells more.
+                    _move_back(folder, plan)
+                raise
+
+
+def move_all(folder, last, others=()):
+    """`replace_files` by all files of a `scratch_folder`, under the names that they have there.
+
+    Args:
+        folder: str.
+        last: str. Name of the file that comes last: without it, programs take the rest for nothing.
+        others: sequence of str. Names of older files that are to be gone, too.
+    """
+    directory, names = os.path.dirname(folder), file_systems.file_system(folder).names(folder)
+    names = sorted(names, key=lambda name: (name == last, name))
+    moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
+    replace_files(moves, folder, lambda: [os.path.join(directory, name) for name in others])
+
+
+def settle(directory, concerns=None):
+    """Completes what killed processes had begun to replace in a folder; waits for live ones.
+
+    Args:
+        directory: str. It need not be there.
+        concerns: function of the name of a file: whether it is to be read or written now. None: all
+            are.
+    Raises:
+        ValueError: in a line that says what to do, if files of concern cannot be moved, or it
+            cannot be known whether the process lives, as where there are no locks.
+    """
+    directory = os.fspath(directory)
+    for folder, plan, is_locked in _begun(directory):
+        try:
+            if not is_locked:
+                raise OSError("it cannot be locked")
+            _complete(folder, plan)
+        except OSError as error:
+            names = [_name_of(folder), *plan[_OLDS], *(target for _, target in plan[_MOVES])]
+            if concerns is None or any(map(concerns, names)):
+                raise ValueError(
+                    f"{folder!r} holds files of a saving that was killed, or goes on in another "
+                    f"process ({error}). If none goes on there, complete it by "
+                    f"`etcmodel.atomic_files.finish({directory!r})`, or take it back by "
+                    f"`etcmodel.atomic_files.go_back({directory!r})`."
+                ) from error
+
+
+def finish(directory):
+    """As `settle`, also where there are no locks: no other process may be writing there."""
+    for folder, plan, _ in _begun(directory):
+        _complete(folder, plan)
+
+
+def go_back(directory):
+    """Brings old files back whose replacing a killed process had begun: the opposite of `finish`.
+
+    Raises:
+        ValueError: if there is nothing to take back.
+    """
+    was_begun = False
+    for folder, plan, _ in _begun(directory):
+        was_begun = True
+        _move_back(folder, plan)
+        file_systems.file_system(folder).remove(folder)
+    if not was_begun:
+        raise ValueError(f"Nothing in {directory!r} is half replaced.")
+
+
+def remains_of_older_versions(directory, concerns=None):
+    """Tells what earlier versions left that were killed while they replaced files, if it is needed.
+
+    Args:
+        directory: str.
+        concerns: as in `settle`, of the name of the main file, or of a checkpoint without ending.
+    Returns:
+        str. A sentence for an error, or an empty one.
+    """
+    for folder in _scratch_folders(directory):
+        if _is_needed(folder) and (concerns is None or concerns(_name_of(folder))):
+            return (
+                f"{folder!r} is of a saving by an earlier version that was killed: its `old-…` "
+                "files are those of the older model, the weights first, and the others are "
+                f"complete and of the newer one. To have that, move these to {directory!r}; or "
+                "save anew."
+            )
+    return ""
+
+
+def _begun(directory):
+    """Each replacing in a folder that is not complete; waits for its process, if it lives.
+
+    Yields:
+        (scratch folder, its list of moves, whether its lock is held until the next one).
+    """
+    files = file_systems.file_system(directory)
+    for folder in _scratch_folders(directory):
+        if journal := _journal(files, folder):
+            with files.locked(journal) as is_locked:
+                if files.exists(journal):  # Else its process, or another reader, was faster.
+                    yield folder, _plan(journal), is_locked
+
+
+def _scratch_folders(directory):
+    names = file_systems.file_system(directory).names(directory)
+    return [os.path.join(directory, name) for name in sorted(names) if _SCRATCH.fullmatch(name)]
+
+
+def _name_of(folder):
+    return _SCRATCH.fullmatch(os.path.basename(folder))[1]
+
+
+def _journal(files, folder):
+    paths = (os.path.join(folder, name) for name in (_AHEAD, _BACK))
+    return next(filter(files.exists, paths), None)
+
+
+def _plan(journal):
+    """The moves that a file lists; all are within its folder and that above."""
+    files = file_systems.file_system(journal)
+    plan = bounded_json.load_object(files.read(journal), journal)
+    moves, olds = plan.get(_MOVES), plan.get(_OLDS)
+    is_list = isinstance(moves, list) and isinstance(olds, list)
+    if is_list and all(isinstance(move, list) and len(move) == 2 for move in moves):
+        names = [name for move in moves for name in move] + olds
+        if all(isinstance(x, str) and x == os.path.basename(x) and x.strip(".") for x in names):
+            return plan
+    raise ValueError(f"{journal!r} is no list of moves, as this library writes it.")
+
+
+def _complete(folder, plan):
+    files = file_systems.file_system(folder)
+    (_move if files.exists(os.path.join(folder, _AHEAD)) else _move_back)(folder, plan)
+    files.remove(folder)
+    logging.info("%s: completed what a killed process had begun.", folder)
+
+
+def _places(folder, plan):
+    """dicts of the path of a file to that in the scratch folder: of new files, and of old ones."""
+    directory = os.path.dirname(folder)
+    new = {os.path.join(directory, y): os.path.join(folder, x) for x, y in plan[_MOVES]}
+    names = (os.path.join(directory, name) for name in plan[_OLDS])
+    return new, {path: os.path.join(folder, _OLD.format(i)) for i, path in enumerate(names)}
+
+
+def _move(folder, plan):
+    """Makes the moves that are not made yet."""
+    files, (new, old) = file_systems.file_system(folder), _places(folder, plan)
+    if files.renames_at_once:
+        _check_no_others(files, folder, new, old)
+    for path, kept in old.items():
+        if files.exists(path) and (path not in new or files.exists(new[path])):
+            if not files.exists(kept):
+                files.rename(path, kept)
+            elif path not in new:  # Copied, and not yet removed.
+                files.remove(path)
+    for path, source in new.items():
+        if files.exists(source):
+            files.rename(source, path)
+    files.sync(os.path.dirname(folder))
+    files.remove(os.path.join(folder, _AHEAD))
+
+
+def _check_no_others(files, folder, new, old):
+    """Raises ValueError if a foreign program has put a file where one is to be moved to."""
+    for path in {**new, **old}:
+        is_new = path in new and not files.exists(new[path])
+        is_old = path in old and not files.exists(old[path])
+        if files.exists(path) and not is_new and not is_old:
+            raise ValueError(
+                f"{path!r} was written by another program while {folder!r}, of a saving that was "
+                "killed, has a file for its place. Remove one of the two."
+            )
+
+
+def _move_back(folder, plan):
+    """Takes back the moves that are made."""
+    files, (new, old) = file_systems.file_system(folder), _places(folder, plan)
+    ahead, back = (os.path.join(folder, name) for name in (_AHEAD, _BACK))
+    if files.renames_at_once:
+        _check_no_others(files, folder, new, old)
+    if files.exists(ahead):
+        files.rename(ahead, back)
+    for path, source in reversed(new.items()):
+        if files.exists(path) and not files.exists(source):
+            files.rename(path, source)
+        elif files.exists(path) and path not in old and not files.renames_at_once:
+            files.remove(path)  # Copied, and not yet removed at its source.
+    for path, kept in reversed(old.items()):
+        if files.exists(kept):
+            files.rename(kept, path)
+    files.sync(os.path.dirname(folder))
+    files.remove(back)
+
+
+def _is_needed(path):
+    """Whether what a killed process left holds the only copy of something."""
+    files, match = file_systems.file_system(path), _SCRATCH.fullmatch(os.path.basename(path))
+    if not match:
+        return False
+    if _journal(files, path):
+        return True
+    # Earlier versions kept no list, and had moved old files only if they are there.
+    place = os.path.join(os.path.dirname(path), match[1])
+    is_moved = files.exists(os.path.join(path, _OLD_OF_EARLIER_VERSIONS))
+    return is_moved and not any(files.exists(place + ending) for ending in _LAST_ENDINGS)
 
 
 @contextlib.contextmanager
@@ -165,7 +418,7 @@ def write_texts(texts):
     for files, of_system in paths.items():
         for folder in {os.path.dirname(path) for path in of_system}:
             files.makedirs(folder)
-        files.remove_abandoned(of_system)
+        files.remove_abandoned(of_system, _is_needed)
         for path in of_system:
             with _made(path, ".tmp") as temporary:
                 _write(path, temporary, [texts[path]])
@@ -173,14 +426,12 @@ def write_texts(texts):
 
 
 def _write(path, temporary, parts):
-    try:
-        with file_systems.file_system(path).open_text(temporary) as file:
-            for part in parts:
-                file.write(part)
-    except OSError as error:
-        if error.filename or not error.strerror:
-            raise
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error  # Else unnamed.
+    with (
+        file_systems.naming(path),
+        file_systems.file_system(path).open_text(temporary) as file,
+    ):
+        for part in parts:
+            file.write(part)
 
 
 @contextlib.contextmanager
@@ -188,7 +439,7 @@ def _temporary(path, suffix, is_folder=False):
     path = os.fspath(path).rstrip("/")
     files = file_systems.file_system(path)
     files.makedirs(os.path.dirname(path))
-    files.remove_abandoned([path])
+    files.remove_abandoned([path], _is_needed)
     with _made(path, suffix, is_folder) as temporary:
         yield temporary
 
@@ -200,7 +451,8 @@ def _made(path, suffix, is_folder=False):
         try:
             yield temporary
         finally:
-            files.remove(temporary)
+            if not _is_needed(temporary):
+                files.remove(temporary)
 
 
 def _temporary_name(path, suffix):

@@ -1,16 +1,19 @@
 """What `atomic_files` needs of file systems: local ones, which have locks, and remote ones."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import platform
 import re
 import shutil
+import threading
 
-__all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile"]
+__all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile", "is_temporary", "naming"]
 
 # What may follow a name: of this library, and of its first edition.
-_TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]+"
+_TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]{8,}"
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS)  # Where it has no meaning.
 _IS_TEMPORARY = re.compile(f"({_TEMPORARY})$")
 
 
@@ -18,12 +21,90 @@ def file_system(path):
     return RemoteFiles if "://" in os.fspath(path) else LocalFiles
 
 
+class _OfThread(threading.local):
+    owned = frozenset()  # Of files and folders whose locks it holds: (device, number).
+
+
+_of_thread = _OfThread()
+
+
+@contextlib.contextmanager
+def naming(path):
+    """Gives errors of the system the file's name where they have none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename or not error.strerror:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def is_temporary(entry, name):
+    """Whether a name in a folder is one under which the file or folder `name` is written: bool."""
+    return bool(re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry))
+
+
 class LocalFiles:
     """What is done with files of this machine."""
+
+    renames_at_once = True  # What is renamed is at one of the two places, never at both.
 
     @staticmethod
     def rename(source, target):
         os.replace(source, target)
+
+    @staticmethod
+    def exists(path):
+        return os.path.lexists(path)
+
+    @staticmethod
+    def names(folder):
+        with contextlib.suppress(OSError):  # No folder, or one that may not be listed.
+            return os.listdir(folder or ".")
+        return []
+
+    @staticmethod
+    def read(path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    @staticmethod
+    def sync(path):
+        """Waits until a file, or the names in a folder, would outlive a loss of power."""
+        descriptor = os.open(path or ".", os.O_RDONLY)
+        try:
+            with naming(path):
+                os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_SYNC:
+                raise
+        finally:
+            os.close(descriptor)
+
+    @classmethod
+    @contextlib.contextmanager
+    def locked_file(cls, path, text):
+        """Writes a file that is complete when it gets its name; holds its lock meanwhile."""
+        with cls.open_text(f"{path}.tmp") as file:
+            with contextlib.suppress(OSError):  # The file system has no locks.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with naming(path):
+                file.write(text)
+                file.flush()
+            cls.sync(f"{path}.tmp")
+            cls.rename(f"{path}.tmp", path)
+            yield
+
+    @staticmethod
+    @contextlib.contextmanager
+    def locked(path):
+        """Waits for the lock of a file; gives whether it is held, as where there are locks."""
+        descriptor = _lock(path, wait=True)
+        try:
+            yield descriptor is not None
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
     @staticmethod
     def open_text(path):
@@ -46,21 +127,16 @@ class LocalFiles:
             descriptor = _lock(path, wait=True)
             if descriptor is not None or os.path.exists(path):
                 break
-        try:
+        with _owned(descriptor):
             yield path
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
 
     @staticmethod
     @contextlib.contextmanager
     def alone_in(folder):
-        descriptor = _lock(folder or ".", wait=True)
-        try:
+        with contextlib.ExitStack() as stack:
+            if not _is_owned(folder or "."):  # Else it would wait for itself.
+                stack.enter_context(_owned(_lock(folder or ".", wait=True)))
             yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
 
     @classmethod
     @contextlib.contextmanager
@@ -99,7 +175,8 @@ class LocalFiles:
                 os.remove(path)
 
     @classmethod
-    def remove_abandoned(cls, paths):
+    def remove_abandoned(cls, paths, is_needed):
+        """Removes what killed processes left of those paths, unless `is_needed` of its path."""
         found = {}  # Of each folder, which is listed once, however many paths there are.
         for path in paths:
             folder, name = os.path.split(path)
@@ -109,7 +186,7 @@ class LocalFiles:
                 place = os.path.join(folder, entry)
                 if entry == f"{name}.tmp" and os.path.isdir(place):
                     continue  # The first edition wrote files of such names; a folder is a user's.
-                if re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry):
+                if is_temporary(entry, name) and not is_needed(place):
                     cls._remove_unless_held(place)
 
     @classmethod
@@ -118,6 +195,29 @@ class LocalFiles:
         if descriptor is not None:
             cls.remove(path)
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _owned(descriptor):
+    """Notes that this thread holds a lock, or none for None, and frees it at the end."""
+    if descriptor is None:
+        yield
+        return
+    stat = os.fstat(descriptor)
+    before = _of_thread.owned
+    _of_thread.owned = before | {(stat.st_dev, stat.st_ino)}
+    try:
+        yield
+    finally:
+        _of_thread.owned = before
+        os.close(descriptor)
+
+
+def _is_owned(path):
+    with contextlib.suppress(OSError):
+        stat = os.stat(path)
+        return (stat.st_dev, stat.st_ino) in _of_thread.owned
+    return False
 
 
 def _lock(path, wait=False):
@@ -140,9 +240,42 @@ def _lock(path, wait=False):
 class RemoteFiles:
     """Likewise for what TensorFlow reaches."""
 
+    renames_at_once = False  # Buckets copy, and then remove.
+
     @staticmethod
     def rename(source, target):
         gfile().rename(source, target, overwrite=True)
+
+    @staticmethod
+    def exists(path):
+        # TensorFlow's file system in memory takes the start of a name for a folder.
+        return gfile().exists(path) and not gfile().isdir(path)
+
+    @staticmethod
+    def names(folder):
+        return [x.rstrip("/") for x in gfile().listdir(folder)] if gfile().isdir(folder) else []
+
+    @staticmethod
+    def read(path):
+        with gfile().GFile(path, "rb") as file:
+            return file.read()
+
+    @staticmethod
+    def sync(path):
+        del path  # A bucket keeps what is closed.
+
+    @classmethod
+    @contextlib.contextmanager
+    def locked_file(cls, path, text):
+        with cls.open_text(f"{path}.tmp") as file:
+            file.write(text)
+        cls.rename(f"{path}.tmp", path)
+        yield
+
+    @staticmethod
+    def locked(path):
+        del path
+        return contextlib.nullcontext(False)
 
     @staticmethod
     def open_text(path):
@@ -178,8 +311,8 @@ class RemoteFiles:
             gfile().remove(path)
 
     @staticmethod
-    def remove_abandoned(paths):
-        del paths  # They may be a live process's of another machine.
+    def remove_abandoned(paths, is_needed):
+        del paths, is_needed  # They may be a live process's of another machine.
 
 
 def gfile():

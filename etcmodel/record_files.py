@@ -8,12 +8,14 @@ files.
 
 import collections
 import concurrent.futures
+import fnmatch
 import glob
+import os
 import re
 
 import tensorflow as tf
 
-from etcmodel import bounded_json
+from etcmodel import atomic_files, bounded_json
 
 __all__ = [
     "check_sizes",
@@ -152,6 +154,7 @@ def _find_all(pattern):
 
 def _find(pattern):
     """(paths, whether they are one file that was named) of a pattern; None if there is none."""
+    _settle(pattern)
     for name in (pattern, pattern + _SUFFIX):
         if tf.io.gfile.exists(name) and not tf.io.gfile.isdir(name):
             return [name], True
@@ -159,6 +162,14 @@ def _find(pattern):
         if found := list(filter(_holds_records, tf.io.gfile.glob(candidate))):
             return found, False
     return None
+
+
+def _settle(pattern):
+    """Completes what a killed program had begun to write where a pattern looks for files."""
+    folder = os.path.dirname(pattern)
+    names = [os.path.basename(candidate) for candidate in _candidates(pattern)]
+    for place in tf.io.gfile.glob(folder) if glob.has_magic(folder) else [folder]:
+        atomic_files.settle(place, lambda x: any(fnmatch.fnmatchcase(x, name) for name in names))
 
 
 def _candidates(pattern):

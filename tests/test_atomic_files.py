@@ -165,6 +165,20 @@ def test_one_at_a_time_is_alone_in_a_folder(tmp_path):
         pass
 
 
+def test_who_is_alone_in_a_folder_may_say_so_again(tmp_path):
+    with (
+        atomic_files.alone_in(str(tmp_path)),
+        atomic_files.alone_in(str(tmp_path)),
+        atomic_files.scratch_folder(str(tmp_path / "x")) as folder,
+        atomic_files.alone_in(folder),
+    ):
+        pass
+    thread = threading.Thread(target=lambda: fcntl.flock(os.open(tmp_path, 0), fcntl.LOCK_EX))
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()  # It is free again.
+
+
 def test_leftovers_of_the_first_edition_are_removed_and_other_files_are_not(tmp_path):
     (tmp_path / "x.unfinished-12ab34cd").mkdir()
     (tmp_path / "x.unfinished-12ab34cd" / "shard-00000").write_text("")

@@ -69,6 +69,7 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
     if not tf.io.gfile.isdir(directory):
         hint = downloads.download_hint(directory)
         raise ValueError(f"There is no directory {directory!r}. {hint}")
+    sources.settle(directory)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
     if seq2seq.is_of(directory):
         return seq2seq.load(directory, path, as_class, overrides)
@@ -258,6 +259,7 @@ def save_pretrained(model, directory, processor=None):
     encoder = model if seq2seq.is_model(model) else names_lib.encoder_of(model)
     if hasattr(encoder, "check_config"):  # Another's encoder may be without.
         encoder.check_config()
+    atomic_files.settle(directory)
     if seq2seq.is_model(model):
         seq2seq.save(model, directory, processor)
         return
@@ -284,7 +286,7 @@ def save_pretrained(model, directory, processor=None):
             atomic_files.write_text(os.path.join(folder, name), [text])
         made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader wants to know.
         writing.write_safetensors(values, os.path.join(folder, _WEIGHTS_FILE), made_by=made_by)
-        _move_all(folder, directory, others=others)
+        atomic_files.move_all(folder, _WEIGHTS_FILE, others)
 
 
 def _others(model, directory, config):
@@ -310,13 +312,3 @@ def _check_free(directory):
             f"{directory!r} holds another model: {os.path.basename(path)!r}. Choose another "
             "directory."
         )
-
-
-def _move_all(folder, directory, others):
-    """Moves files to their place, the weights last, and older and `others` away."""
-    names = sorted(tf.io.gfile.listdir(folder), key=lambda name: name == _WEIGHTS_FILE)
-    moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
-    # Their order: without weights, the rest is no model.
-    olds = [*reversed(names), *others]
-    olds = [os.path.join(directory, name) for name in dict.fromkeys(olds)]
-    atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)

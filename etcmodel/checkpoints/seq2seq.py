@@ -292,8 +292,4 @@ def save(model, directory, processor=None):
             atomic_files.write_text(path, [defaults.to_json_string()])
         weights_path = os.path.join(folder, _WEIGHTS_FILE)
         writing.write_safetensors(values, weights_path, made_by="pt")
-        names = sorted(tf.io.gfile.listdir(folder), key=lambda name: name == _WEIGHTS_FILE)
-        moves = [(os.path.join(folder, name), os.path.join(directory, name)) for name in names]
-        olds = [*reversed(names), *others]
-        olds = [os.path.join(directory, name) for name in dict.fromkeys(olds)]
-        atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)
+        atomic_files.move_all(folder, _WEIGHTS_FILE, others)

@@ -11,17 +11,19 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from etcmodel import bounded_json
+from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import keras_h5, safetensors_io
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import downloads
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source"]
+__all__ = ["FILE_NAMES", "OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source", "settle"]
 
 # The formats: variables by name (TF1 and its successors' V2 format), by their place in a graph of
 # objects (`tf.train.Checkpoint`), and Hugging Face's.
 RELEASED, OBJECTS, SAFETENSORS = "released", "tf2", "safetensors"
+# The names under which this library writes them, and finds them in a directory.
+FILE_NAMES = {RELEASED: "model.ckpt", OBJECTS: "ckpt", SAFETENSORS: "model.safetensors"}
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # What a training checkpoint holds besides the model: by name, and by place.
@@ -97,6 +99,7 @@ def open_source(path):
     if isinstance(path, Source):
         return path
     path = os.fspath(path)
+    settle(path)
     if tf.io.gfile.isdir(path):
         path = _in_directory(path)
     if path.endswith(".safetensors"):
@@ -112,6 +115,21 @@ def open_source(path):
             "`safetensors.torch.save_file(torch.load(path, weights_only=True), path)`."
         )
     return _open_tensorflow(path)
+
+
+def settle(path):
+    """Completes a saving that a killed process had begun, before anything is read there.
+
+    Args:
+        path: str. As in `open_source`.
+    Raises:
+        ValueError: in a line that says what to do, if that is not certain or cannot be done.
+    """
+    directory, name = (path, None) if tf.io.gfile.isdir(path) else os.path.split(path)
+    atomic_files.settle(directory, name and (lambda x: x.startswith(name)))
+    names = (name,) if name else tuple(FILE_NAMES.values())
+    if remains := atomic_files.remains_of_older_versions(directory, names.__contains__):
+        raise ValueError(remains)
 
 
 def _in_directory(directory):

@@ -16,12 +16,7 @@ from etcmodel.path_checks import check_no_pattern
 
 __all__ = ["FILE_NAMES", "check_absent", "check_place", "write", "write_safetensors"]
 
-# What `open_source` finds in a directory.
-FILE_NAMES = {
-    sources.RELEASED: "model.ckpt",
-    sources.OBJECTS: "ckpt",
-    sources.SAFETENSORS: "model.safetensors",
-}
+FILE_NAMES = sources.FILE_NAMES
 _BUNDLE = (".data-00000-of-00001", ".index")
 _SUFFIXES = {sources.RELEASED: _BUNDLE, sources.OBJECTS: _BUNDLE, sources.SAFETENSORS: ("",)}
 
@@ -58,13 +53,11 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
             config_path = os.path.join(output_dir, config_file)
             unfinished_config = os.path.join(folder, config_file)
             atomic_files.write_text(unfinished_config, [config.to_json_string()])
-        # The index goes first and comes last: without it, data are no checkpoint.
-        olds = [path + suffix for suffix in reversed(suffixes)]
+        # The index comes last: without it, data are no checkpoint.
         moves = [(unfinished + suffix, path + suffix) for suffix in suffixes]
         if config is not None:
-            olds.append(config_path)
             moves.insert(0, (unfinished_config, config_path))
-        atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)
+        atomic_files.replace_files(moves, folder)
     return path
 
 
@@ -84,7 +77,9 @@ def check_absent(output_dir, output_format, config=None):
     Raises:
         ValueError: naming a file that is there.
     """
-    path = os.path.join(output_dir, FILE_NAMES[output_format])
+    name = FILE_NAMES[output_format]
+    atomic_files.settle(output_dir, lambda x: x == name)
+    path = os.path.join(output_dir, name)
     # A killed conversion may have left data without an index, which are no checkpoint.
     index = path + _SUFFIXES[output_format][-1]
     existing = [index] if tf.io.gfile.exists(index) else []

@@ -42,7 +42,7 @@ class Job:
         deals_records: bool. Where the work is done on this machine, give the shards the records in
             turn, not the examples with all of their records.
         line_files: dict of name to path of a file for the lines (`Converted.lines`) of that name,
-            in the order of the input.
+            in the order of the input; beside the shards.
     """
 
     input_pattern: str | list
@@ -123,8 +123,7 @@ def _run(job, run_examples):
         statistics["seconds"] = round(time.monotonic() - start, 1)
         statistics["bad_examples"] = bad_examples  # Last, as the longest.
         _check_written(job, statistics)
-        with atomic_files.alone_in(os.path.dirname(job.output_prefix)):
-            _move_into_place(job, folder, records_per_shard, statistics)
+        _move_into_place(job, folder, records_per_shard, statistics)
     return statistics
 
 
@@ -173,9 +172,8 @@ def _why_none(statistics):
 def _move_into_place(job, folder, records_per_shard, statistics):
     """Gives the shards their names, and statistics and settings beside them.
 
-    The settings go first and come last: they are those of all the shards that are there. The old
-    shards go before the new ones come, so that what a killed process leaves is no mixture; lines
-    come before the shards that they belong to. All is written before anything is moved.
+    All is written before anything is moved. The settings go first and come last: they are those of
+    all the shards that are there. Lines come before the shards that they belong to.
     """
     settings_file = f"{job.output_prefix}.config.json"
     names = record_files.shard_names(job.output_prefix, job.num_shards)
@@ -187,12 +185,16 @@ def _move_into_place(job, folder, records_per_shard, statistics):
         "records_per_shard": [records_per_shard.get(shard, 0) for shard in range(job.num_shards)],
         "bytes_per_shard": [tf.io.gfile.stat(source).length for source in sources],
     }
-    lines = list(job.line_files.values())
-    olds = [settings_file, *record_files.written_shards(job.output_prefix), *lines]
     moves = [(os.path.join(folder, f"lines-{name}"), path) for name, path in job.line_files.items()]
     moves += zip(sources, names, strict=True)
-    with (
-        atomic_files.prepared_json(settings_file, {**job.settings, **manifest}),
-        atomic_files.prepared_json(job.statistics_file, statistics),
-    ):
-        atomic_files.replace_files(moves, list(filter(tf.io.gfile.exists, olds)), folder)
+    with contextlib.ExitStack() as stack:
+        if os.path.dirname(job.statistics_file) == os.path.dirname(job.output_prefix):
+            moves.append((os.path.join(folder, "statistics"), job.statistics_file))
+            atomic_files.write_json(moves[-1][0], statistics)
+        else:
+            stack.enter_context(atomic_files.prepared_json(job.statistics_file, statistics))
+        moves.append((os.path.join(folder, "settings"), settings_file))
+        atomic_files.write_json(moves[-1][0], {**job.settings, **manifest})
+        atomic_files.replace_files(
+            moves, folder, lambda: record_files.written_shards(job.output_prefix)
+        )

@@ -9,6 +9,7 @@ from google.protobuf import message
 from tensorflow.core.protobuf import fingerprint_pb2, saved_model_pb2
 from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 
+from etcmodel import atomic_files
 from etcmodel.path_checks import check_no_pattern
 
 __all__ = ["SavedModelRunner", "load", "newest_version", "read_graphs"]
@@ -84,7 +85,10 @@ def newest_version(directory):
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
     versions = [name.rstrip("/") for name in names if name.rstrip("/").isdigit()]
     if not versions:
-        raise ValueError(f"No exported model in {directory!r}.")
+        begun = [*names, *atomic_files.temporary_names(directory)]
+        begun = [name.rstrip("/") for name in begun if name.rstrip("/").endswith(".tmp")]
+        advice = f" {begun[0]!r} was begun, and is not complete: export again." if begun else ""
+        raise ValueError(f"No exported model in {directory!r}.{advice}")
     return os.path.join(directory, max(versions, key=int))
 
 

@@ -99,6 +99,7 @@ class ByteLevelTokenizer:
         Raises:
             ValueError: as the class, or naming the folder, if it has no such files.
         """
+        atomic_files.settle(folder)
         names = (TOKENIZER_FILE, VOCAB_FILE)
         found = [path for name in names if _exists(path := os.path.join(folder, name))]
         if not found:
@@ -240,11 +241,13 @@ class ByteLevelTokenizer:
 
     def save_pretrained(self, folder):
         """Writes the files into a folder, as they were read, and settings that are not usual."""
-        if any(self._settings.values()):
-            atomic_files.write_json(os.path.join(folder, _SETTINGS_FILE), self._settings)
-        for name, content in self._files.items():
-            with atomic_files.new_file(os.path.join(folder, name)) as unfinished:
-                vocabulary.write_bytes(unfinished, content)
+        *_, last = self._files
+        with atomic_files.scratch_folder(os.path.join(folder, last)) as scratch:
+            if any(self._settings.values()):
+                atomic_files.write_json(os.path.join(scratch, _SETTINGS_FILE), self._settings)
+            for name, content in self._files.items():
+                vocabulary.write_bytes(os.path.join(scratch, name), content)
+            atomic_files.move_all(scratch, last)
 
 
 def _whole(path, content):

@@ -24,6 +24,7 @@ __all__ = [
     "named_file",
     "save",
     "save_vocabulary",
+    "save_with_settings",
     "settings_of",
     "vocabulary_files",
 ]
@@ -38,7 +39,7 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
 def save(folder, tokenizer, config):
-    """Writes the vocabulary, as it was read, and then the settings.
+    """Writes the vocabulary, as it was read, and the settings.
 
     Args:
         folder: str. It is made if it is not there.
@@ -47,9 +48,21 @@ def save(folder, tokenizer, config):
     Raises:
         OSError: if a file cannot be written.
     """
-    name = save_vocabulary(folder, tokenizer)
-    settings = {**dataclasses.asdict(config), VOCAB_FILE: name}
-    atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+    save_with_settings(folder, tokenizer, dataclasses.asdict(config))
+
+
+def save_with_settings(folder, tokenizer, settings):
+    """Writes a vocabulary and settings of any processor into a folder, together.
+
+    Args:
+        folder, tokenizer: as of `save`, or of `save_vocabulary`.
+        settings: dict.
+    """
+    with atomic_files.scratch_folder(os.path.join(folder, CONFIG_FILENAME)) as scratch:
+        name = save_vocabulary(scratch, tokenizer)
+        settings = {**settings, VOCAB_FILE: name}
+        atomic_files.write_json(os.path.join(scratch, CONFIG_FILENAME), settings)
+        atomic_files.move_all(scratch, CONFIG_FILENAME)
 
 
 def save_vocabulary(folder, tokenizer):
@@ -96,6 +109,7 @@ def load(folder, settings):
     Raises:
         ValueError: naming the folder or file, if there is no vocabulary or a file is damaged.
     """
+    atomic_files.settle(folder)
     path = os.path.join(folder, CONFIG_FILENAME)
     given = _read(path) if is_there(folder, CONFIG_FILENAME) else _foreign_settings(folder)
     names = [name for name in _NAMES if is_there(folder, name)]

@@ -111,6 +111,7 @@ class RowProcessor:
             ValueError: naming the folder or the file.
         """
         path = os.path.join(folder, CONFIG_FILENAME)
+        atomic_files.settle(folder)
         given = cls.foreign_settings(folder)
         if processor_files.is_there(folder, CONFIG_FILENAME):
             given = bounded_json.load_object(vocabulary.read_bytes(path), path)
@@ -132,9 +133,8 @@ class RowProcessor:
 
     def save_pretrained(self, folder):
         """Writes the vocabulary and the settings into a folder, which is made if need be."""
-        name = processor_files.save_vocabulary(folder, self.tokenizer)
-        settings = {**dataclasses.asdict(self.config), processor_files.VOCAB_FILE: name}
-        atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+        settings = dataclasses.asdict(self.config)
+        processor_files.save_with_settings(folder, self.tokenizer, settings)
 
     def __call__(self, examples=None, **fields):
         """The batch of one or several examples.

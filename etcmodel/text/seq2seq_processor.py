@@ -117,6 +117,7 @@ class Seq2SeqProcessor:
         Raises:
             ValueError: naming the folder or the file.
         """
+        atomic_files.settle(folder)
         path, given = os.path.join(folder, CONFIG_FILENAME), {}
         if processor_files.is_there(folder, CONFIG_FILENAME):
             given = bounded_json.load_object(vocabulary.read_bytes(path), path)
@@ -147,17 +148,18 @@ class Seq2SeqProcessor:
 
         What Hugging Face's library reads beside the vocabulary is taken along.
         """
-        written = processor_files.save_vocabulary(folder, self.tokenizer)
         source = os.path.dirname(self.tokenizer.source_file)
-        for name in _OF_OTHERS:
-            if processor_files.is_there(source, name):
-                content = vocabulary.read_bytes(os.path.join(source, name))
-                with atomic_files.new_file(os.path.join(folder, name)) as temporary:
-                    vocabulary.write_bytes(temporary, content)
-        settings = dataclasses.asdict(self.config)
-        if written != processor_files.SENTENCE_PIECES:  # One of before may lie in the folder.
-            settings[processor_files.VOCAB_FILE] = written
-        atomic_files.write_json(os.path.join(folder, CONFIG_FILENAME), settings)
+        with atomic_files.scratch_folder(os.path.join(folder, CONFIG_FILENAME)) as scratch:
+            written = processor_files.save_vocabulary(scratch, self.tokenizer)
+            for name in _OF_OTHERS:
+                if processor_files.is_there(source, name):
+                    content = vocabulary.read_bytes(os.path.join(source, name))
+                    vocabulary.write_bytes(os.path.join(scratch, name), content)
+            settings = dataclasses.asdict(self.config)
+            if written != processor_files.SENTENCE_PIECES:  # One of before may lie in the folder.
+                settings[processor_files.VOCAB_FILE] = written
+            atomic_files.write_json(os.path.join(scratch, CONFIG_FILENAME), settings)
+            atomic_files.move_all(scratch, CONFIG_FILENAME)
 
     def __call__(self, texts, targets=None):
         """The batch of one or several texts.

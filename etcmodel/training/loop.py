@@ -59,13 +59,19 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
     alone = run_directory.alone_training if is_chief else contextlib.nullcontext
     with alone(config.output_dir):
         run = run_lib.Run(task, config, strategy, callbacks)
-        # Only now, so that options that the model or the data refuse do not claim the directory.
         if is_chief:  # Who changes what is there, so that no other worker may compare with it now.
-            claim(notes=_notes(task, run, begun))
-            # Before the options that are kept beside it, which a run that goes on may be given.
-            _keep_changes(run, begun, config)
-            for name, text in task.run_files().items():
-                atomic_files.write_text(os.path.join(config.output_dir, name), [text])
+
+            def claim_and_keep():
+                claim(notes=_notes(task, run, begun))
+                # Before the options that are kept beside it, which a run that goes on may be given.
+                _keep_changes(run, begun, config)
+                for name, text in task.run_files().items():
+                    atomic_files.write_text(os.path.join(config.output_dir, name), [text])
+
+            if run_directory.read_run_config(config.output_dir) is not None:
+                claim_and_keep()
+            else:  # Options that the data, the model or the first steps refuse claim nothing.
+                run.before_first_results = claim_and_keep
         with run_lib.quiet_orbit(), _bad_data_named(task):
             return run.to_the_end()
 

@@ -38,7 +38,14 @@ def build_model(task, config):
 
 
 class Run:
-    """A training run with all its parts; `to_the_end` runs it."""
+    """A training run with all its parts; `to_the_end` runs it.
+
+    Attributes:
+        before_first_results: function without arguments, or None. It is called once, after the
+            first steps and before anything of them is written.
+    """
+
+    before_first_results = None
 
     def __init__(self, task, config, strategy, callbacks=()):
         self._task, self._config, self._strategy = task, config, strategy
@@ -214,11 +221,17 @@ class Run:
         if not self._is_chief:
             return [self._save_if_due]
         return [
+            lambda metrics: self._begin_results(),
             lambda metrics: self._train_log.append(self.step, metrics),
             self._progress,
             lambda metrics: self._callbacks.call("on_summary", self.step, dict(metrics)),
             self._save_if_due,
         ]
+
+    def _begin_results(self):
+        if self.before_first_results:
+            self.before_first_results()
+            self.before_first_results = None
 
     def _save_if_due(self, metrics):
         del metrics
@@ -234,6 +247,7 @@ class Run:
 
     def _save_and_stop(self, metrics):
         if self.step > self._saved_step:
+            self._begin_results()
             if metrics and self._is_chief:
                 # They are of no step where the signal came after the line of this one.
                 self._train_log.append_new(self.step, metrics)
