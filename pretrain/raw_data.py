@@ -3,7 +3,7 @@
 import os
 
 from etcmodel import opener
-from etcmodel.preprocessing import raw_files
+from etcmodel.preprocessing import json_fields, raw_files
 
 __all__ = ["read_groups"]
 
@@ -81,4 +81,8 @@ def _document_of(row, place):
     if not isinstance(raw, dict) or not isinstance(raw.get("text"), str):
         found = f": its fields are {sorted(map(str, raw))}" if isinstance(raw, dict) else ""
         return {"error": f"{place}: no object with a string `text`{found}"}
-    return {"id": str(raw.get("id", place)), "text": raw["text"]}
+    try:
+        document_id = json_fields.identified(raw, "id", default=place).example_id
+    except ValueError as error:
+        return {"error": f"{place}: {error}"}
+    return {"id": document_id, "text": raw["text"]}

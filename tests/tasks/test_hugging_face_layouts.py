@@ -368,3 +368,14 @@ def test_hotpotqa_has_the_same_examples_and_features(tmp_path, file, is_training
         assert theirs == ours
         made, wanted = (hotpotqa.make_features(x, config, tokenizer) for x in (theirs, ours))
         assert made == wanted and made.features
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+def test_files_of_triviaqa_are_lines_or_an_array(tmp_path, is_array):
+    raw = questions.raw_question(web=["a.txt"])
+    theirs = [as_datasets_triviaqa({**raw, "QuestionId": x}, {"a.txt": "red"}) for x in "ab"]
+    text = json.dumps(theirs) if is_array else "\n".join(map(json.dumps, theirs))
+    path = tmp_path / "train.json"
+    path.write_text(text, encoding="utf-8")
+    found = list(triviaqa.read_examples(str(path)))
+    assert found == list(map(triviaqa.parse_example, theirs))
