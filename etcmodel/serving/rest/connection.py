@@ -29,9 +29,8 @@ class Connection(socketserver.BaseRequestHandler):
         self._is_refused = False  # Whether one was answered without all of it having been read.
 
     def handle(self):
-        keeps_open = True
-        while keeps_open and not self.server.is_stopping:
-            keeps_open = self._serve_one()
+        while self._serve_one() and not self.server.is_stopping:
+            pass
 
     def _serve_one(self):
         """Waits for a request and answers it; whether the client may ask again."""
