@@ -31,10 +31,11 @@ __all__ = [
     "finish",
     "go_back",
     "held",
+    "is_beside",
     "move_all",
     "new_file",
     "new_folder",
-    "prepared_json",
+    "prepared_copy",
     "remains_of_older_versions",
     "replace_files",
     "scratch_folder",
@@ -138,7 +139,7 @@ def replace_files(moves, folder, others=tuple):
         olds = dict.fromkeys([*(path for _, path in reversed(moves)), *others()])
         names = {os.path.basename(path) for path in olds}
         for path in olds:
-            if os.path.normpath(os.path.dirname(path)) != os.path.normpath(directory):
+            if not is_beside(path, folder):
                 raise ValueError(f"{path!r} must be in {directory!r}, with what belongs to it.")
         settle(directory, names.__contains__)
         plan = {
@@ -155,6 +156,12 @@ def replace_files(moves, folder, others=tuple):
                 with contextlib.suppress(Exception):  # The first error tells more.
                     _move_back(folder, plan)
                 raise
+
+
+def is_beside(path, folder):
+    """Whether `replace_files` can move files of a `scratch_folder` to `path`: bool."""
+    folders = (os.path.dirname(os.fspath(x)) for x in (path, folder))
+    return len(set(map(os.path.abspath, folders))) == 1
 
 
 def move_all(folder, last, others=()):
@@ -383,15 +390,14 @@ def held(path):
 
 def write_json(path, value):
     """Writes a value as indented JSON; folders are made."""
-    with prepared_json(path, value):
-        pass
+    write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
 
 
 @contextlib.contextmanager
-def prepared_json(path, value):
-    """Likewise, but the file gets its name at the end of the block: it is written before that."""
+def prepared_copy(source, path):
+    """Copies a file, which gets its name at the end of the block; it is written before that."""
     with new_file(path) as temporary:
-        _write(path, temporary, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
+        file_systems.gfile().copy(source, temporary, overwrite=True)
         yield
 
 

@@ -42,7 +42,8 @@ class Job:
         deals_records: bool. Where the work is done on this machine, give the shards the records in
             turn, not the examples with all of their records.
         line_files: dict of name to path of a file for the lines (`Converted.lines`) of that name,
-            in the order of the input; beside the shards.
+            in the order of the input. Lines and statistics beside the shards are replaced together
+            with them, and those elsewhere after them.
     """
 
     input_pattern: str | list
@@ -187,14 +188,17 @@ def _move_into_place(job, folder, records_per_shard, statistics):
     }
     moves = [(os.path.join(folder, f"lines-{name}"), path) for name, path in job.line_files.items()]
     moves += zip(sources, names, strict=True)
+    moves += [
+        (os.path.join(folder, "statistics"), job.statistics_file),
+        (os.path.join(folder, "settings"), settings_file),
+    ]
+    atomic_files.write_json(moves[-2][0], statistics)
+    atomic_files.write_json(moves[-1][0], {**job.settings, **manifest})
     with contextlib.ExitStack() as stack:
-        if os.path.dirname(job.statistics_file) == os.path.dirname(job.output_prefix):
-            moves.append((os.path.join(folder, "statistics"), job.statistics_file))
-            atomic_files.write_json(moves[-1][0], statistics)
-        else:
-            stack.enter_context(atomic_files.prepared_json(job.statistics_file, statistics))
-        moves.append((os.path.join(folder, "settings"), settings_file))
-        atomic_files.write_json(moves[-1][0], {**job.settings, **manifest})
+        for move in list(moves):
+            if not atomic_files.is_beside(move[1], folder):  # Perhaps on another disk.
+                stack.enter_context(atomic_files.prepared_copy(*move))
+                moves.remove(move)
         atomic_files.replace_files(
             moves, folder, lambda: record_files.written_shards(job.output_prefix)
         )
