@@ -82,7 +82,7 @@ def _document_of(row, place):
         found = f": its fields are {sorted(map(str, raw))}" if isinstance(raw, dict) else ""
         return {"error": f"{place}: no object with a string `text`{found}"}
     try:
-        document_id = json_fields.identified(raw, "id", default=place).example_id
+        document_id = json_fields.id_of(raw, "id", default=place)
     except ValueError as error:
         return {"error": f"{place}: {error}"}
     return {"id": document_id, "text": raw["text"]}
