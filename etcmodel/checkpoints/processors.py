@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.text import number_pieces, processor_files
+from etcmodel.text import number_pieces, processor_files, vocabulary
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
@@ -181,10 +181,7 @@ def _check_answer_tokens(config, processor):
 
 
 def _content(path):
-    if not tf.io.gfile.exists(path):
-        return None
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return file.read()
+    return vocabulary.read_bytes(path) if tf.io.gfile.exists(path) else None
 
 
 def check_processor(model, processor):

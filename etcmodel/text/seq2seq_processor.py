@@ -8,7 +8,7 @@ from absl import logging
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.text import processor_files, seq2seq_explanation, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME
+from etcmodel.text.processor_config import CONFIG_FILENAME, MOST_PADDING
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
@@ -47,8 +47,13 @@ class Seq2SeqProcessorConfig:
             is_open = value is None and name.startswith("max_")
             if not is_open and (type(value) is not int or value < number):
                 raise ValueError(
-                    f"`{name}` must be an int of at least {number}. Received: {value!r}"
+                    f"`{name}` must be an int of at least {number}. Received: {value!r:.200}"
                 )
+        if self.pad_to_multiple_of > MOST_PADDING:
+            raise ValueError(
+                f"`pad_to_multiple_of` must be at most {MOST_PADDING}. "
+                f"Received: {self.pad_to_multiple_of}"
+            )
 
 
 class Seq2SeqBatch(dict):

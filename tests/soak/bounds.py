@@ -73,7 +73,7 @@ def _problem_of(error):
 
 def _place(error):
     frames = [x for x in traceback.extract_tb(error.__traceback__) if "/etcmodel/" in x.filename]
-    return f" at {frames[-1].filename.rpartition('/etcmodel/')[2]}:{frames[-1].name}" * bool(frames)
+    return "".join(f" at {x.filename.rpartition('/etcmodel/')[2]}:{x.name}" for x in frames[-1:])
 
 
 def _memory(reset=False):

@@ -162,9 +162,10 @@ class _Json:
         if name not in new:
             return OPEN if counts else SAME
         value = new[name]
-        if _NO_NEGATIVES.fullmatch(name) and _kind(value) == "number":
-            if not 0 <= value < (1 if _RATES.fullmatch(name) else math.inf):
-                return REFUSED
+        end = 1 if _RATES.fullmatch(name) else math.inf
+        is_limited = _NO_NEGATIVES.fullmatch(name) and _kind(value) == "number"
+        if is_limited and not 0 <= value < end:
+            return REFUSED
         if _kind(value) == "number" and not -math.inf < value < math.inf:
             return REFUSED if counts else SAME
         return OPEN if counts and _is_alike(name, old[name], value) else SAME
@@ -193,7 +194,7 @@ def strict_json(content):
         return dict(pairs)
 
     try:
-        return json.loads(content.decode("utf-8"), object_pairs_hook=once)
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
 
@@ -224,7 +225,8 @@ def _dumped(entries):
 
 
 def _deleted(random, entries):
-    return _dumped({k: x for k, x in entries.items() if k != random.choice(sorted(entries))})
+    name = random.choice(sorted(entries))
+    return _dumped({key: value for key, value in entries.items() if key != name})
 
 
 def _renamed(random, entries):
@@ -349,7 +351,8 @@ def _other_tensors(content, made):
     told = [
         f"{name}: {_form(old.get(name))} -> {_form(new.get(name))}"
         for name in sorted({*old, *new})
-        if _form(old.get(name)) != _form(new.get(name)) or old[name].tobytes() != new[name].tobytes()
+        if _form(old.get(name)) != _form(new.get(name))
+        or old[name].tobytes() != new[name].tobytes()
     ]
     return f"({', '.join(told)[:300]})"
 
@@ -616,16 +619,17 @@ class _Words:
 
     def judge(self, words, made):
         try:
-            found = made.decode("utf-8").splitlines()
+            found = made.decode("utf-8-sig").rstrip().split("\n")
         except UnicodeDecodeError:
             return REFUSED
         found = [word.strip() for word in found]
-        if not set(found).issuperset(self._special) or not all(found) or len({*found}) < len(found):
+        if not set(found).issuperset(self._special) or len({*found}) < len(found):
             return REFUSED
         return SAME if found == words else OPEN
 
     def _missing(self, random, words):
-        return [x for x in words if x != random.choice(self._special)]
+        special = random.choice(self._special)
+        return [word for word in words if word != special]
 
     def _twice(self, random, words):
         place = random.randrange(len(words))

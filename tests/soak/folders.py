@@ -28,7 +28,20 @@ from tests.soak.whole_files import FIXTURES
 
 __all__ = ["SYSTEMS", "System", "make", "read", "same"]
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "is", "long", "##s", "a", "."]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "river",
+    "is",
+    "long",
+    "##s",
+    "a",
+    ".",
+]
 TEXT = "The rivers is long. A river is the long."
 BYTE_LEVEL = cases.topic_folder("longformer") / "tokenizer"
 PIECES = FIXTURES.parent / "sentence_pieces" / "spiece.model"
