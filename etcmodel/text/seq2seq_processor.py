@@ -14,6 +14,7 @@ from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 
 IGNORED_LABEL = -100
+_OWN_TOKENS, _MOST_OWN_TOKENS = ("id_offset", "extra_ids"), 1 << 20
 _OF_OTHERS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -49,11 +50,12 @@ class Seq2SeqProcessorConfig:
                 raise ValueError(
                     f"`{name}` must be an int of at least {number}. Received: {value!r:.200}"
                 )
-        if self.pad_to_multiple_of > MOST_PADDING:
-            raise ValueError(
-                f"`pad_to_multiple_of` must be at most {MOST_PADDING}. "
-                f"Received: {self.pad_to_multiple_of}"
-            )
+        most = {"pad_to_multiple_of": MOST_PADDING, **dict.fromkeys(_OWN_TOKENS, _MOST_OWN_TOKENS)}
+        for name, number in most.items():
+            if getattr(self, name) > number:
+                raise ValueError(
+                    f"`{name}` must be at most {number}. Received: {getattr(self, name)!r:.80}"
+                )
 
 
 class Seq2SeqBatch(dict):

@@ -90,8 +90,8 @@ def check_no_token_twice(vocab_file):
     for number, token in enumerate(tokens, 1):
         if (first := lines.setdefault(token, number)) != number:
             raise ValueError(
-                f"{vocab_file}, lines {first} and {number}: the vocabulary has {token!r:.80} twice, "
-                "and tokenizers differ in the ids of what follows. Make one of them another one."
+                f"{vocab_file}, lines {first} and {number}: it has {token!r:.80} twice: "
+                "tokenizers differ in the ids of what follows. Make one of them another token."
             )
 
 

@@ -1,7 +1,6 @@
 """How code meets an input: it returns, or refuses in one line, within bounds of time and memory."""
 
 import dataclasses
-import gc
 import re
 import resource
 import signal
@@ -79,7 +78,6 @@ def _place(error):
 def _memory(reset=False):
     """Bytes of the process at its peak, from now on if it is reset."""
     if reset:
-        gc.collect()
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
     with open("/proc/self/status") as file:

@@ -91,7 +91,7 @@ def test_a_folder_of_another_library_needs_just_a_vocabulary(tmp_path):
         ({"spiece.model": "no"}, "is no SentencePiece model"),
         (
             {"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\na\nc\n"},
-            "vocab.txt, lines 5 and 7: the vocabulary has 'a' twice, and tokenizers differ in the",
+            "vocab.txt, lines 5 and 7: it has 'a' twice: tokenizers differ in the ids",
         ),
     ],
 )

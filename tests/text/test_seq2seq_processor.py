@@ -104,6 +104,10 @@ def test_what_are_no_texts_is_refused(arguments, message):
             '{"pad_to_multiple_of": 65537}',
             "`pad_to_multiple_of` must be at most 65536. Received: 65537",
         ),
+        (
+            '{"extra_ids": 9223372036854775808}',
+            "`extra_ids` must be at most 1048576. Received: 9223",
+        ),
         ('{"id_offset": null}', "`id_offset` must be an int of at least 0. Received: None"),
     ],
 )
