@@ -44,6 +44,15 @@ class _TwiceError(ValueError):
     """An object has a name twice, of which Python's reader would take the last."""
 
 
+def _with_each_name_once(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = sorted(name for name, _ in pairs)
+        twice = next(one for one, other in itertools.pairwise(names) if one == other)
+        raise _TwiceError(f"an object has {twice!r:.80} twice")
+    return found
+
+
 def loads(text, max_bytes=None, object_pairs_hook=None):
     """The value of a JSON text.
 
@@ -108,15 +117,6 @@ def load_object(text, source, advice="", max_bytes=None):
             _sentences(f"{source} must hold a JSON object, not {_kind(value)}", advice)
         )
     raise ValueError(_sentences(f"{source} is not valid JSON: {problem}", advice))
-
-
-def _with_each_name_once(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = sorted(name for name, _ in pairs)
-        twice = next(one for one, other in itertools.pairwise(names) if one == other)
-        raise _TwiceError(f"an object has {twice!r:.80} twice")
-    return found
 
 
 def _kind(value):

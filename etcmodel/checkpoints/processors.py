@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.text import number_pieces, processor_files, vocabulary
+from etcmodel.text import number_pieces, processor_files
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
 from etcmodel.text.longformer_processor import LongformerProcessor
@@ -181,7 +181,12 @@ def _check_answer_tokens(config, processor):
 
 
 def _content(path):
-    return vocabulary.read_bytes(path) if tf.io.gfile.exists(path) else None
+    if not tf.io.gfile.exists(path):
+        return None
+    if tf.io.gfile.isdir(path):
+        raise ValueError(f"{path} is a folder, and must be a file.")
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read()
 
 
 def check_processor(model, processor):

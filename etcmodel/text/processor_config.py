@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from etcmodel.text import sentence_splitting, truncation
 
-__all__ = ["CONFIG_FILENAME", "MENTIONS", "MOST_PADDING", "ProcessorConfig"]
+__all__ = ["CONFIG_FILENAME", "MENTIONS", "ProcessorConfig"]
 
 CONFIG_FILENAME = "processor_config.json"
 MENTIONS = "mentions"  # Words that lead to a block, such as those of a link.
@@ -29,9 +29,9 @@ _LEAST = {
     "long_radius": 1,
     "question_separators": 1,
 }
-MOST_PADDING = 1 << 16  # Every row has up to that many tokens more.
 _NEVER_NONE = ("pad_to_multiple_of", "long_radius", "question_separators")
 _NAMES = ("relation_names", "mention_names", "long_relation_names")
+_MOST_PADDING = 1 << 16  # Every row has up to that many tokens more.
 _MOST_SEGMENTS = 2**31 - 1  # Batches are of int32.
 _DICTS = {"global_tokens": str, "segments": int, "global_segments": int}
 
@@ -141,8 +141,6 @@ class ProcessorConfig:
             is_open = value is None and name not in _NEVER_NONE
             if not is_open and (type(value) is not int or value < least):
                 _fail(name, f"an int of at least {least}", value)
-        if self.pad_to_multiple_of > MOST_PADDING:
-            _fail("pad_to_multiple_of", f"at most {MOST_PADDING}", self.pad_to_multiple_of)
         for name, kind in _DICTS.items():
             _check_dict(name, getattr(self, name), kind)
         for name in ("segments", "global_segments"):
@@ -156,6 +154,8 @@ class ProcessorConfig:
             _fail("long_relation_names", f"names among {edges}", self.long_relation_names)
 
     def _check_lengths(self) -> None:
+        if self.pad_to_multiple_of > _MOST_PADDING:
+            _fail("pad_to_multiple_of", f"at most {_MOST_PADDING}", self.pad_to_multiple_of)
         are_given = self.max_long_len is not None and self.max_global_len is not None
         for name, is_on in (("pad_to='max'", self.pad_to == "max"), ("pack=True", self.pack)):
             if is_on and not are_given:
@@ -223,4 +223,4 @@ def _check_dict(name: str, value: typing.Any, kind: type) -> None:
 
 
 def _fail(name: str, wish: str, value: typing.Any) -> typing.NoReturn:
-    raise ValueError(f"`{name}` must be {wish}. Received: {value!r:.200}")
+    raise ValueError(f"`{name}` must be {wish}. Received: {value!r}")

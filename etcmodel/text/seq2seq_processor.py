@@ -8,13 +8,13 @@ from absl import logging
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.text import processor_files, seq2seq_explanation, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME, MOST_PADDING
+from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 
 IGNORED_LABEL = -100
-_OWN_TOKENS, _MOST_OWN_TOKENS = ("id_offset", "extra_ids"), 1 << 20
+_MOST = {"id_offset": 1 << 20, "extra_ids": 1 << 20, "pad_to_multiple_of": 1 << 16}
 _OF_OTHERS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -42,19 +42,17 @@ class Seq2SeqProcessorConfig:
     pad_to_multiple_of: int = 1
 
     def __post_init__(self):
+        for name, most in _MOST.items():
+            value = getattr(self, name)
+            if type(value) is int and value > most:
+                raise ValueError(f"`{name}` must be at most {most}. Received: {value!r:.80}")
         least = {"max_length": 1, "max_target_length": 1, "id_offset": 0, "extra_ids": 0}
         for name, number in {**least, "pad_to_multiple_of": 1}.items():
             value = getattr(self, name)
             is_open = value is None and name.startswith("max_")
             if not is_open and (type(value) is not int or value < number):
                 raise ValueError(
-                    f"`{name}` must be an int of at least {number}. Received: {value!r:.200}"
-                )
-        most = {"pad_to_multiple_of": MOST_PADDING, **dict.fromkeys(_OWN_TOKENS, _MOST_OWN_TOKENS)}
-        for name, number in most.items():
-            if getattr(self, name) > number:
-                raise ValueError(
-                    f"`{name}` must be at most {number}. Received: {getattr(self, name)!r:.80}"
+                    f"`{name}` must be an int of at least {number}. Received: {value!r}"
                 )
 
 
