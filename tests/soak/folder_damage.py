@@ -156,8 +156,8 @@ class _Json:
     def _of_entry(self, name, old, new):
         if name in old and name in new and same_json(old[name], new[name]):
             return None
-        if name not in old:
-            return SAME if self._may_have_more else REFUSED
+        if name not in old:  # Null says that there is none.
+            return SAME if self._may_have_more or new[name] is None else REFUSED
         counts = self._counting is None or name in self._counting
         if name not in new:
             return OPEN if counts else SAME
