@@ -5,13 +5,7 @@ import os
 
 import numpy as np
 
-from etcmodel.text import (
-    gmat_explanation,
-    number_pieces,
-    row_explanation,
-    row_processor,
-    vocabulary,
-)
+from etcmodel.text import gmat_explanation, number_pieces, row_explanation, row_processor
 from etcmodel.text.seq2seq_processor import IGNORED_LABEL, as_texts
 
 __all__ = ["GmatSeq2SeqProcessor"]
@@ -71,7 +65,6 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
             vocab = tokenizer.source_file
             settings = {"do_lower_case": tokenizer.basic_tokenizer.do_lower_case, **settings}
         is_lower = self.config_class(**settings).do_lower_case
-        vocabulary.check_no_token_twice(vocab)
         super().__init__(number_pieces.NumberTokenizer(os.fspath(vocab), is_lower), **settings)
 
     @classmethod

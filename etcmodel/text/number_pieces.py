@@ -1,6 +1,6 @@
 """Word pieces in which every number falls into its digits (Geva et al. 2020, section 3.1)."""
 
-from etcmodel.text import alignment, tokenization
+from etcmodel.text import alignment, tokenization, vocabulary
 
 __all__ = [
     "END",
@@ -22,10 +22,12 @@ class NumberTokenizer(tokenization.FullTokenizer):
     Args:
         vocab_file, do_lower_case: see `FullTokenizer`.
     Raises:
-        ValueError: naming the file and what is missing of digits and marks around an answer.
+        ValueError: naming the file and what is missing of digits and marks around an answer, or
+            what is there twice.
     """
 
     def __init__(self, vocab_file, do_lower_case=True):
+        vocabulary.check_no_token_twice(vocab_file)
         super().__init__(vocab_file, do_lower_case)
         self.wordpiece_tokenizer = _NumberPieces(self.vocab)
         check_tokenizer(self)
