@@ -10,15 +10,11 @@ __all__ = ["end_iterators_at_once", "free"]
 def free():
     """Drops the caches of the tests and of Keras and TensorFlow, and gives the memory back.
 
-    Weights, data and graphs of a module of tests are of no use to the next one. Graphs hold the
-    most: TensorFlow keeps each function with a gradient of its own that was ever traced, and
-    through it the graphs around it.
+    Weights, data and graphs of a module of tests are of no use to the next one.
     """
     _clear_caches_of_tests()
     if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
         sys.modules["tf_keras"].backend.clear_session()
-        _forget_eager_calls()
-        _forget_custom_gradients()
     gc.collect()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc keeps freed memory for itself.
@@ -52,18 +48,3 @@ def _clear_caches_of_tests():
         for value in list(vars(module).values()):
             if callable(getattr(type(value), "cache_clear", None)):
                 value.cache_clear()
-
-
-def _forget_eager_calls():
-    """Their graph functions would have no gradients without the custom ones."""
-    if "etcmodel.ops.blockwise" in sys.modules:
-        sys.modules["etcmodel.ops.blockwise"]._attend.cache_clear()
-
-
-def _forget_custom_gradients():
-    """Only differentiating a graph again would need them, and the graphs are gone."""
-    from tensorflow.python.framework import ops
-
-    registry = ops.gradient_registry
-    for name in [name for name in registry.list() if name.startswith("CustomGradient-")]:
-        del registry._registry[name]

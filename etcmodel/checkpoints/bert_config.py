@@ -1,6 +1,6 @@
 """From the config of a BERT or RoBERTa to that of the ETC that gives the same outputs."""
 
-from etcmodel.models import encoders, hugging_face
+from etcmodel.models import encoders, hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 
 __all__ = ["ROBERTA_TYPES", "TYPES", "activation", "check", "check_type", "etc_config"]
@@ -36,12 +36,12 @@ _ONLY = {
     "is_encoder_decoder": (False, None),
     "add_cross_attention": (False, None),
     "pruned_heads": ({}, None),
-    "quantization_config": (None,),
 }
 _WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
     "hidden_act",
     "max_position_embeddings",
     "model_type",
+    "quantization_config",  # None.
 }
 _POOLER = "pooler_"  # Likewise: the pooler is no part of the encoder.
 _ROBERTA_PADDING_ROWS = 2
@@ -132,6 +132,7 @@ def check(entries, source):
         ValueError: naming the entry, if a size is missing, or an entry is unknown (it may change
             what the model computes) or has another value than those that can be.
     """
+    json_config.check_not_quantized(entries, source)
     for name in _NEEDED:
         if type(entries.get(name)) is not int:
             raise ValueError(f"{source}: `{name}` must be an int. Received: {entries.get(name)!r}")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from etcmodel import bounded_json
-from etcmodel.checkpoints import bert_config, sources
+from etcmodel.checkpoints import bert_config, sources, strict
 from etcmodel.models import encoders
 from etcmodel.models.config import EtcConfig
 
@@ -47,6 +47,11 @@ _HUGGING_FACE = (
     (r"LayerNorm/weight$", "LayerNorm/gamma"),
     (r"LayerNorm/bias$", "LayerNorm/beta"),
     (r"/weight$", "/kernel"),
+)
+# What Hugging Face's files may hold once more, and of what it is a copy.
+_COPIES = (
+    (re.compile(r"(?:.*\.)?(?:cls\.predictions|lm_head)\.decoder\.weight"), TOKENS),
+    (re.compile(r"(?:.*\.)?(?:cls\.predictions|lm_head)\.decoder\.bias"), MASKED_LM_BIAS),
 )
 _MODEL_GARDEN = (
     (r"word_embeddings/embeddings$", TOKENS),
@@ -99,6 +104,20 @@ class BertWeights:
         query = self.names.get("encoder/layer_0/attention/self/query/kernel")
         shape = self.source.shapes.get(query, ())
         return shape[1] if len(shape) == 3 else self.config.get("num_attention_heads")
+
+    def check(self):
+        """Checks all of it before any of it is used: see `strict.check`.
+
+        Raises:
+            ValueError: if weights are no floats, or what repeats one of them is another.
+        """
+        copies = {
+            name: self.names[original]
+            for pattern, original in _COPIES
+            for name in filter(pattern.fullmatch, self.source.shapes)
+            if original in self.names
+        }
+        strict.check(self.source, self.names.values(), copies)
 
     def read(self, name):
         """A weight as the original BERT has it: kernels are float [inputs, outputs].

@@ -2,7 +2,7 @@
 
 import os
 
-from etcmodel.checkpoints import bert_names, coverage, lifting, sources, writing
+from etcmodel.checkpoints import bert_names, coverage, lifting, sources, strict, writing
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import encoders
@@ -30,8 +30,9 @@ def convert(
     Returns:
         (path of the checkpoint written, `LoadReport` of what went where).
     Raises:
-        ValueError: if the checkpoint cannot be read, does not fit the config, needs one that is
-            not there, or one of that format exists in `output_dir`.
+        ValueError: if the checkpoint cannot be read, has weights of an encoder that are no floats,
+            does not fit the config, needs one that is not there, or one of that format exists in
+            `output_dir`.
     """
     writing.check_place(output_dir, output_format)
     source = sources.open_source(checkpoint)
@@ -43,6 +44,8 @@ def convert(
     elif token_rows is not None:
         raise ValueError(f"Vocabularies are mapped for BERT only, and {source.path!r} is of ETC.")
     else:
+        # Others may be anything, such as counters.
+        strict.check(source, filter(names_lib.is_in_encoder, source.shapes))
         missing = () if config is None else coverage.check_config(source, config)
         values = {name: source.read(name) for name in source.shapes}
         # Only an object checkpoint has all weights of the model.

@@ -1,6 +1,5 @@
 """A GMAT's weights for the same GMAT with compression (Gupta and Berant 2020, section 2.2)."""
 
-import dataclasses
 import re
 
 from etcmodel.checkpoints import sources
@@ -29,12 +28,7 @@ def for_compression(source, model):
     if not any(map(_LAYER.fullmatch, source.shapes)):
         return source
     names = {_renamed(name, encoder, source.format): name for name in source.shapes}
-    return dataclasses.replace(
-        source,
-        shapes={name: source.shapes[origin] for name, origin in names.items()},
-        read=lambda name: source.read(names[name]),
-        nodes={},
-    )
+    return source.renamed(names)
 
 
 def _renamed(name, encoder, source_format):

@@ -4,9 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-from etcmodel.checkpoints import longformer_names, sources
+from etcmodel.checkpoints import longformer_names, sources, strict
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import heads
@@ -116,30 +114,30 @@ def load(model, source):
     Returns:
         `LoadReport`.
     Raises:
-        ValueError: if weights of the encoder are missing, a head's are there in part, or shapes
-            differ; all such are named. The model is then unchanged.
+        ValueError: if weights of the encoder are missing, a head's are there in part, shapes differ
+            or weights are no floats, all of which are named, or copies differ. The model is then
+            unchanged.
     """
     by_name = places(model)
     naming = _NAMINGS[names_lib.encoder_of(model).config.model_type]
     found = _names_in_file(source.shapes, naming)
     _check_missing(source, model, by_name, found)
-    _check_shapes(source, by_name, found)
-    for name, place in by_name.items():
-        if name in found:
-            value = np.asarray(source.read(found[name]))
-            value = value.T if place.is_transposed else value
-            place.variable.assign(value.astype(place.variable.dtype.as_numpy_dtype))
     loaded = [name for name in by_name if name in found]
-    used = {found[name] for name in loaded}
-    unused = [name for name in source.shapes if name not in used]
+    weights = {found[name]: by_name[name][1:] for name in loaded}
+    strict.check_dtypes(source, weights)
+    _check_shapes(source, by_name, found)
+    copies = strict.copies_in(source.shapes, naming.COPIES, naming.PREFIX)
+    strict.assign(source, weights, copies)
+    notes = strict.notes_on(source.shapes, copies, naming.OBSOLETE, naming.PREFIX)
+    known = {*notes, *(found[name] for name in loaded)}
     return LoadReport(
         checkpoint=source.path,
         loaded=tuple(by_name[name].name for name in loaded),
         not_in_checkpoint=tuple(p.name for name, p in by_name.items() if name not in found),
-        unused=tuple(name for name in unused if not _is_copy(name, naming)),
+        unused=tuple(name for name in source.shapes if name not in known),
         training_state=source.training_state,
         origins={by_name[name].name: found[name] for name in loaded},
-        notes=tuple(f"{name} is a copy, left out" for name in unused if _is_copy(name, naming)),
+        notes=tuple(notes.values()),
     )
 
 
@@ -192,10 +190,6 @@ def _names_in_file(shapes, naming) -> Mapping[str, str]:
         found.setdefault(bare, name)
         found.setdefault(naming.PREFIX + bare, name)
     return found
-
-
-def _is_copy(name, naming):
-    return bool(re.fullmatch(naming.COPIES, name))
 
 
 def _check_missing(source, model, by_name, found):

@@ -9,6 +9,7 @@ import os
 import h5py
 import numpy as np
 
+from etcmodel.checkpoints import strict
 from etcmodel.checkpoints.safetensors_io import LocalFile
 
 __all__ = ["KerasFile"]
@@ -28,19 +29,25 @@ class KerasFile:
         path: str. Of the file, as `tf.io.gfile` has it.
     Attributes:
         shapes: dict of str to tuple of int: PyTorch's names and shapes; matrices are transposed.
+        dtypes: dict of str to str: their dtypes, such as "float32".
     Raises:
-        ValueError: naming the file, if it is none of Hugging Face's, damaged, or not plain.
+        ValueError: naming the file, if it is none of Hugging Face's, damaged, or not plain, if
+            weights are no floats, or what it has twice differs.
     """
 
     def __init__(self, path):
         self._path, self._file = path, LocalFile(path)
         self._places = {}
-        self.shapes = {}
+        self.shapes, self.dtypes = {}, {}
         with self._open() as file:
             most_bytes = os.path.getsize(self._file.path)
             for layer, place in _places(file, path, most_bytes):
                 name = _name(place)
-                shape = _dataset(file, layer, place, path, most_bytes).shape
+                dataset = _dataset(file, layer, place, path, most_bytes)
+                shape, self.dtypes[name] = dataset.shape, dataset.dtype.name
+                if name in self._places:  # Keras writes what two layers share for each of them.
+                    first = self._places[name]
+                    _check_copy(file, path, (layer, place), first)
                 self._places[name] = (layer, place)
                 self.shapes[name] = shape[::-1] if _is_transposed(place, shape) else shape
         self.shapes = dict(sorted(self.shapes.items()))
@@ -108,12 +115,24 @@ def _dataset(file, layer, place, path, most_bytes):
         isinstance(dataset, h5py.Dataset)
         and not dataset.is_virtual
         and not dataset.external
-        and dataset.dtype.kind == "f"
         and dataset.nbytes <= most_bytes  # Neither packed nor left out.
     )
     if not is_plain:
         raise _RefusedError(f"{str(path)!r}: {place!r} is no plain array of floats.")
+    if dataset.dtype.name not in strict.FLOATS:
+        raise _RefusedError(
+            f"{str(path)!r}: {place!r} is an array of {dataset.dtype.name}, and weights are floats."
+        )
     return dataset
+
+
+def _check_copy(file, path, *places):
+    """Raises `_RefusedError` unless arrays of one name are equal: see `strict.check_copy`."""
+    (one, value), (other, wanted) = (("/".join(x), file[x[0]][x[1]][()]) for x in places)
+    try:
+        strict.check_copy(path, one, value, other, wanted)
+    except ValueError as error:
+        raise _RefusedError(str(error)) from None
 
 
 def _name(place):

@@ -74,7 +74,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
         checkpoint's.
     Raises:
         ValueError: if the checkpoint holds no BERT, the model is no ETC, or the checkpoint lacks
-            whole layers, or sizes differ; all that differ are named. The model is then unchanged.
+            whole layers, or sizes differ; all that differ are named; or if weights are no floats,
+            or copies of them differ. The model is then unchanged.
     """
     source = sources.open_source(checkpoint)
     bert = bert_names.find_bert(source)
@@ -90,6 +91,7 @@ def lift_bert(model, checkpoint, *, token_rows=None):
             f"type {config.model_type!r}."
         )
     _check_config(config, bert)
+    bert.check()
     variables = names_lib.release_names(model)
     origins = {name: origin for name in variables if (origin := _origin(name)) in bert.names}
     values, notes = _fitted_values(bert, variables, origins, token_rows)

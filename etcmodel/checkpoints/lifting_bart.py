@@ -1,5 +1,6 @@
 """Lifting BART into LED (Beltagy et al. 2020, section 7), to any length."""
 
+import dataclasses
 import os
 import re
 
@@ -8,12 +9,13 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.checkpoints import processors, seq2seq, sources
-from etcmodel.models import encoders
+from etcmodel.checkpoints import processors, seq2seq, sources, strict
+from etcmodel.models import encoders, json_config
 from etcmodel.models.led import LedConfig, LedForConditionalGeneration
 
 __all__ = ["lift_bart"]
 
+_PREFIX = "model."  # Of BART's names, in files of models with a head.
 _PADDING_ROWS = 2  # In front of BART's tables of positions.
 _POSITIONS = re.compile(r"(?:encoder|decoder)\.embed_positions\.weight")
 _ATTENTION = re.compile(
@@ -70,7 +72,7 @@ def lift_bart(directory, max_length=16384, **changes):
         report of loading goes to the log.
     Raises:
         ValueError: naming the file or entry, if the folder is no such model's or something is
-            missing.
+            missing, weights are no floats, or copies of them differ.
     """
     directory = os.fspath(directory)
     path = os.path.join(directory, encoders.CONFIG_FILE)
@@ -80,6 +82,7 @@ def lift_bart(directory, max_length=16384, **changes):
             f"{path}: only a BART is lifted into LED. Received: a model of type "
             f"{entries.get('model_type')!r}"
         )
+    json_config.check_not_quantized(entries, path)
     for name, wanted in _WANTED.items():
         if entries.get(name, wanted) != wanted:
             raise ValueError(
@@ -110,7 +113,7 @@ def _config(entries, path, max_length, changes):
 
 def _lifted(source, model):
     """A `Source` of an LED's weights by its names, of BART's."""
-    theirs = {name.removeprefix("model."): name for name in source.shapes}
+    theirs = {name.removeprefix(_PREFIX): name for name in source.shapes}
     weights, naming = model.weights_by_name(), model.naming
     bare = {name: name.removeprefix(naming.prefix) for name in weights}
     aliases = [x.removeprefix(naming.prefix) for x in naming.aliases["led.shared.weight"]]
@@ -126,18 +129,25 @@ def _lifted(source, model):
             f"{sorted(source.shapes)[:2]}."
         )
     origins = {name: origin for name, origin in origins.items() if origin is not None}
+    copies = {
+        copy.replace(naming.prefix, _PREFIX): original.replace(naming.prefix, _PREFIX)
+        for copy, original in naming.copies.items()
+    }
+    copies = strict.copies_in(source.shapes, copies, _PREFIX)
+    strict.check(source, origins.values(), copies)
+    renamed = source.renamed(origins)
     rows = {x: weights[x].variable.shape[0] for x in origins if _POSITIONS.fullmatch(bare[x])}
 
     def read(name):
-        value = np.asarray(source.read(origins[name]))
+        value = np.asarray(renamed.read(name))
         if name not in rows:
             return value
         value = value[_PADDING_ROWS:]
         return np.resize(value, (rows[name], value.shape[1]))
 
-    shapes = {name: source.shapes[origin] for name, origin in origins.items()}
-    shapes = {name: (rows.get(name, shape[0]), *shape[1:]) for name, shape in shapes.items()}
-    return sources.Source(source.path, sources.SAFETENSORS, shapes, (), read)
+    shapes = renamed.shapes.items()
+    shapes = {name: (rows.get(name, shape[0]), *shape[1:]) for name, shape in shapes}
+    return dataclasses.replace(renamed, shapes=shapes, read=read)
 
 
 def _origin(name):

@@ -66,7 +66,7 @@ def lift_to_gmat(directory, *, as_class=GmatModel, **changes):
         `GmatModel`, or what `as_class` says. The report of loading goes to the log.
     Raises:
         ValueError: naming the file or entry, if the folder holds no such model, something is
-            missing or does not fit.
+            missing or does not fit, weights are no floats, or copies of them differ.
     """
     directory = os.fspath(directory)
     source = sources.open_source(directory)
@@ -110,6 +110,7 @@ def _config(directory, bert, changes):
 
 def _load(model, bert):
     """Sets the weights; returns the `LoadReport`."""
+    bert.check()
     encoder = names_lib.encoder_of(model)
     variables = names_lib.release_names(model)
     origins = {name: _origin(name, encoder) for name in names_lib.encoder_variables(model)}

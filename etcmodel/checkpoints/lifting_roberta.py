@@ -1,5 +1,6 @@
 """Lifting RoBERTa into Longformer (Beltagy et al. 2020, section 5), to any length."""
 
+import dataclasses
 import os
 import re
 
@@ -8,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.checkpoints import bert_config, hugging_face, processors, sources
+from etcmodel.checkpoints import bert_config, bert_names, hugging_face, processors, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
 from etcmodel.models.longformer import LongformerConfig, LongformerForMaskedLM, LongformerModel
@@ -55,7 +56,7 @@ def lift_roberta(directory, max_length=4096, **changes):
         `processor` is that of the folder. The report of loading goes to the log.
     Raises:
         ValueError: naming the file or entry, if the folder is no such model's or something is
-            missing.
+            missing, weights are no floats, or copies of them differ.
     """
     directory = os.fspath(directory)
     path = os.path.join(directory, encoders.CONFIG_FILE)
@@ -71,6 +72,7 @@ def lift_roberta(directory, max_length=4096, **changes):
     has_head = any(name.startswith("lm_head.") for name in source.shapes)
     model = LongformerForMaskedLM(config) if has_head else _encoder(config, source)
     lifted = _lifted(source, list(hugging_face.places(model)), config)
+    bert_names.find_bert(source).check()
     report = hugging_face.load(model, lifted)
     logging.info("%s", report)
     model.processor = processors.read_processor(directory, config)
@@ -105,6 +107,7 @@ def _lifted(source, wanted, config):
             f"{source.path!r} lacks what becomes {', '.join(missing[:5])}. It has, for example, "
             f"{sorted(source.shapes)[:2]}."
         )
+    renamed = source.renamed(origins)
     first = config.pad_token_id + 1
     num_rows = config.max_position_embeddings
 
@@ -112,15 +115,15 @@ def _lifted(source, wanted, config):
         return _POSITIONS.endswith(name)
 
     def read(name):
-        value = np.asarray(source.read(origins[name]))
+        value = np.asarray(renamed.read(name))
         if not is_table(name):
             return value
         rows = np.resize(value[first:], (num_rows - first, value.shape[1]))
         return np.concatenate([value[:first], rows])
 
-    shapes = {name: source.shapes[origin] for name, origin in origins.items()}
-    shapes = {n: (num_rows, *s[1:]) if is_table(n) else s for n, s in shapes.items()}
-    return sources.Source(source.path, sources.SAFETENSORS, shapes, (), read)
+    shapes = renamed.shapes.items()
+    shapes = {n: (num_rows, *s[1:]) if is_table(n) else s for n, s in shapes}
+    return dataclasses.replace(renamed, shapes=shapes, read=read)
 
 
 def _origin(name):

@@ -2,7 +2,15 @@
 
 from etcmodel.models.longformer import heads
 
-__all__ = ["COPIES", "NAMES", "PREFIX", "encoder_options", "head_entries", "head_settings"]
+__all__ = [
+    "COPIES",
+    "NAMES",
+    "OBSOLETE",
+    "PREFIX",
+    "encoder_options",
+    "head_entries",
+    "head_settings",
+]
 
 PREFIX = "longformer."  # Of the encoder's, in files of models with a head.
 _LAYER = r"longformer/layers/{}_layer_(\d+)"
@@ -49,8 +57,12 @@ NAMES = (
     (r"(classifier|qa_outputs)/weights", r"\1.weight"),
     (r"(classifier|qa_outputs)/bias", r"\1.bias"),
 )
-# Tied weights and constants that older files hold once more.
-COPIES = r"lm_head\.decoder\.(weight|bias)|(longformer\.)?embeddings\.position_ids"
+# What older files hold once more, and of what it is a copy.
+COPIES = {
+    "lm_head.decoder.weight": "longformer.embeddings.word_embeddings.weight",
+    "lm_head.decoder.bias": "lm_head.bias",
+}
+OBSOLETE = ("longformer.embeddings.position_ids",)  # The numbers from 0 on.
 
 
 def encoder_options(names, head_class):

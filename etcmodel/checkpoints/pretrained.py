@@ -13,6 +13,7 @@ from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import (
     bert_config,
     bert_names,
+    coverage,
     hugging_face,
     processors,
     released,
@@ -81,10 +82,14 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
         new_settings = {"relation_names": names, **new_settings}
     of_file = hugging_face.encoder_options(config, source, head_class)
     encoder = encoders.make_encoder(config, **{**of_file, **options})
+    # `save_pretrained` writes all of a model; by another config it may have more.
+    config_file = encoders.config_file_in(directory) or ""
+    is_whole = os.path.basename(config_file) == CONFIG_FILE and not changes
     if head_class is None:
-        model = _loaded_encoder(encoder, source)
+        model = _loaded_encoder(encoder, source, is_whole)
     else:
-        model = _loaded_head(head_class, encoder, source, head_settings, new_settings)
+        settings = (head_settings, new_settings)
+        model = _loaded_head(head_class, encoder, source, *settings, is_whole)
     _check_class(model, as_class, directory)
     processors.check_processor(model, processor)
     model.processor = processor
@@ -178,30 +183,34 @@ def _arguments(made_of):
     return {x.name for x in parameters if x.kind in kinds} - {"self"}
 
 
-def _loaded_encoder(encoder, source):
+def _loaded_encoder(encoder, source, is_whole):
     with tf.name_scope(encoder.name):
         encoder.build(None)
-    _initialize(encoder, source)
+    _initialize(encoder, source, is_whole)
     return encoder
 
 
-def _initialize(model, source):
-    """As `released.initialize`; of systems that are lifted elsewhere nothing may be missing."""
+def _initialize(model, source, is_whole):
+    """As `released.initialize`; nothing of an encoder may be missing in a file that has it whole.
+
+    Of systems that are lifted elsewhere, all files are such.
+    """
     report, encoder = released.initialize(model, source), names_lib.encoder_of(model)
-    if encoder.config.model_type in _NEVER_IN_PART:
+    if is_whole or encoder.config.model_type in _NEVER_IN_PART:
         inside = names_lib.encoder_variables(model)
-        if lost := [name for name in report.not_in_checkpoint if name in inside]:
+        lost = [name for name in report.not_in_checkpoint if name in inside]
+        if lost := [name for name in lost if not coverage.is_without_use(name, model)]:
             raise ValueError(f"{source.path!r} lacks weights of the model: {', '.join(lost)}")
     return report
 
 
-def _loaded_head(head_class, encoder, source, settings, changes):
+def _loaded_head(head_class, encoder, source, settings, changes, is_whole):
     """A model with the head of these settings, or with a fresh one if they are None."""
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
-        _initialize(model.encoder, source)
+        _initialize(model.encoder, source, is_whole)
         return model
-    report = _initialize(model, source)
+    report = _initialize(model, source, is_whole)
     encoder_names = names_lib.encoder_variables(model)
     if lost := [name for name in report.not_in_checkpoint if name not in encoder_names]:
         raise ValueError(f"{source.path!r} lacks weights of the head: {', '.join(lost)}")

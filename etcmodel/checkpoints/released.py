@@ -10,6 +10,7 @@ from etcmodel.checkpoints import (
     hugging_face,
     lifting,
     sources,
+    strict,
 )
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints.report import LoadReport
@@ -27,9 +28,9 @@ def load_released_checkpoint(model, checkpoint):
         `LoadReport`.
     Raises:
         ValueError: if there is no such checkpoint, a variable has another shape there (all such
-            are named), nothing matched, or there is nothing of a whole layer of the encoder.
-            Relative labels, the global side's normalization and a task's heads may be missing. The
-            model is then unchanged.
+            are named), nothing matched, there is nothing of a whole layer of the encoder, weights
+            are no floats, or copies differ. Relative labels, the global side's normalization and a
+            task's heads may be missing. The model is then unchanged.
     """
     source = sources.open_source(checkpoint)
     variables = names_lib.release_names(model)
@@ -41,10 +42,11 @@ def load_released_checkpoint(model, checkpoint):
             f"No variable of {model.name!r} is in {source.path!r}. The model has, for example, "
             f"{sorted(variables)[:2]}; the checkpoint {sorted(source.shapes)[:2]}."
         )
+    weights = {name: (variable, False) for name, variable in found.items()}
+    strict.check_dtypes(source, weights)
     _check_shapes(source, found)
     coverage.check_layers(source, model, found)
-    for name, variable in found.items():
-        variable.assign(source.read(name))
+    strict.assign(source, weights)
     loaded = {id(variable) for variable in found.values()}
     not_in_checkpoint = tuple(n for n, v in variables.items() if id(v) not in loaded)
     unused = tuple(sorted(set(source.shapes) - set(found)))

@@ -8,7 +8,9 @@ import tensorflow as tf
 
 from etcmodel.models import downloads
 
-__all__ = ["LocalFile", "read_shapes", "read_tensor"]
+__all__ = ["LocalFile", "read_header", "read_tensor"]
+
+_DTYPES = {"BOOL": "bool", "BF": "bfloat", "F": "float", "I": "int", "U": "uint", "C": "complex"}
 
 
 class LocalFile:
@@ -32,13 +34,14 @@ class LocalFile:
         return read_tensor(self.path, name)
 
 
-def read_shapes(path):
-    """Names and shapes of the file's tensors.
+def read_header(path):
+    """Names, shapes and dtypes of the file's tensors.
 
     Args:
         path: str. On a local disk: it is mapped into memory, not read as a whole.
     Returns:
-        dict of str to tuple of int, in alphabetical order.
+        Two dicts by name, in alphabetical order: shapes, tuples of int; dtypes, str as NumPy has
+        them ("float32", "bfloat16", "int8"), others as the file has them ("F8_E4M3").
     Raises:
         ValueError: if there is no such file, or it is not a whole safetensors file.
     """
@@ -46,7 +49,15 @@ def read_shapes(path):
         if "" in file.keys():  # noqa: SIM118
             # TensorFlow ends the process where a checkpoint is to hold one.
             raise ValueError(f"{str(path)!r} has a tensor without a name: leave it out.")
-        return {name: tuple(file.get_slice(name).get_shape()) for name in sorted(file.keys())}
+        slices = {name: file.get_slice(name) for name in sorted(file.keys())}
+        shapes = {name: tuple(tensor.get_shape()) for name, tensor in slices.items()}
+        return shapes, {name: _dtype(tensor.get_dtype()) for name, tensor in slices.items()}
+
+
+def _dtype(code):
+    """NumPy's name of a dtype that files call "F32", for example."""
+    letters = code.rstrip("0123456789")
+    return _DTYPES[letters] + code.removeprefix(letters) if letters in _DTYPES else code
 
 
 def read_tensor(path, name):

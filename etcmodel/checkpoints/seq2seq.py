@@ -4,13 +4,12 @@ import dataclasses
 import json
 import os
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints import processors, sources, writing
+from etcmodel.checkpoints import processors, sources, strict, writing
 from etcmodel.checkpoints.report import LoadReport
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import encoders, gmat, led, longt5, pegasus_x
@@ -113,7 +112,7 @@ def load(directory, path, as_class=None, overrides=None):
         )
     config = config_class.from_json_file(config_file)
     source = sources.open_source(path)
-    config = model_class.config_for(config, source)
+    config = model_class.naming.config_for(config, source)
     model = model_class(encoders.replace(config, **(overrides or {})))
     with tf.name_scope(model.name):
         model.build(None)
@@ -174,8 +173,8 @@ def load_weights(model, source, is_head_new=False):
     Returns:
         `LoadReport`.
     Raises:
-        ValueError: if weights are missing, or of another shape; all such are named. The model is
-            then unchanged.
+        ValueError: if weights are missing, of another shape or no floats, all of which are named,
+            or copies differ. The model is then unchanged.
     """
     weights, naming = _weights(model), model.naming
     places = {name: _place(name, source, naming) for name in weights}
@@ -188,28 +187,29 @@ def load_weights(model, source, is_head_new=False):
             f"example, {_some(sorted(source.shapes)[:2])}."
         )
     weights = {name: weight for name, weight in weights.items() if name not in missing}
+    in_file = {places[name]: weight for name, weight in weights.items()}
+    strict.check_dtypes(source, in_file)
     wrong = [
-        f"{places[name]}: {list(source.shapes[places[name]])} in the file, {_shape(weight)} by the "
-        "config"
-        for name, weight in weights.items()
-        if list(source.shapes[places[name]]) != _shape(weight)
+        f"{name}: {list(source.shapes[name])} in the file, {_shape(weight)} by the config"
+        for name, weight in in_file.items()
+        if list(source.shapes[name]) != _shape(weight)
     ]
     if wrong:
         raise ValueError(f"{source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
-    for name, weight in weights.items():
-        value = np.asarray(source.read(places[name]))
-        value = value.T if weight.is_transposed else value
-        weight.variable.assign(value.astype(weight.variable.dtype.as_numpy_dtype))
-    unused = [name for name in source.shapes if name not in places.values()]
-    known = [name for name in unused if _is_ignored(name, naming)]
+    # What the model has as a weight of its own is no copy.
+    copies = {name: original for name, original in naming.copies.items() if name not in weights}
+    copies = strict.copies_in(source.shapes, copies, naming.prefix)
+    strict.assign(source, in_file, copies)
+    unused = [name for name in source.shapes if name not in in_file]
+    notes = strict.notes_on(source.shapes, copies, naming.obsolete, naming.prefix)
     return LoadReport(
         checkpoint=source.path,
         loaded=tuple(weights),
         not_in_checkpoint=tuple(missing),
-        unused=tuple(name for name in unused if name not in known),
+        unused=tuple(name for name in unused if name not in notes),
         training_state=source.training_state,
         origins={name: places[name] for name in weights if name != places[name]},
-        notes=tuple(f"{name} is obsolete or a copy: left out" for name in known),
+        notes=tuple(notes.values()),
     )
 
 
@@ -239,10 +239,6 @@ def _place(name, source, naming):
         names = [*names, *naming.aliases.get(key, ())]
     names = [*names, *(other.removeprefix(prefix) for other in names)]
     return next((x for x in names if x in source.shapes), None)
-
-
-def _is_ignored(name, naming):
-    return bool(naming.ignored.fullmatch(name) or naming.ignored.fullmatch(naming.prefix + name))
 
 
 def _shape(weight):

@@ -51,17 +51,33 @@ class Source:
         format: `RELEASED`, `OBJECTS` or `SAFETENSORS`, which stands for Hugging Face's names.
         shapes: the arrays' shapes by name. Variables of an object checkpoint have the release's
             names where they have one, and otherwise those that TensorFlow gave them.
+        dtypes: their dtypes by name, such as "float32", "bfloat16" or "int8".
         training_state: names of what belongs to the training; these are not in `shapes`.
-        read: function of a name to its array.
+        read: function of a name to its array, as it is. Weights are read by `strict.assign`.
         nodes: of an object checkpoint, the name of the variable at each node of its graph.
     """
 
     path: str
     format: str
     shapes: Mapping[str, tuple[int, ...]]
+    dtypes: Mapping[str, str]
     training_state: tuple[str, ...]
     read: Callable[[str], np.ndarray]
     nodes: Mapping[int, str] = dataclasses.field(default_factory=dict)
+
+    def renamed(self, origins):
+        """The arrays under other names, and no others.
+
+        Args:
+            origins: dict of new name to name here.
+        """
+        return dataclasses.replace(
+            self,
+            shapes={name: self.shapes[origin] for name, origin in origins.items()},
+            dtypes={name: self.dtypes[origin] for name, origin in origins.items()},
+            read=lambda name: self.read(origins[name]),
+            nodes={},
+        )
 
 
 def open_source(path):
@@ -123,12 +139,13 @@ def _in_directory(directory):
 
 def _open_safetensors(path):
     file = safetensors_io.LocalFile(path)
-    shapes = safetensors_io.read_shapes(file.path)
+    shapes, dtypes = safetensors_io.read_header(file.path)
     state = tuple(sorted(name for name in shapes if _STATE_NAMES.fullmatch(name)))
     return Source(
         path=path,
         format=SAFETENSORS,
         shapes={name: shape for name, shape in shapes.items() if name not in state},
+        dtypes=dtypes,
         training_state=state,
         read=file.read,
     )
@@ -149,6 +166,7 @@ def _open_shards(path):
         path=path,
         format=SAFETENSORS,
         shapes={name: shards[files[name]].shapes[name] for name in sorted(files)},
+        dtypes={name: shards[files[name]].dtypes[name] for name in files},
         training_state=(),
         read=lambda name: shards[files[name]].read(name),
     )
@@ -158,7 +176,7 @@ def _open_keras(path):
     if not tf.io.gfile.exists(path):
         raise ValueError(f"No file at {path!r}. {downloads.download_hint(path)}")
     file = keras_h5.KerasFile(path)
-    return Source(path, SAFETENSORS, file.shapes, training_state=(), read=file.read)
+    return Source(path, SAFETENSORS, file.shapes, file.dtypes, training_state=(), read=file.read)
 
 
 def _open_tensorflow(prefix):
@@ -171,24 +189,27 @@ def _open_tensorflow(prefix):
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: it is too short.
         raise ValueError(f"No readable checkpoint at {prefix!r}: {error}") from None
     shapes = {name: tuple(s) for name, s in reader.get_variable_to_shape_map().items()}
+    dtypes = {name: dtype.name for name, dtype in reader.get_variable_to_dtype_map().items()}
     if _OBJECT_GRAPH in shapes:
-        return _open_objects(prefix, reader, shapes)
+        return _open_objects(prefix, reader, shapes, dtypes)
     state = tuple(sorted(name for name in shapes if _STATE_NAMES.fullmatch(name)))
     return Source(
         path=prefix,
         format=RELEASED,
         shapes={name: shapes[name] for name in sorted(shapes) if name not in state},
+        dtypes=dtypes,
         training_state=state,
         read=functools.partial(_read, prefix, reader),
     )
 
 
-def _open_objects(prefix, reader, shapes):
+def _open_objects(prefix, reader, shapes, dtypes):
     keys, nodes, state = _object_names(_read(prefix, reader, _OBJECT_GRAPH).item())
     return Source(
         path=prefix,
         format=OBJECTS,
         shapes={name: shapes[key] for name, key in keys.items()},
+        dtypes={name: dtypes[key] for name, key in keys.items()},
         training_state=state,
         read=lambda name: _read(prefix, reader, keys[name]),
         nodes=nodes,

@@ -13,6 +13,7 @@ import tensorflow as tf
 from etcmodel.layers.steps import weights_of_layers
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
+from etcmodel.ops.gradients import custom_gradient
 
 __all__ = ["loop_scope", "run_loop", "should_loop"]
 
@@ -111,7 +112,7 @@ def run_loop(groups, hidden, run_group):
     return hidden
 
 
-@tf.custom_gradient
+@custom_gradient
 def _take(stacked, number):
     """`stacked[number]`, and `stacked`, for others to take of.
 

@@ -1,7 +1,8 @@
 """Gradient checkpointing: the backward pass recomputes activations instead of keeping them.
 
-This is `tf.recompute_grad` with a context, which says inside the function whether this is the
-recomputation, and makes every dropout draw the same mask in both computations.
+This does what `tf.recompute_grad` does, with a context, which says inside the function whether this
+is the recomputation, and makes every dropout draw the same mask in both computations; and its
+gradients go with their graph (`ops.gradients`).
 """
 
 import collections
@@ -10,8 +11,10 @@ import threading
 from typing import NamedTuple
 
 import tensorflow as tf
+from tensorflow.python.eager import record
 
 from etcmodel.ops import dropout as dropout_ops
+from etcmodel.ops.gradients import custom_gradient
 
 __all__ = ["RecomputeContext", "get_recompute_context", "recompute_grad"]
 
@@ -72,13 +75,47 @@ def recompute_grad(f, seed=None):
             outer.children.append(context)
         first = [context]
 
-        def run(*args, **kwargs):
+        def run(*args):
             with first.pop() if first else context._replace(is_recomputing=True):
                 return f(*args, **kwargs)
 
-        return tf.recompute_grad(run)(*args, **kwargs)
+        return _recomputed(run, *args)
 
     return wrapped
+
+
+def _recomputed(run, *args):
+    """`run(*args)`; its gradient runs it again."""
+
+    @custom_gradient
+    def compute(*args):
+        def grad(*gradients, variables=()):
+            with tf.GradientTape() as tape:
+                again = _after(gradients[0], args)
+                tape.watch([again, variables])
+                outputs = run(*again)
+            found = tape.gradient(
+                outputs,
+                [*again, *variables],
+                output_gradients=gradients,
+                unconnected_gradients=tf.UnconnectedGradients.ZERO,
+            )
+            return found[: len(again)], found[len(again) :]
+
+        with record.stop_recording():  # Else a tape would keep the activations.
+            return run(*args), grad
+
+    return compute(*args)
+
+
+def _after(gradient, tensors):
+    """The tensors, in a graph not before the gradient is there: earlier they only take memory."""
+    if tf.executing_eagerly():
+        return [tf.identity(x) for x in tensors]
+    # XLA does not keep control dependencies. The maximum of an empty tensor is no problem.
+    first = tf.reduce_max(tf.reshape(gradient, [-1])[:1]) == 0
+    zero = tf.where(first == first, 0.0, float("nan"))
+    return [x + tf.cast(zero, x.dtype) for x in tensors]
 
 
 def _entered():

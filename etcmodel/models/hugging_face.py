@@ -11,7 +11,7 @@ ACTIVATIONS = {
     "relu": "relu",
     "tanh": "tanh",
 }
-_SWISH = ("silu", "swish")  # Keras's alone.
+_SWISH = ("silu", "swish")
 # Entries that change no hidden state: of heads, of training, of text, of programs.
 WITHOUT_EFFECT = frozenset(
     [
@@ -60,12 +60,11 @@ def activation(name):
         ValueError: if the name is unknown.
     """
     # With TensorFlow, which takes seconds to import.
-    import tf_keras
-
     from etcmodel import tensor_utils
+    from etcmodel.ops import activations
 
     if name in _SWISH:
-        return tf_keras.activations.swish
+        return activations.swish
     if name not in ACTIVATIONS:
         known = ", ".join(sorted([*ACTIVATIONS, *_SWISH]))
         raise ValueError(f"Unknown activation {name!r}; choose one of {known}")

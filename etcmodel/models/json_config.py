@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from etcmodel import bounded_json
 from etcmodel.models import downloads
 
-__all__ = ["JsonConfig", "check_type", "json_object", "python_numbers", "read_text"]
+__all__ = [
+    "JsonConfig",
+    "check_not_quantized",
+    "check_type",
+    "json_object",
+    "python_numbers",
+    "read_text",
+]
 
 # NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
@@ -152,12 +159,24 @@ def read_text(path: str | os.PathLike[str]) -> bytes:
 
 
 def json_object(text: str | bytes, source: str | os.PathLike[str]) -> dict[str, typing.Any]:
-    """The dict that a JSON text (str, or UTF-8) holds.
+    """The dict that a JSON text (str, or UTF-8) of a config holds.
 
     Raises:
-        ValueError: naming the source, if the text is not a JSON object.
+        ValueError: naming the source, if the text is not a JSON object, or as of
+            `check_not_quantized`.
     """
-    return bounded_json.load_object(text, source)
+    entries = bounded_json.load_object(text, source)
+    check_not_quantized(entries, source)
+    return entries
+
+
+def check_not_quantized(entries: Mapping[str, typing.Any], source: str | os.PathLike[str]) -> None:
+    """Raises ValueError, naming the source, if a config says that the weights are quantized."""
+    if (found := entries.get("quantization_config")) is not None:
+        raise ValueError(
+            f"{source}: `quantization_config` says that weights are quantized, which are not read. "
+            f"Take the model in float32, float16 or bfloat16. Received: {str(found)[:100]}"
+        )
 
 
 def check_type(field: dataclasses.Field[typing.Any], value: typing.Any) -> None:

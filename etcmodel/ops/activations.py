@@ -1,12 +1,13 @@
-"""Both forms of GELU, with gradients that need no tensor but the argument."""
+"""Both forms of GELU, and swish, with gradients that need no tensor but the argument."""
 
 import math
 
 import tensorflow as tf
 
 from etcmodel.ops.compilation import compiled_elementwise
+from etcmodel.ops.gradients import custom_gradient, free_with_graph
 
-__all__ = ["gelu", "gelu_exact", "gelu_exact_gradient", "gelu_gradient"]
+__all__ = ["gelu", "gelu_exact", "gelu_exact_gradient", "gelu_gradient", "swish"]
 
 _SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
@@ -22,7 +23,7 @@ def gelu(x):
     return _gelu(x)
 
 
-@tf.custom_gradient
+@custom_gradient
 def _gelu(x):
     def grad(gradient):
         return gelu_gradient(x, gradient)
@@ -55,7 +56,7 @@ def gelu_exact(x):
     return _gelu_exact(x)
 
 
-@tf.custom_gradient
+@custom_gradient
 def _gelu_exact(x):
     return tf.nn.gelu(x, approximate=False), lambda gradient: gelu_exact_gradient(x, gradient)
 
@@ -67,3 +68,14 @@ def gelu_exact_gradient(x, gradient):
     probability = 0.5 * (1 + tf.math.erf(x * math.sqrt(0.5)))
     density = tf.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     return tf.cast(tf.cast(gradient, tf.float32) * (probability + x * density), dtype)
+
+
+def swish(x):
+    """`x * sigmoid(x)` (Ramachandran et al. 2017), which Hugging Face also calls SiLU.
+
+    Args:
+        x: float tensor.
+    Returns:
+        As `x`.
+    """
+    return free_with_graph(tf.nn.silu(x))

@@ -15,6 +15,7 @@ from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
 from etcmodel.ops.compilation import may_compile, traced_once
 from etcmodel.ops.computation import computation_of
+from etcmodel.ops.gradients import custom_gradient
 from etcmodel.ops.key_sets import PreparedKeySet
 from etcmodel.ops.shapes import get_shape_list
 from etcmodel.ops.tiles import TILE_ROWS, Tiling, current_tiling, most_rows_together
@@ -85,7 +86,7 @@ def _attend_by_tiles(queries, key_sets, *options):
 
     # The casts are inside, so that the backward pass keeps the uncast arguments, but the outputs
     # before rounding: gradients of labels are small differences of large sums.
-    @tf.custom_gradient
+    @custom_gradient
     def run(*arguments):
         outputs, normalizers = computation.forward(*computation.cast(*arguments))
 

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from etcmodel.ops import activations
 from etcmodel.ops.compilation import compiled_elementwise
+from etcmodel.ops.gradients import custom_gradient
 
 __all__ = ["RECOMPUTED", "dense_of_activation"]
 
@@ -44,7 +45,7 @@ def dense_of_activation(activation, x, kernel, bias, training=False):
     """
     compute, compute_gradient = RECOMPUTED[activation]
 
-    @tf.custom_gradient
+    @custom_gradient
     def run(x, kernel, bias):
         def grad(gradient):
             with tf.control_dependencies(

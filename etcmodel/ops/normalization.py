@@ -3,11 +3,12 @@
 import tensorflow as tf
 
 from etcmodel.ops.compilation import compiled_elementwise
+from etcmodel.ops.gradients import custom_gradient
 
 __all__ = ["layer_norm", "rms_norm"]
 
 
-@tf.custom_gradient
+@custom_gradient
 def layer_norm(x, gamma, beta, epsilon):
     """Normalizes the last axis to mean 0 and variance 1, then scales and shifts it.
 
@@ -60,7 +61,7 @@ def _gradient(x, gamma, mean, inverse_std, gradient):
     return tf.cast(x_gradient, x.dtype), scaled
 
 
-@tf.custom_gradient
+@custom_gradient
 def rms_norm(x, gamma, epsilon):
     """Divides the last axis by the root of its mean square, then scales it (Zhang, Sennrich 2019).
 

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import tensorflow as tf
 import tf_keras
 
@@ -48,6 +49,16 @@ class TestRoundTrips:
         ):
             assert type(loaded) is etcmodel.EtcModel
             np.testing.assert_array_equal(loaded.embed(IDS), expected)
+
+    def test_a_file_without_one_of_the_weights_is_refused(self, tmp_path):
+        head_cases.make("sequence").save_pretrained(tmp_path)
+        path = str(tmp_path / "model.safetensors")
+        arrays = safetensors.numpy.load_file(path)
+        name = next(x for x in arrays if x.endswith("fused_att_layer_0/layer_norm_1/gamma"))
+        safetensors.numpy.save_file({x: v for x, v in arrays.items() if x != name}, path)
+        for load in (etcmodel.from_pretrained, etcmodel.EtcModel.from_pretrained):
+            with pytest.raises(ValueError, match=f"model.safetensors' lacks weights of .*: {name}"):
+                load(tmp_path)
 
     def test_another_head_begins_fresh_on_the_same_encoder(self, tmp_path):
         model = head_cases.make("sequence")

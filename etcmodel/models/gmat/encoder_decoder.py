@@ -4,7 +4,6 @@ Source: Gupta and Berant 2020 (arXiv:2006.03274), section 3.2 and appendix A.1.
 """
 
 import dataclasses
-import re
 import typing
 
 import tensorflow as tf
@@ -139,7 +138,7 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     config_class = GmatSeq2SeqConfig
     encoder_arguments = ("token_type_ids", "position_ids")
     architecture = "GmatForConditionalGeneration"
-    naming = names.Naming(aliases={}, ignored=re.compile(r"(?!)"))
+    naming = names.Naming()
 
     def __init__(self, config, name="gmat_for_conditional_generation", **kwargs):
         super().__init__(config, name, **kwargs)
@@ -166,9 +165,3 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     def max_generated_length(self):
         """int. One more than there are positions: the last token is not read."""
         return self.config.max_length + 1
-
-    @staticmethod
-    def config_for(config, source):
-        """The config, which says all of it whatever the `Source` holds."""
-        del source
-        return config

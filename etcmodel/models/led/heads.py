@@ -29,7 +29,6 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
     """
 
     naming = names.NAMING
-    config_for = staticmethod(names.check_copies)
 
     def __init__(self, config, name=None, **kwargs):
         super().__init__(name=name, **kwargs)

@@ -38,7 +38,6 @@ class LedModel(model.EncoderDecoder):
     decoder_ids_of = "`labels` or `input_ids`"
     architecture = "LEDModel"
     naming = names.NAMING
-    config_for = staticmethod(names.check_copies)
 
     def __init__(self, config, name="led", **kwargs):
         super().__init__(config, name, **kwargs)

@@ -1,10 +1,8 @@
 """The names that LED's weights have in Hugging Face's files."""
 
-import re
+from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 
-from etcmodel.models.seq2seq.names import Naming, Weight, check_tables, kernel
-
-__all__ = ["NAMING", "check_copies", "weights"]
+__all__ = ["NAMING", "weights"]
 
 _TABLE = "led.shared.weight"
 # What else the token embeddings are called in older files.
@@ -14,8 +12,8 @@ _COPIES = (
     "lm_head.weight",
 )
 NAMING = Naming(
+    copies=dict.fromkeys(_COPIES, _TABLE),
     aliases={_TABLE: _COPIES},
-    ignored=re.compile("|".join(map(re.escape, _COPIES))),
     prefix="led.",
     optional=("final_logits_bias",),
 )
@@ -26,21 +24,6 @@ _DECODER = {
     "v_proj": "value",
     "out_proj": "output_projection",
 }
-
-
-def check_copies(config, source):
-    """The config, if the file fits an LED.
-
-    Args:
-        config: `LedConfig`.
-        source: `checkpoints.sources.Source`.
-    Returns:
-        `LedConfig`.
-    Raises:
-        ValueError: if the file has several tables of token embeddings that differ.
-    """
-    check_tables(source, (_TABLE, *_COPIES), NAMING.prefix)
-    return config
 
 
 def weights(model):

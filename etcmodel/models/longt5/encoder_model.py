@@ -30,7 +30,7 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     """
 
     architecture = "LongT5EncoderModel"
-    naming = names.NAMING
+    naming = names.ENCODER_NAMING
 
     def __init__(self, config, name="longt5_encoder", **kwargs):
         super().__init__(name=name, **kwargs)
@@ -54,12 +54,6 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
         return names.weights(self)
-
-    @staticmethod
-    def config_for(config, source):
-        """The config, which says all of it whatever the `Source` holds."""
-        del source
-        return config
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}

@@ -1,8 +1,5 @@
 """LongT5 for conditional generation: encoder, decoder and logits (Guo et al. 2022)."""
 
-import dataclasses
-
-import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -62,22 +59,3 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
     def weights_by_name(self):
         """The variables by their names in Hugging Face's files: dict of `seq2seq.names.Weight`."""
         return names.weights(self)
-
-    @staticmethod
-    def config_for(config, source):
-        """The config that says what a file has.
-
-        Args:
-            config: `LongT5Config`, of the file beside it.
-            source: `checkpoints.sources.Source`.
-        Returns:
-            `LongT5Config`. The logits have a matrix of their own if the file has one that is not
-            the token embeddings, whatever its config says.
-        """
-        table = next((x for x in ("shared.weight", *names.TABLE_ALIASES) if x in source.shapes), "")
-        is_tied = not table or "lm_head.weight" not in source.shapes
-        is_tied = is_tied or np.array_equal(source.read("lm_head.weight"), source.read(table))
-        is_scaled = config.output_scale != 1
-        return dataclasses.replace(
-            config, tie_word_embeddings=is_tied, scale_decoder_outputs=is_scaled
-        )

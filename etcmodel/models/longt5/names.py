@@ -1,28 +1,46 @@
 """The names that LongT5's weights have in Hugging Face's files."""
 
-import re
+import dataclasses
+
+import numpy as np
 
 from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 
-__all__ = ["NAMING", "TABLE_ALIASES", "weights"]
+__all__ = ["ENCODER_NAMING", "NAMING", "weights"]
 
+_TABLE, _LOGITS = "shared.weight", "lm_head.weight"
 # What the token embeddings are called in older files, and in those of T5's family that have no
 # other name for them.
-TABLE_ALIASES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-NAMING = Naming(
-    aliases={"shared.weight": TABLE_ALIASES},
-    ignored=re.compile(
-        r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight"
-        r"|(encoder|decoder)\.embed_tokens\.weight"
-        r"|lm_head\.weight"  # Where the embeddings are tied.
-    ),
+_TABLE_ALIASES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+
+
+def _config_for(config, source):
+    """The config with which the logits have a matrix of their own if the file has one.
+
+    That is one which is not the token embeddings, whatever the config in the folder says.
+    """
+    table = next((x for x in (_TABLE, *_TABLE_ALIASES) if x in source.shapes), None)
+    is_tied = table is None or _LOGITS not in source.shapes
+    is_tied = is_tied or np.array_equal(source.read(_LOGITS), source.read(table))
+    is_scaled = config.output_scale != 1
+    return dataclasses.replace(config, tie_word_embeddings=is_tied, scale_decoder_outputs=is_scaled)
+
+
+# The logits are no concern of the encoder alone.
+ENCODER_NAMING = Naming(
+    copies=dict.fromkeys(_TABLE_ALIASES, _TABLE),
+    aliases={_TABLE: _TABLE_ALIASES},
+    obsolete=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
+)
+NAMING = ENCODER_NAMING._replace(
+    copies={**ENCODER_NAMING.copies, _LOGITS: _TABLE}, config_for=_config_for
 )
 _PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output_projection"}
 
 
 def weights(model):
     """The variables of a `LongT5Model` or `LongT5EncoderModel` by name: dict of `Weight`."""
-    found = {"shared.weight": Weight(model.shared.embedding_table)}
+    found = {_TABLE: Weight(model.shared.embedding_table)}
     kind = "TransientGlobalSelfAttention" if model.config.blocks_of else "LocalSelfAttention"
     for side, attention in (("encoder", kind), ("decoder", "SelfAttention")):
         if not hasattr(model, side):
@@ -42,7 +60,7 @@ def weights(model):
             found |= _feed_forward(prefix, blocks[-1], model.config.is_gated)
         found[f"{side}.final_layer_norm.weight"] = Weight(layer.final_layer_norm.gamma)
     if getattr(model, "lm_head", None) is not None:
-        found["lm_head.weight"] = kernel(model.lm_head)
+        found[_LOGITS] = kernel(model.lm_head)
     return found
 
 

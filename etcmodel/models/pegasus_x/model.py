@@ -32,7 +32,6 @@ class PegasusXModel(model.EncoderDecoder):
     make_token_embedding = parts.make_token_embedding
     naming = names.NAMING
     architecture = "PegasusXModel"
-    config_for = staticmethod(names.check_tables)
 
     def __init__(self, config, name="pegasus_x", **kwargs):
         super().__init__(config, name, **kwargs)

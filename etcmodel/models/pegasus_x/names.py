@@ -1,11 +1,8 @@
 """The names that PEGASUS-X's weights have in Hugging Face's files."""
 
-import re
-
-from etcmodel.models.seq2seq import names as names_lib
 from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 
-__all__ = ["NAMING", "check_tables", "weights"]
+__all__ = ["NAMING", "weights"]
 
 _TABLE = "model.shared.weight"
 # What else the token embeddings are called in older files.
@@ -15,8 +12,8 @@ _COPIES = (
     "lm_head.weight",
 )
 NAMING = Naming(
+    copies=dict.fromkeys(_COPIES, _TABLE),
     aliases={_TABLE: _COPIES[:2]},
-    ignored=re.compile("|".join(map(re.escape, _COPIES))),
     prefix="model.",  # In files of models for conditional generation.
 )
 _PROJECTIONS = {
@@ -25,19 +22,6 @@ _PROJECTIONS = {
     "v_proj": "value",
     "out_proj": "output_projection",
 }
-
-
-def check_tables(config, source):
-    """The config, of a file that has one table of token embeddings.
-
-    Args:
-        config: `PegasusXConfig`.
-        source: `checkpoints.sources.Source`.
-    Raises:
-        ValueError: if the file has several, which differ.
-    """
-    names_lib.check_tables(source, (_TABLE, *_COPIES), NAMING.prefix)
-    return config
 
 
 def weights(model):

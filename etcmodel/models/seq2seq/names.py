@@ -1,12 +1,10 @@
 """Variables by their names in Hugging Face's files."""
 
-import re
-from collections.abc import Mapping
+import types
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-__all__ = ["Naming", "Weight", "check_tables", "kernel"]
+__all__ = ["Naming", "Weight", "kernel"]
 
 
 class Weight(NamedTuple):
@@ -25,38 +23,24 @@ class Naming(NamedTuple):
     """What is known of the names in files, besides those that a model's weights have.
 
     Attributes:
+        copies: what older files hold once more: by name, the name of that of which it is a copy. A
+            file in which they differ is refused, unless the model has weights for both.
         aliases: names by which files have a weight that lacks its own: by name, a tuple of str.
-        ignored: pattern of entries that no model uses, or that repeat others.
+        obsolete: tuple of str. Entries that no model uses.
         prefix: str. What names begin with in files of models with a head, and in no others.
         optional: tuple of str. Weights that a file may lack: they keep their initial values.
+        config_for: function of a folder's config and the `checkpoints.sources.Source` of its
+            weights to the config of the model that has them.
     """
 
-    aliases: Mapping[str, tuple]
-    ignored: re.Pattern
+    copies: Mapping[str, str] = types.MappingProxyType({})
+    aliases: Mapping[str, tuple] = types.MappingProxyType({})
+    obsolete: tuple = ()
     prefix: str = ""
     optional: tuple = ()
+    config_for: Callable = lambda config, source: config
 
 
 def kernel(layer):
     """The `Weight` of a dense layer's kernel."""
     return Weight(layer.kernel, is_transposed=True)
-
-
-def check_tables(source, names, prefix):
-    """Checks that a file has one table of token embeddings, under whichever names.
-
-    Args:
-        source: `checkpoints.sources.Source`.
-        names: the names that it may have, in files of models with a head.
-        prefix: str. `Naming.prefix`.
-    Raises:
-        ValueError: if there are several, which differ.
-    """
-    names = [*names, *(name.removeprefix(prefix) for name in names)]
-    found = [name for name in dict.fromkeys(names) if name in source.shapes]
-    for name in found[1:]:
-        if not np.array_equal(source.read(found[0]), source.read(name)):
-            raise ValueError(
-                f"{source.path!r}: {name} is not {found[0]}, but a model of this type has one "
-                "table of token embeddings for encoder, decoder and logits."
-            )

@@ -1,0 +1,142 @@
+"""The one way from a checkpoint's arrays to weights, for all formats and systems.
+
+Only floats become weights, arrays that are copies of one another are compared, and nothing is
+assigned before all of it holds.
+"""
+
+import numpy as np
+
+__all__ = ["FLOATS", "assign", "check", "check_copy", "check_dtypes", "copies_in", "notes_on"]
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+_MAX_NAMED = 5
+_ROWS = 4096  # Of a table are compared at a time, in float64.
+
+
+def assign(source, weights, copies=None):
+    """Sets variables from a checkpoint: all of them, or none.
+
+    Args:
+        source: `Source`.
+        weights: as in `check_dtypes`; shapes fit. Where two names have one variable, the arrays
+            must be equal.
+        copies: as in `check`.
+    Raises:
+        ValueError: as `check_dtypes` and `check`.
+    """
+    check_dtypes(source, weights)
+    firsts, shared = {}, {}
+    for name, (variable, _) in weights.items():
+        if (first := firsts.setdefault(id(variable), name)) != name:
+            shared[name] = first
+    check(source, (), {**shared, **(copies or {})})
+    for name, (variable, is_transposed) in weights.items():
+        value = np.asarray(source.read(name))
+        value = value.T if is_transposed else value
+        variable.assign(value.astype(variable.dtype.as_numpy_dtype, copy=False))
+
+
+def check_dtypes(source, weights):
+    """Checks the dtypes of what variables get; before shapes, as packed weights have other ones.
+
+    Args:
+        source: `Source`.
+        weights: dict of name in the source to (variable, is_transposed): whether the source has the
+            transpose.
+    Raises:
+        ValueError: naming arrays and dtypes, if some are no floats; or if a variable is no float,
+            and its array of another dtype.
+    """
+    wanted = {name: variable.dtype for name, (variable, _) in weights.items()}
+    check(source, [name for name, dtype in wanted.items() if dtype.is_floating])
+    for name, dtype in wanted.items():
+        if not dtype.is_floating and source.dtypes[name] != dtype.name:
+            raise ValueError(
+                f"{source.path!r}: {name} is of {source.dtypes[name]}. Wanted: {dtype.name}"
+            )
+
+
+def check(source, names, copies=None):
+    """Checks arrays that are to become weights.
+
+    Args:
+        source: `Source`.
+        names: those that become weights.
+        copies: dict of further names to those whose arrays they must repeat, or None. They are left
+            out, and so they are read and compared here.
+    Raises:
+        ValueError: naming the arrays and their dtypes, if some are no floats; naming two and their
+            largest difference, if one is no copy of the other.
+    """
+    copies = copies or {}
+    wanted = dict.fromkeys((*names, *copies, *copies.values()))
+    wrong = [f"{x} ({source.dtypes[x]})" for x in wanted if source.dtypes[x] not in FLOATS]
+    if wrong:
+        more = f" and {len(wrong) - _MAX_NAMED} more" if len(wrong) > _MAX_NAMED else ""
+        raise ValueError(
+            f"{source.path!r} has no floats where weights are wanted: "
+            f"{', '.join(wrong[:_MAX_NAMED])}{more}. Packed or quantized weights are not read: "
+            f"take the model in one of {', '.join(FLOATS)}."
+        )
+    for name, original in copies.items():
+        check_copy(source.path, name, source.read(name), original, source.read(original))
+
+
+def check_copy(path, name, value, original, other):
+    """Raises ValueError, naming both arrays, their file and largest difference, unless equal."""
+    if problem := _difference(value, other):
+        raise ValueError(
+            f"{str(path)!r}: {name} is not {original}, but the model has one weight for both: "
+            f"{problem}. Take a file in which they are equal, or a config that has both."
+        )
+
+
+def copies_in(shapes, copies, prefix=""):
+    """Which arrays of a file must repeat which.
+
+    Args:
+        shapes: container of the names in the file.
+        copies: dict of a name to that of which it is a copy, in files of models with a head.
+        prefix: str. What names begin with in such files, and in no others.
+    Returns:
+        dict of name to name, both in the file. Where the file lacks an original, its first copy
+        stands in for it.
+    """
+    firsts, found = {}, {}
+    for name, original in (*((x, x) for x in copies.values()), *copies.items()):
+        for variant in (name, name.removeprefix(prefix)):
+            if variant in shapes and firsts.setdefault(original, variant) != variant:
+                found[variant] = firsts[original]
+    return found
+
+
+def notes_on(shapes, copies, obsolete, prefix=""):
+    """What a report says of arrays that a model has no place for, and need not: dict by name.
+
+    Args:
+        shapes, prefix: as in `copies_in`.
+        copies: what `copies_in` gave.
+        obsolete: names of arrays that no model uses, in files of models with a head.
+    """
+    notes = {name: f"{name} is a copy of {original}: left out" for name, original in copies.items()}
+    for name in (*obsolete, *(name.removeprefix(prefix) for name in obsolete)):
+        if name in shapes:
+            notes[name] = f"{name} is obsolete: left out"
+    return notes
+
+
+def _difference(one, other):
+    """How two arrays of floats differ, in words; '' if they do not."""
+    if one.shape != other.shape:
+        return f"their shapes are {list(one.shape)} and {list(other.shape)}"
+    one, other = np.atleast_1d(one), np.atleast_1d(other)
+    if one.dtype == other.dtype and np.array_equal(one, other):
+        return ""
+    gaps = []
+    for first in range(0, len(one), _ROWS):
+        x, y = (part[first : first + _ROWS].astype(np.float64) for part in (one, other))
+        is_other = (x != y) & ~(np.isnan(x) & np.isnan(y))
+        with np.errstate(invalid="ignore"):  # Of infinities.
+            gaps.append(np.max(np.abs(x - y), initial=0, where=is_other))
+    largest = np.max(gaps, initial=0)
+    return f"they differ by up to {largest:.3g}" if largest != 0 else ""

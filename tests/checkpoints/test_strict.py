@@ -1,0 +1,324 @@
+"""What is read as weights, of every system and format: floats alone, and copies that are copies."""
+
+import json
+import math
+import shutil
+
+import h5py
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+import etcmodel
+from etcmodel import checkpoints
+from etcmodel.checkpoints import seq2seq, sources, strict
+from etcmodel.models import encoders
+from etcmodel.models.longt5 import LongT5EncoderModel
+from tests.checkpoints import berts, test_conversion, test_keras_h5
+from tests.checkpoints.systems import SYSTEMS
+from tests.checkpoints.tensor_files import rewrite, split, tensors_of
+from tests.models.longt5 import models as longt5_models
+
+PAIRS = [(name, copy) for name, system in SYSTEMS.items() for copy in system.copies]
+FIRST = dict(reversed(PAIRS))  # One of each in the quick suite.
+DTYPES = (np.int8, np.int32, np.bool_, np.uint8)
+
+
+def quick_or_slow(pairs, is_quick):
+    slow = pytest.mark.slow
+    return [pytest.param(*x, marks=() if is_quick(*x) else slow, id=", ".join(x)) for x in pairs]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A function of a system's name to its folder, which is written once."""
+    folder = tmp_path_factory.mktemp("systems")
+
+    def path_of(name):
+        path = folder / name.replace(" ", "_")
+        if not path.exists():
+            SYSTEMS[name].write(path)
+        return path
+
+    return path_of
+
+
+@pytest.fixture
+def folder_of(written, tmp_path):
+    """A function of a system's name to a new copy of its folder."""
+    return lambda name: shutil.copytree(written(name), tmp_path / "model")
+
+
+def test_every_system_is_here():
+    registered = {known.model_type for known in encoders.registered_types()} | {*seq2seq._CLASSES}
+    assert registered == {x.model_type for x in SYSTEMS.values()} - {None}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_equal_copies_are_taken(name, folder_of):
+    system = SYSTEMS[name]
+    folder = folder_of(name)
+    wanted = system.load(folder)
+    copies = system.copies.items()
+    rewrite(folder, lambda x: x.update({copy: x[original].copy() for copy, original in copies}))
+    found = system.load(folder)
+    assert type(found) is type(wanted)
+    for one, other in zip(found.weights, wanted.weights, strict=True):
+        if "memory" not in one.name:  # Lifted, it begins at random.
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name, copy", quick_or_slow(PAIRS, lambda x, y: FIRST[x] == y))
+def test_a_copy_that_is_another_is_refused_with_both_names_and_their_difference(
+    name, copy, folder_of
+):
+    folder, original = folder_of(name), SYSTEMS[name].copies[copy]
+
+    def change(tensors):
+        tensors[copy] = tensors[original].copy()
+        tensors[copy].flat[5] += 0.5
+        tensors[copy].flat[7] -= 0.25
+
+    rewrite(folder, change)
+    message = rf"safetensors': ({copy} is not {original}|{original} is not {copy}), but the model "
+    with pytest.raises(ValueError, match=f"{message}has one weight .*: they differ by up to 0.5"):
+        SYSTEMS[name].load(folder)
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    quick_or_slow([(x, y.__name__) for x in SYSTEMS for y in DTYPES], lambda _, x: x == "int8"),
+)
+def test_a_weight_that_is_no_float_is_refused_with_name_and_dtype(name, dtype, folder_of):
+    folder, weight = folder_of(name), SYSTEMS[name].weight
+    rewrite(folder, lambda x: x.update({weight: np.ones_like(x[weight], dtype)}))
+    message = rf"has no floats where weights are wanted: {weight} \({dtype}\)"
+    with pytest.raises(ValueError, match=message) as error:
+        SYSTEMS[name].load(folder)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_config_of_quantized_weights_is_refused(name, folder_of):
+    folder = folder_of(name)
+    entries = json.loads((folder / "config.json").read_text())
+    entries["quantization_config"] = {"load_in_8bit": True, "x": "y" * 1000}
+    (folder / "config.json").write_text(json.dumps(entries))
+    message = r"config.json: `quantization_config` says that weights are quantized.*load_in_8bit"
+    with pytest.raises(ValueError, match=message) as error:
+        SYSTEMS[name].load(folder)
+    assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("name", ["Longformer", "LED", "ETC"])
+def test_a_refused_file_changes_no_weight(name, folder_of):
+    """Whatever stands before it in the file."""
+    folder, system = folder_of(name), SYSTEMS[name]
+    model = system.load(folder)
+    wanted = [x.numpy() for x in model.weights]
+    load = seq2seq.load_weights if name == "LED" else checkpoints.initialize
+
+    def other_numbers(tensors):
+        tensors |= {x: np.full_like(value, 0.125) for x, value in tensors.items()}
+
+    rewrite(folder, other_numbers)
+    copy, original = next(iter(system.copies.items()))
+    changes = {
+        "one weight for both": {copy: tensors_of(folder)[original] + 1},
+        "no floats": {system.weight: np.ones_like(tensors_of(folder)[system.weight], np.int8)},
+    }
+    for message, change in changes.items():
+        rewrite(folder, lambda x, change=change: x.update(change))
+        with pytest.raises(ValueError, match=message):
+            load(model, sources.open_source(str(folder)))
+        for one, other in zip(model.weights, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_int8_weights_with_scales_are_refused_without_a_word_in_the_config(folder_of):
+    """As bitsandbytes writes them."""
+    folder = folder_of("LongT5")
+
+    def quantize(tensors):
+        for name, value in list(tensors.items()):
+            if "DenseReluDense" in name:
+                scales = np.abs(value).max(axis=1)
+                tensors[name] = np.round(127 * value / scales[:, np.newaxis]).astype(np.int8)
+                tensors[f"{name.removesuffix('weight')}SCB"] = scales
+
+    rewrite(folder, quantize)
+    with pytest.raises(ValueError, match=r"DenseReluDense.*\(int8\), .* and 7 more. Packed or"):
+        etcmodel.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("name", ["ETC", "Longformer", "LED", "BERT into ETC"])
+def test_weights_of_four_bits_are_refused_by_their_dtype_and_not_their_shape(name, folder_of):
+    folder, weight = folder_of(name), SYSTEMS[name].weight
+    rewrite(folder, lambda x: x.update({weight: np.ones([x[weight].size // 2, 1], np.uint8)}))
+    with pytest.raises(ValueError, match=rf"weights are wanted: {weight} \(uint8\)\. Packed"):
+        SYSTEMS[name].load(folder)
+
+
+def test_logits_of_their_own_are_no_copy_for_longt5(folder_of):
+    """In T5 1.1 they are another matrix; the encoder alone has none."""
+    folder = folder_of("LongT5")
+    rewrite(folder, lambda x: x.update({"lm_head.weight": x["shared.weight"] + 1}))
+    assert etcmodel.from_pretrained(folder).lm_head is not None
+    table = LongT5EncoderModel.from_pretrained(folder).get_token_embedding_table()
+    np.testing.assert_array_equal(table, tensors_of(folder)["shared.weight"])
+    with pytest.raises(ValueError, match="lm_head.weight is not shared.weight, but .* up to 1"):
+        seq2seq.load_weights(longt5_models.model(), sources.open_source(str(folder)))
+
+
+def etc_checkpoint(folder, kind, dtype):
+    """An ETC of which one weight is of that dtype, in a format of TensorFlow; (path, name)."""
+    name = SYSTEMS["ETC"].weight
+    values = test_conversion.encoder_values()
+    values[name] = np.ones_like(values[name], dtype)
+    (folder / "etc_config.json").write_text(test_conversion.CONFIG.to_json_string())
+    if kind == sources.RELEASED:
+        return berts.write_released(str(folder), values), name
+    made = {x: tf.Variable(value, name=x) for x, value in values.items()}
+    return tf.train.Checkpoint(**{f"x{i}": x for i, x in enumerate(made.values())}).write(
+        str(folder / "ckpt")
+    ), name
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "bool", "uint8"])
+@pytest.mark.parametrize("kind", [sources.RELEASED, sources.OBJECTS])
+def test_tensorflows_checkpoints_are_read_as_strictly(kind, dtype, tmp_path):
+    path, name = etc_checkpoint(tmp_path, kind, dtype)
+    message = rf"has no floats where weights are wanted: {name} \({dtype}\)"
+    with pytest.raises(ValueError, match=message):
+        etcmodel.from_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        checkpoints.convert(path, str(tmp_path / "new"), sources.SAFETENSORS)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("kind", [sources.RELEASED, sources.OBJECTS])
+def test_floats_of_any_size_are_taken(kind, tmp_path):
+    for dtype in (np.float16, np.float64, ml_dtypes.bfloat16):
+        folder = tmp_path / np.dtype(dtype).name
+        folder.mkdir()
+        _, name = etc_checkpoint(folder, kind, dtype)
+        model = etcmodel.from_pretrained(folder)
+        np.testing.assert_array_equal(checkpoints.release_names(model)[name], np.ones(8))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "bool", "uint8"])
+@pytest.mark.parametrize("name", ["longformer", "led"])
+def test_hdf5_is_read_as_strictly(name, dtype, tmp_path):
+    shutil.copytree(test_keras_h5.FOLDER / name, tmp_path, dirs_exist_ok=True)
+    with h5py.File(tmp_path / "tf_model.h5", "a") as file:
+        layer = file[file.attrs["layer_names"][-1]]
+        place = layer.attrs["weight_names"][-1]
+        value = layer[place][()]
+        del layer[place]
+        layer[place] = np.ones_like(value, dtype)
+    with pytest.raises(ValueError, match=rf"tf_model.h5': '.*:0' is an array of {dtype}, and"):
+        etcmodel.from_pretrained(tmp_path)
+
+
+def test_a_copy_in_hdf5_is_compared(tmp_path):
+    shutil.copytree(test_keras_h5.FOLDER / "led", tmp_path, dirs_exist_ok=True)
+    with h5py.File(tmp_path / "tf_model.h5", "a") as file:
+        layer = file["led"]
+        names = list(layer.attrs["weight_names"])
+        table = next(x for x in names if "shared" in x)
+        layer["x/led/decoder/embed_tokens/weight:0"] = layer[table][()] + 2
+        layer.attrs["weight_names"] = [*names, "x/led/decoder/embed_tokens/weight:0"]
+    with pytest.raises(ValueError, match="decoder.embed_tokens.weight is not .*differ by up to 2"):
+        etcmodel.from_pretrained(tmp_path)
+
+
+def test_what_keras_wrote_for_two_layers_is_compared(tmp_path):
+    """The embeddings are of the encoder and, tied, of the head."""
+    shutil.copytree(test_keras_h5.FOLDER / "longformer", tmp_path, dirs_exist_ok=True)
+    place = "tf_longformer_for_masked_lm/longformer/embeddings/LayerNorm/beta:0"
+    with h5py.File(tmp_path / "tf_model.h5", "a") as file:
+        file["lm_head"][place][2] += 0.5
+    message = f"lm_head/{place} is not longformer/{place}, but .*: they differ by up to 0.5"
+    with pytest.raises(ValueError, match=message):
+        etcmodel.from_pretrained(tmp_path)
+
+
+def test_several_files_are_read_as_strictly(folder_of):
+    folder, system = folder_of("LED"), SYSTEMS["LED"]
+    copy, table = next(iter(system.copies.items()))
+    rewrite(folder, lambda x: x.update({copy: x[table] + 1}))
+    split(folder)
+    with pytest.raises(ValueError, match=f"{copy} is not {table}.*differ by up to 1"):
+        system.load(folder)
+
+
+def test_floats_of_eight_bits_are_none(folder_of):
+    folder, weight = folder_of("Longformer"), SYSTEMS["Longformer"].weight
+    rewrite(folder, lambda x: x.update({weight: x[weight].astype(ml_dtypes.float8_e4m3fn)}))
+    with pytest.raises(ValueError, match=r"weights are wanted: .* \(F8_E4M3\)"):
+        etcmodel.from_pretrained(folder)
+
+
+def source_of(arrays):
+    return sources.Source(
+        path="file",
+        format=sources.SAFETENSORS,
+        shapes={name: x.shape for name, x in arrays.items()},
+        dtypes={name: x.dtype.name for name, x in arrays.items()},
+        training_state=(),
+        read=arrays.__getitem__,
+    )
+
+
+FLOATS = st.floats(width=16)
+
+
+@given(st.lists(FLOATS, min_size=1), st.lists(FLOATS, min_size=1), st.sampled_from(strict.FLOATS))
+def test_the_difference_is_that_of_a_slow_twin(one, other, dtype):
+    one, other = (np.array(x) for x in (one, other))
+    values = {"a": one, "b": other.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)}
+    values["a"] = values["a"].astype(np.float32)
+    one, other = (x.astype(float).tolist() for x in values.values())
+    pairs = list(zip(one, other, strict=False))
+    is_same = [x == y or (x != x and y != y) for x, y in pairs]
+    if len(one) == len(other) and all(is_same):
+        strict.check(source_of(values), [], {"a": "b"})
+        return
+    with pytest.raises(ValueError, match="a is not b, but the model has one weight") as error:
+        strict.check(source_of(values), [], {"a": "b"})
+    if len(one) != len(other):
+        assert f"their shapes are [{len(one)}] and [{len(other)}]" in str(error.value)
+    else:
+        gaps = [abs(x - y) for (x, y), same in zip(pairs, is_same, strict=True) if not same]
+        largest = math.nan if any(x != x for x in gaps) else max(gaps)
+        assert f"they differ by up to {largest:.3g}. Take" in str(error.value)
+
+
+def test_the_largest_difference_of_a_long_table_is_found():
+    table = np.zeros([9000, 2], np.float32)
+    other = table.copy()
+    other[[5, 4500, 8999], 1] = [1, -7, 2]
+    with pytest.raises(ValueError, match="differ by up to 7. Take"):
+        strict.check(source_of({"a": table, "b": other}), [], {"a": "b"})
+
+
+def test_where_an_original_is_missing_its_copies_are_compared():
+    copies = {"head": "m.table", "m.one": "m.table", "m.two": "m.table"}
+    found = strict.copies_in(["one", "m.two", "head", "other"], copies, "m.")
+    assert found == {"one": "head", "m.two": "head"}
+    both = strict.copies_in(["m.table", "table", "m.one"], copies, "m.")
+    assert both == {"table": "m.table", "m.one": "m.table"}
+    assert not strict.copies_in(["other", "m.two"], copies, "m.")
+
+
+def test_a_variable_that_is_no_float_takes_its_own_dtype_alone():
+    count = tf.Variable(3, dtype=tf.int64)
+    source = source_of({"count": np.array(5, np.int64)})
+    strict.assign(source, {"count": (count, False)})
+    assert count.numpy() == 5
+    source = source_of({"count": np.array(5.5, np.float32)})
+    with pytest.raises(ValueError, match="count is of float32. Wanted: int64"):
+        strict.assign(source, {"count": (count, False)})
