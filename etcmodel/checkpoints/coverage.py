@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints.report import listed
 from etcmodel.models import encoders
 
 __all__ = [
@@ -144,7 +145,7 @@ def check_config(source, config):
         and (name in source.shapes or not may_be_missing(name))
     ]
     if wrong:
-        raise ValueError(f"{source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
+        raise ValueError(f"{source.path!r} does not fit the config: {listed(wrong, '; ')}")
     return tuple(name for name in by_config if name not in source.shapes)
 
 
