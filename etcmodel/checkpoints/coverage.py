@@ -6,7 +6,6 @@ import tensorflow as tf
 from tensorflow.python.ops import resource_variable_ops
 
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import listed
 from etcmodel.models import encoders
 
 __all__ = [
@@ -145,7 +144,7 @@ def check_config(source, config):
         and (name in source.shapes or not may_be_missing(name))
     ]
     if wrong:
-        raise ValueError(f"{source.path!r} does not fit the config: {listed(wrong, '; ')}")
+        raise ValueError(f"{source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
     return tuple(name for name in by_config if name not in source.shapes)
 
 
