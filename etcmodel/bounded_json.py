@@ -44,12 +44,26 @@ _KINDS = {
 }
 
 
-def loads(text, max_bytes=None):
+class _TwiceError(ValueError):
+    """An object has a name twice, of which Python's reader would take the last."""
+
+
+def _with_each_name_once(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = sorted(name for name, _ in pairs)
+        twice = next(one for one, other in itertools.pairwise(names) if one == other)
+        raise _TwiceError(f"an object has {twice!r:.80} twice")
+    return found
+
+
+def loads(text, max_bytes=None, object_pairs_hook=None):
     """The value of a JSON text.
 
     Args:
         text: str, or bytes in UTF-8, with a byte order mark or without.
         max_bytes: int. None: `MAX_BYTES`.
+        object_pairs_hook: as of `json.loads`.
     Raises:
         json.JSONDecodeError: if it is not JSON; that tells the place.
         UnicodeDecodeError: if it is not UTF-8.
@@ -62,8 +76,8 @@ def loads(text, max_bytes=None):
         check_encoding(text)
         text = text.decode("utf-8")
     try:
-        return json.loads(text.removeprefix("\ufeff"))
-    except json.JSONDecodeError:
+        return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=object_pairs_hook)
+    except (json.JSONDecodeError, _TwiceError):
         raise
     except ValueError as error:
         raise ValueError("an integer of too many digits") from error
@@ -73,6 +87,8 @@ def read_object(path, advice="", max_bytes=None):
     """`load_object` of a file, local or remote (`gs://…`)."""
     import tensorflow as tf  # Slow to import.
 
+    if tf.io.gfile.isdir(path):
+        raise ValueError(f"{path} is a folder, and must be a file.")
     with tf.io.gfile.GFile(path, "rb") as file:
         text = file.read((max_bytes or MAX_BYTES) + 1)
     return load_object(text, path, advice, max_bytes)
@@ -87,10 +103,11 @@ def load_object(text, source, advice="", max_bytes=None):
         advice: str. What to do if it is damaged: a sentence.
         max_bytes: as in `loads`.
     Raises:
-        ValueError: naming the file, and the place where it is known, if it is no JSON object.
+        ValueError: naming the file, and the place where it is known, if it is no JSON object, or an
+            object in it has a name twice.
     """
     try:
-        value = loads(text, max_bytes)
+        value = loads(text, max_bytes, _with_each_name_once)
     except json.JSONDecodeError as error:
         problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
     except UnicodeDecodeError as error:

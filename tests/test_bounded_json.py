@@ -97,6 +97,18 @@ def test_a_file_is_named_with_the_place_and_what_to_do(tmp_path, content, messag
         bounded_json.read_object(str(tmp_path / "x.json"), "Copy it again.")
 
 
+@pytest.mark.parametrize("content", ['{"a": 1, "b": {"c": 1, "d": 2, "c": 1}}', '{"c": 1, "c": 2}'])
+def test_an_object_that_says_a_thing_twice_is_refused(content):
+    message = "^x.json is not valid JSON: an object has 'c' twice. Copy it again.$"
+    with pytest.raises(ValueError, match=message):
+        bounded_json.load_object(content, "x.json", "Copy it again.")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(ValueError, match=f"^{tmp_path} is a folder, and must be a file.$"):
+        bounded_json.read_object(str(tmp_path))
+
+
 def test_the_dict_of_a_file_is_given(tmp_path):
     (tmp_path / "x.json").write_text('{"é": 1}', encoding="utf-8")
     assert bounded_json.read_object(str(tmp_path / "x.json")) == {"é": 1}

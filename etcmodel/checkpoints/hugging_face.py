@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from etcmodel.checkpoints import longformer_names, sources, strict
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.report import LoadReport, listed
 from etcmodel.models import heads
 from etcmodel.models import hugging_face as models_hugging_face
 
@@ -204,8 +204,8 @@ def _check_missing(source, model, by_name, found):
         lost += of_head
     if lost:
         raise ValueError(
-            f"{source.path!r} lacks weights of {model.name!r}: {_some(lost)}. It has, for example, "
-            f"{sorted(source.shapes)[:2]}."
+            f"{source.path!r} lacks weights of {model.name!r}: {listed(lost)}. It has, for "
+            f"example, {listed(sorted(source.shapes)[:2])}."
         )
 
 
@@ -218,10 +218,4 @@ def _check_shapes(source, by_name, found):
         if shape != (wanted[::-1] if place.is_transposed else wanted):
             wrong.append(f"{found[name]}: {shape} in the file, {wanted} in the model")
     if wrong:
-        raise ValueError(
-            f"{source.path!r} does not fit the model's config:\n  " + "\n  ".join(wrong)
-        )
-
-
-def _some(names):
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        raise ValueError(f"{source.path!r} does not fit the model's config: {listed(wrong, '; ')}")

@@ -68,7 +68,8 @@ class KerasFile:
             raise
         except Exception as error:  # Damage makes the package fail in many ways.
             raise ValueError(
-                f"{str(self._path)!r} is no HDF5 file, or not all of one ({error}). Fetch it again."
+                f"{str(self._path)!r} is no HDF5 file, or not all of one "
+                f"({' '.join(str(error).split())[:200]}). Fetch it again."
             ) from None
 
 

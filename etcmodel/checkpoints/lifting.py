@@ -6,7 +6,7 @@ import numpy as np
 
 from etcmodel.checkpoints import bert_config, bert_names, coverage, sources
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.report import LoadReport, listed
 from etcmodel.models.config import EtcConfig
 
 __all__ = ["lift_bert"]
@@ -149,7 +149,7 @@ def _check_config(config, bert):
 def _raise_if(bert, problems):
     if problems:
         raise ValueError(
-            f"{bert.source.path!r} does not fit the model's config:\n  " + "\n  ".join(problems)
+            f"{bert.source.path!r} does not fit the model's config: {listed(problems, '; ')}"
         )
 
 

@@ -10,7 +10,7 @@ from absl import logging
 from etcmodel import bounded_json
 from etcmodel.checkpoints import bert_config, bert_names, processors, sources
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.report import LoadReport, listed
 from etcmodel.models import encoders
 from etcmodel.models.gmat import GmatConfig, GmatForMaskedLM, GmatModel
 
@@ -128,7 +128,7 @@ def _load(model, bert):
         if list(value.shape) != variables[name].shape.as_list()
     ]
     if wrong:
-        raise ValueError(f"{bert.source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
+        raise ValueError(f"{bert.source.path!r} does not fit the config: {listed(wrong, '; ')}")
     for name, value in values.items():
         variables[name].assign(value.astype(variables[name].dtype.as_numpy_dtype))
     used = {bert.names[origin] for origin in origins.values()}

@@ -186,6 +186,8 @@ def _check_answer_tokens(config, processor):
 def _content(path):
     if not tf.io.gfile.exists(path):
         return None
+    if tf.io.gfile.isdir(path):
+        raise ValueError(f"{path} is a folder, and must be a file.")
     with tf.io.gfile.GFile(path, "rb") as file:
         return file.read()
 

@@ -13,7 +13,7 @@ from etcmodel.checkpoints import (
     strict,
 )
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.report import LoadReport, listed
 
 __all__ = ["initialize", "load_released_checkpoint"]
 
@@ -103,9 +103,7 @@ def _check_shapes(source, variables):
         if list(variable.shape) != list(source.shapes[name])
     ]
     if wrong:
-        raise ValueError(
-            f"{source.path!r} does not fit the model's config:\n  " + "\n  ".join(wrong)
-        )
+        raise ValueError(f"{source.path!r} does not fit the model's config: {listed(wrong, '; ')}")
 
 
 def initialize(model, checkpoint):

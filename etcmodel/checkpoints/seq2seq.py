@@ -10,7 +10,7 @@ from absl import logging
 from etcmodel import atomic_files, bounded_json
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources, strict, writing
-from etcmodel.checkpoints.report import LoadReport
+from etcmodel.checkpoints.report import LoadReport, listed
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import encoders, gmat, hugging_face, led, longt5, pegasus_x
 from etcmodel.models.seq2seq import generating, generation_config
@@ -50,7 +50,6 @@ for _config, _model in _ENCODERS.items():
     _new = {"config_class": _config, "encoder_class": _model, "scope": _config.model_type}
     encoders.register(encoders.EncoderType(**_new))
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
-_MAX_NAMED = 5
 
 
 def make_model(config):
@@ -189,8 +188,8 @@ def load_weights(model, source, is_head_new=False):
     if not may_miss.issuperset(missing):
         missing = [name for name in missing if name not in naming.optional]
         raise ValueError(
-            f"{source.path!r} lacks weights of {model.name!r}: {_some(missing)}. It has, for "
-            f"example, {_some(sorted(source.shapes)[:2])}."
+            f"{source.path!r} lacks weights of {model.name!r}: {listed(missing)}. It has, for "
+            f"example, {listed(sorted(source.shapes)[:2])}."
         )
     weights = {name: weight for name, weight in weights.items() if name not in missing}
     in_file = {places[name]: weight for name, weight in weights.items()}
@@ -201,7 +200,7 @@ def load_weights(model, source, is_head_new=False):
         if list(source.shapes[name]) != _shape(weight)
     ]
     if wrong:
-        raise ValueError(f"{source.path!r} does not fit the config:\n  " + "\n  ".join(wrong))
+        raise ValueError(f"{source.path!r} does not fit the config: {listed(wrong, '; ')}")
     # What the model has as a weight of its own is no copy.
     copies = {name: original for name, original in naming.copies.items() if name not in weights}
     copies = strict.copies_in(source.shapes, copies, naming.prefix)
@@ -250,11 +249,6 @@ def _place(name, source, naming):
 def _shape(weight):
     shape = weight.variable.shape.as_list()
     return shape[::-1] if weight.is_transposed else shape
-
-
-def _some(names):
-    more = len(names) - _MAX_NAMED
-    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def save(model, directory, processor=None):

@@ -118,7 +118,13 @@ class ByteLevelTokenizer:
         given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
         if not path.endswith(TOKENIZER_FILE) and _exists(given):
             entries = bounded_json.load_object(vocabulary.read_bytes(given), given)
-            settings = {**{name: bool(entries.get(name)) for name in _SETTINGS}, **settings}
+            found = {name: x for name in _SETTINGS if (x := entries.get(name)) is not None}
+            for name, value in found.items():
+                if type(value) is not bool:
+                    raise ValueError(
+                        f"{given}: `{name}` must be true or false. Received: {value!r:.80}"
+                    )
+            settings = {**found, **settings}
         return cls(path, **settings)
 
     @property

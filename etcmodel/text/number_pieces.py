@@ -1,6 +1,6 @@
 """Word pieces in which every number falls into its digits (Geva et al. 2020, section 3.1)."""
 
-from etcmodel.text import alignment, tokenization
+from etcmodel.text import alignment, tokenization, vocabulary
 
 __all__ = [
     "END",
@@ -24,10 +24,11 @@ class NumberTokenizer(tokenization.FullTokenizer):
         vocab_file, do_lower_case: see `FullTokenizer`.
     Raises:
         ValueError: naming the file and what is missing of special pieces, digits and marks around
-            an answer.
+            an answer, or what is there twice.
     """
 
     def __init__(self, vocab_file, do_lower_case=True):
+        vocabulary.check_no_token_twice(vocab_file)
         super().__init__(vocab_file, do_lower_case)
         self.wordpiece_tokenizer = _NumberPieces(self.vocab)
         check_tokenizer(self)

@@ -32,6 +32,7 @@ _LEAST = {
 }
 _NEVER_NONE = ("pad_to_multiple_of", "long_radius", "question_separators")
 _NAMES = ("relation_names", "mention_names", "long_relation_names")
+_MOST_PADDING = 1 << 16  # Every row has up to that many tokens more.
 _MOST_SEGMENTS = 2**31 - 1  # Batches are of int32.
 _DICTS = {"global_tokens": str, "segments": int, "global_segments": int}
 
@@ -156,6 +157,8 @@ class ProcessorConfig:
             _fail("long_relation_names", f"names among {edges}", self.long_relation_names)
 
     def _check_lengths(self) -> None:
+        if self.pad_to_multiple_of > _MOST_PADDING:
+            _fail("pad_to_multiple_of", f"at most {_MOST_PADDING}", self.pad_to_multiple_of)
         are_given = self.max_long_len is not None and self.max_global_len is not None
         for name, is_on in (("pad_to='max'", self.pad_to == "max"), ("pack=True", self.pack)):
             if is_on and not are_given:

@@ -152,6 +152,8 @@ def make_tokenizer(vocab_file, config):
         config: `ProcessorConfig`.
     Returns:
         `byte_bpe.ByteLevelTokenizer`, or `tokenization.FullTokenizer`.
+    Raises:
+        ValueError: naming the file, if it is damaged or has a token twice.
     """
     if is_byte_level(vocab_file):
         return byte_bpe.ByteLevelTokenizer.of_file(str(vocab_file))
@@ -159,6 +161,7 @@ def make_tokenizer(vocab_file, config):
         return tokenization.FullTokenizer(
             None, spm_model_file=vocab_file, split_punctuation=config.split_punctuation
         )
+    vocabulary.check_no_token_twice(vocab_file)
     return tokenization.FullTokenizer(
         vocab_file, config.do_lower_case, split_punctuation=config.split_punctuation
     )

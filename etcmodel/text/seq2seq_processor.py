@@ -16,6 +16,7 @@ __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
 IGNORED_LABEL = -100
 _OF_OTHERS = (byte_bpe.TOKENIZER_FILE, "tokenizer_config.json", "special_tokens_map.json")
 _VOCABULARIES = (processor_files.SENTENCE_PIECES, byte_bpe.TOKENIZER_FILE)
+_MOST = {"id_offset": 1 << 20, "extra_ids": 1 << 20, "pad_to_multiple_of": 1 << 16}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,10 @@ class Seq2SeqProcessorConfig:
     pad_to_multiple_of: int = 1
 
     def __post_init__(self):
+        for name, most in _MOST.items():
+            value = getattr(self, name)
+            if type(value) is int and value > most:
+                raise ValueError(f"`{name}` must be at most {most}. Received: {value!r:.80}")
         least = {"max_length": 1, "max_target_length": 1, "id_offset": 0, "extra_ids": 0}
         for name, number in {**least, "pad_to_multiple_of": 1}.items():
             value = getattr(self, name)

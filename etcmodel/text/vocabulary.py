@@ -7,6 +7,7 @@ from etcmodel.text import characters
 
 __all__ = [
     "SPIECE_UNDERLINE",
+    "check_no_token_twice",
     "check_token_ids",
     "convert_by_vocab",
     "convert_ids_to_tokens",
@@ -59,21 +60,50 @@ def load_vocab(vocab_file):
 
     Args:
         vocab_file: str. Path of a UTF-8 text file, with a byte order mark or without. White space
-            around a token is dropped, and a token seen before gets no second id.
+            around a token is dropped, and a token seen before gets no second id, as in the authors'
+            release: see `check_no_token_twice`.
 
     Returns:
         dict of str to int, in the order of the ids.
 
     Raises:
-        ValueError: if the file is empty.
+        ValueError: naming the file, if it is empty or not UTF-8.
     """
     vocab = {}
-    lines = convert_to_unicode(read_bytes(vocab_file)).removeprefix("\ufeff").split("\n")
-    for line in lines[: None if lines[-1] else -1]:
-        vocab.setdefault(line.strip(), len(vocab))
+    for token in _tokens(vocab_file):
+        vocab.setdefault(token, len(vocab))
     if not vocab:
         raise ValueError(f"The vocabulary file {str(vocab_file)!r} is empty.")
     return vocab
+
+
+def check_no_token_twice(vocab_file):
+    """Checks that all tokenizers give the tokens of a file the same ids.
+
+    BERT's own counts lines, the authors' release counts tokens.
+
+    Raises:
+        ValueError: naming the file and both lines, if a token is there twice.
+    """
+    tokens, lines = _tokens(vocab_file), {}
+    while tokens and not tokens[-1]:
+        tokens.pop()  # What is blank at the end shifts nothing.
+    for number, token in enumerate(tokens, 1):
+        if (first := lines.setdefault(token, number)) != number:
+            raise ValueError(
+                f"{vocab_file}, lines {first} and {number}: it has {token!r:.80} twice: "
+                "tokenizers differ in the ids of what follows. Make one of them another token."
+            )
+
+
+def _tokens(vocab_file):
+    content = read_bytes(vocab_file)
+    try:
+        lines = content.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{vocab_file}, line {line}: the vocabulary is not UTF-8.") from None
+    return [line.strip() for line in lines[: None if lines[-1] else -1]]
 
 
 def load_sentencepiece_model(spm_model_file):

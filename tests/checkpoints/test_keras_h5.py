@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import etcmodel
-from etcmodel.checkpoints import sources
+from etcmodel.checkpoints import keras_h5, sources
 
 FOLDER = pathlib.Path(__file__).parents[1] / "fixtures" / "keras_h5"
 MODELS = pytest.mark.parametrize("name", ["longformer", "led"])
@@ -104,6 +104,13 @@ def group(layer, tmp_path):
 
 def nothing(layer, tmp_path):
     pass
+
+
+def test_a_folder_in_its_place_is_told_in_one_line(tmp_path):
+    (tmp_path / "tf_model.h5").mkdir()
+    with pytest.raises(ValueError, match=r"tf_model.h5' is no HDF5 file, .*Errno 21.*") as error:
+        keras_h5.KerasFile(str(tmp_path / "tf_model.h5"))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,16 @@ def test_the_settings_of_the_folder_hold(tmp_path):
     assert found.ids == case["ids_prefix_space"]
 
 
+@pytest.mark.parametrize("value", ['"false"', "[false]", "1", "NaN"])
+def test_a_setting_that_is_neither_true_nor_false_is_refused(tmp_path, value):
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(f'{{"add_prefix_space": {value}}}')
+    message = r"tokenizer_config\.json: `add_prefix_space` must be true or false. Received: "
+    with pytest.raises(ValueError, match=message):
+        ByteLevelTokenizer.from_pretrained(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

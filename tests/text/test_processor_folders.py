@@ -89,6 +89,10 @@ def test_a_folder_of_another_library_needs_just_a_vocabulary(tmp_path):
             "`do_lower_case` must be true or false",
         ),
         ({"spiece.model": "no"}, "is no SentencePiece model"),
+        (
+            {"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\na\nc\n"},
+            "vocab.txt, lines 5 and 7: it has 'a' twice: tokenizers differ in the ids",
+        ),
     ],
 )
 def test_a_damaged_folder_is_refused_in_one_line(tmp_path, files, message):
@@ -105,6 +109,7 @@ def test_a_damaged_folder_is_refused_in_one_line(tmp_path, files, message):
     ("settings_", "message"),
     [
         ({"max_long_len": 0}, "`max_long_len` must be an int of at least 1. Received: 0"),
+        ({"pad_to_multiple_of": 2**31}, "`pad_to_multiple_of` must be at most 65536. Received: 2"),
         ({"truncation": "never"}, r"`truncation` must be one of \('tokens', 'blocks', 'error'\)"),
         ({"pack": True}, "`pack=True` needs `max_long_len` and `max_global_len`"),
         ({"stride": 3}, "`stride` needs `max_long_len`"),

@@ -124,6 +124,14 @@ def test_what_are_no_texts_is_refused(arguments, message):
     [
         ('{"max_len": 3}', "processor_config.json: unknown settings of a processor: max_len"),
         ('{"max_length": 0}', "processor_config.json: `max_length` must be an int of at least 1"),
+        (
+            '{"pad_to_multiple_of": 65537}',
+            "`pad_to_multiple_of` must be at most 65536. Received: 65537",
+        ),
+        (
+            '{"extra_ids": 9223372036854775808}',
+            "`extra_ids` must be at most 1048576. Received: 9223",
+        ),
         ('{"id_offset": null}', "`id_offset` must be an int of at least 0. Received: None"),
     ],
 )

@@ -131,10 +131,13 @@ def test_load_vocab_gives_a_repeated_line_no_second_id(tmp_path):
     assert tokenization.load_vocab(str(path)) == {"a": 0, "b": 1, "c": 2}
 
 
-def test_load_vocab_takes_a_byte_order_mark_for_no_part_of_the_first_token(tmp_path):
+def test_a_byte_order_mark_is_no_token_and_other_encodings_are_refused(tmp_path):
     path = tmp_path / "vocab.txt"
-    path.write_text("\ufeff[PAD]\n[UNK]\n", encoding="utf-8")
-    assert tokenization.load_vocab(str(path)) == {"[PAD]": 0, "[UNK]": 1}
+    path.write_text("[PAD]\nб\n", encoding="utf-8-sig")
+    assert tokenization.load_vocab(str(path)) == {"[PAD]": 0, "б": 1}
+    path.write_bytes(b"[PAD]\n[UNK]\nb\xff\n")
+    with pytest.raises(ValueError, match=r"vocab\.txt, line 3: the vocabulary is not UTF-8\."):
+        tokenization.load_vocab(str(path))
 
 
 def test_an_empty_vocabulary_is_an_error_that_names_the_file(tmp_path):
