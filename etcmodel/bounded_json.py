@@ -12,20 +12,17 @@ __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
     "MAX_INT",
-    "MAX_SHOWN",
     "TOO_LONG",
     "check_encoding",
     "load_object",
     "loads",
     "problem_of_size",
     "read_object",
-    "shown",
 ]
 
 MAX_DEPTH = 100  # The data sets' examples have less than ten.
 MAX_BYTES = 32 << 20  # In the worst case an example of that size takes 2 GB of memory.
 MAX_INT = 2**31 - 1  # Of int32, which numbers become in models.
-MAX_SHOWN = 100  # Characters of a value in an error.
 TOO_LONG = f"longer than {MAX_BYTES >> 20} MiB"
 
 _STRING = re.compile(rb'"[^"]*"?')
@@ -121,15 +118,6 @@ def load_object(text, source, advice="", max_bytes=None):
             _sentences(f"{source} must hold a JSON object, not {_kind(value)}", advice)
         )
     raise ValueError(_sentences(f"{source} is not valid JSON: {problem}", advice))
-
-
-def shown(value):
-    """A value as it stands in an error: its `repr` in one line, cut where it is long."""
-    try:
-        text = repr(value).replace("\n", " ")
-    except ValueError:  # Python writes no number of so many digits.
-        return f"a {type(value).__name__} of too many digits"
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text)} characters)"
 
 
 def _kind(value):

@@ -19,7 +19,7 @@ def shown(value, max_chars=_MAX_CHARS):
         value: anything; of what is nested or has many items a part is looked at.
         max_chars: int.
     """
-    return shortened(_REPR.repr(value), max_chars)
+    return shortened(_REPR.repr(value).replace("\n", " "), max_chars)
 
 
 def shortened(text, max_chars=_MAX_LINE):

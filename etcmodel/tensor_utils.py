@@ -5,7 +5,7 @@ import functools
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.ops.activations import gelu, gelu_exact
 from etcmodel.ops.shapes import assert_rank, check_positive, get_shape_list
 
@@ -285,5 +285,5 @@ def get_activation(activation_string):
     except KeyError:
         known = ", ".join(sorted(_ACTIVATIONS))
         raise ValueError(
-            f"Unknown activation {bounded_json.shown(activation_string)}; choose one of {known}"
+            f"Unknown activation {shown_values.shown(activation_string)}; choose one of {known}"
         ) from None

@@ -3,7 +3,7 @@
 import dataclasses
 import types
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import encoders, hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 
@@ -71,7 +71,7 @@ def check_type(entries, source):
     if entries.get("model_type", "bert") not in TYPES:
         types = ", ".join(map(repr, (*TYPES, *(x.model_type for x in encoders.registered_types()))))
         raise ValueError(
-            f"{source}: models of type {bounded_json.shown(entries['model_type'])} cannot be read. "
+            f"{source}: models of type {shown_values.shown(entries['model_type'])} cannot be read. "
             f"Those that can are {types}"
         )
 
@@ -135,7 +135,7 @@ def check(entries, source):
         for name in _NEEDED:
             if type(entries.get(name)) is not int:
                 raise ValueError(
-                    f"`{name}` must be an int. Received: {bounded_json.shown(entries.get(name))}"
+                    f"`{name}` must be an int. Received: {shown_values.shown(entries.get(name))}"
                 )
         kinds = {name: _OF_ETC[ours].type for name, ours in _NAMES.items()}
         for name, kind in {**kinds, "hidden_act": str, "max_position_embeddings": int}.items():

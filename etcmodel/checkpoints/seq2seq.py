@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources, strict, writing
 from etcmodel.checkpoints.report import LoadReport, listed
@@ -164,7 +164,7 @@ def _classes_of(entries):
     return (
         config_class,
         found,
-        found.__name__ if found else ", ".join(others)[: bounded_json.MAX_SHOWN],
+        found.__name__ if found else shown_values.shortened(", ".join(others), 100),
     )
 
 

@@ -7,7 +7,7 @@ import numbers
 import pathlib
 import tempfile
 
-from etcmodel import bounded_json, extras, format_versions, serving
+from etcmodel import bounded_json, extras, format_versions, serving, shown_values
 from etcmodel import options as options_lib
 from etcmodel.models import encoders
 from etcmodel.preprocessing import raw_files
@@ -136,14 +136,16 @@ class Predictor(abc.ABC):
                 malformed.
         """
         if isinstance(examples, dict | str | bytes):
-            raise ValueError(f"`examples` must be a list of examples. Received: {_shown(examples)}")
+            raise ValueError(
+                f"`examples` must be a list of examples. Received: {shown_values.shown(examples)}"
+            )
         for example in examples:
             if isinstance(example, dict):
                 example = self.parse_example(example)
             elif example is None or isinstance(example, str | bytes | numbers.Number | list):
                 raise ValueError(
                     "an example must be a dict in the data set's format, or one of "
-                    f"`read_examples`. Received: {_shown(example)}"
+                    f"`read_examples`. Received: {shown_values.shown(example)}"
                 )
             yield example
 
@@ -201,8 +203,3 @@ class Predictor(abc.ABC):
                 yield
             finally:
                 self._count = None
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

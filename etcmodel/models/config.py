@@ -4,7 +4,7 @@ import dataclasses
 import typing
 from collections.abc import Mapping
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 from etcmodel.ops.relation_labels import RelationLabels
 
@@ -214,6 +214,6 @@ def _check_family(json_object: Mapping[str, typing.Any]) -> None:
             return
         kind = "bert"
     raise ValueError(
-        f"This is the config of a model of type {bounded_json.shown(kind)}, not of ETC. "
+        f"This is the config of a model of type {shown_values.shown(kind)}, not of ETC. "
         f"{LIFTING_ADVICE}"
     )

@@ -7,7 +7,7 @@ import os
 import typing
 from collections.abc import Sequence
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import features as features_lib
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.models import text_data
@@ -50,15 +50,15 @@ class Pretrained:
         if type(now) is not type(made_with):
             raise ValueError(
                 f"`config` must be the `{type(made_with).__name__}` that the model was made with. "
-                f"Received: {bounded_json.shown(now)}"
+                f"Received: {shown_values.shown(now)}"
             )
         if made_with is None:
             return
         now.check()
         names = [field.name for field in dataclasses.fields(now)]
         others = [
-            f"`{name}` is {bounded_json.shown(getattr(now, name))} and was "
-            f"{bounded_json.shown(getattr(made_with, name))}"
+            f"`{name}` is {shown_values.shown(getattr(now, name))} and was "
+            f"{shown_values.shown(getattr(made_with, name))}"
             for name in names
             if name not in now.at_calls and getattr(now, name) != getattr(made_with, name)
         ]

@@ -10,7 +10,7 @@ import typing
 
 import tensorflow as tf
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import json_config
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
 from etcmodel.models.gmat.modeling import GmatConfig, GmatModel
@@ -181,7 +181,7 @@ def encoder_type(model_type, source="config"):
     if (found := _TYPES.get(str(model_type or _DEFAULT))) is None:
         known = ", ".join(map(repr, sorted(_TYPES)))
         raise ValueError(
-            f"{source}: There is no encoder of `model_type` {bounded_json.shown(model_type)}; the "
+            f"{source}: There is no encoder of `model_type` {shown_values.shown(model_type)}; the "
             f"known types are {known}. {LIFTING_ADVICE}"
         )
     return found

@@ -1,6 +1,6 @@
 """What configs of Hugging Face's models have in common."""
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 
 __all__ = [
     "ACTIVATIONS",
@@ -129,7 +129,7 @@ def check_descriptions(entries):
     labels(entries)
     kind = entries.get("problem_type")
     if kind is not None and not isinstance(kind, str):
-        raise ValueError(f"`problem_type` must be a name. Received: {bounded_json.shown(kind)}")
+        raise ValueError(f"`problem_type` must be a name. Received: {shown_values.shown(kind)}")
 
 
 def architectures(entries):
@@ -142,7 +142,7 @@ def architectures(entries):
     named = [named] if isinstance(named, str) else [] if named is None else named
     if not isinstance(named, (list, tuple)) or not all(isinstance(x, str) for x in named):
         raise ValueError(
-            f"`architectures` must be a list of names. Received: {bounded_json.shown(named)}"
+            f"`architectures` must be a list of names. Received: {shown_values.shown(named)}"
         )
     return tuple(named)
 
@@ -162,13 +162,13 @@ def labels(entries):
     number = 2 if number is None else number
     if type(number) is not int or number < 1:
         raise ValueError(
-            f"`num_labels` must be an int of at least 1. Received: {bounded_json.shown(number)}"
+            f"`num_labels` must be an int of at least 1. Received: {shown_values.shown(number)}"
         )
     if names is None:
         return number, []
     if not isinstance(names, dict) or not all(type(x) in (str, int) for x in names.values()):
         raise ValueError(
-            f"`id2label` must be names by number. Received: {bounded_json.shown(names)}"
+            f"`id2label` must be names by number. Received: {shown_values.shown(names)}"
         )
     number = len(names) or number
     names = [names.get(str(index)) for index in range(number)]
@@ -195,5 +195,5 @@ def activation(name):
         return activations.swish
     if name not in ACTIVATIONS:
         known = ", ".join(sorted([*ACTIVATIONS, *_SWISH]))
-        raise ValueError(f"Unknown activation {bounded_json.shown(name)}; choose one of {known}")
+        raise ValueError(f"Unknown activation {shown_values.shown(name)}; choose one of {known}")
     return tensor_utils.get_activation(ACTIVATIONS[name])

@@ -3,6 +3,8 @@
 import math
 import numbers
 
+from etcmodel import shown_values
+
 __all__ = [
     "HALF_A_PAIR",
     "Fields",
@@ -13,11 +15,9 @@ __all__ = [
     "is_list_of",
     "objects_of",
     "require_object",
-    "shown",
 ]
 
 HALF_A_PAIR = "has half of a surrogate pair, no character"
-_MAX_SHOWN = 80
 _MAX_NAMES_SHOWN = 400  # So that a table's columns are all named.
 
 
@@ -37,7 +37,8 @@ class Fields:
     def error(self, field, problem, value):
         """The ValueError to raise for a field."""
         return ValueError(
-            f"{self.noun} {self.example_id!r}: field `{field}` {problem}. Received: {shown(value)}"
+            f"{self.noun} {self.example_id!r}: field `{field}` {problem}. Received: "
+            f"{shown_values.shown(value)}"
         )
 
     def missing(self, *names, why=""):
@@ -213,7 +214,7 @@ def id_of(raw, *names, default=None, noun="an example"):
         return value
     problem = HALF_A_PAIR if isinstance(value, str) else "must be a string or a whole number"
     name = [*given, *names][0]
-    raise ValueError(f"{noun}'s field `{name}` {problem}. Received: {shown(value)}")
+    raise ValueError(f"{noun}'s field `{name}` {problem}. Received: {shown_values.shown(value)}")
 
 
 def identified(raw, *names, default=None):
@@ -231,7 +232,7 @@ def _either(names):
 
 
 def _fields_there(raw):
-    return f"Its fields: {shown(sorted(map(str, raw)), _MAX_NAMES_SHOWN)}"
+    return f"Its fields: {shown_values.shortened(repr(sorted(map(str, raw))), _MAX_NAMES_SHOWN)}"
 
 
 def objects_of(value):
@@ -255,7 +256,7 @@ def require_object(raw, noun="an example"):
         ValueError: if it is not.
     """
     if not isinstance(raw, dict):
-        raise ValueError(f"{noun} must be a JSON object. Received: {shown(raw)}")
+        raise ValueError(f"{noun} must be a JSON object. Received: {shown_values.shown(raw)}")
 
 
 def is_encodable(text):
@@ -280,9 +281,3 @@ def is_list_of(value, item_type):
         return False
     types = set(map(type, value))  # Few, where there may be 10,000 items.
     return all(issubclass(t, item_type) and (t is not bool or item_type is bool) for t in types)
-
-
-def shown(value, max_length=_MAX_SHOWN):
-    """A value for an error message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= max_length else f"{text[: max_length - 3]}..."

@@ -8,6 +8,7 @@ import functools
 
 import tensorflow as tf
 
+from etcmodel import shown_values
 from etcmodel.preprocessing import json_fields
 from etcmodel.preprocessing.padding import Joined, Repeated
 
@@ -30,7 +31,7 @@ def serialize(features):
         try:
             fields[name.encode("utf-8")] = _feature(values)
         except UnicodeEncodeError as error:  # JSON can write what UTF-8 has no bytes for.
-            problem = f"{json_fields.HALF_A_PAIR}. Received: {json_fields.shown(error.object)}"
+            problem = f"{json_fields.HALF_A_PAIR}. Received: {shown_values.shown(error.object)}"
             raise ValueError(f"feature {name!r} {problem}") from None
     # In the order of upb, Python's protocol buffers: names come after longer ones that they begin.
     names = sorted(fields, key=lambda name: name + b"\xff")

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from etcmodel import bounded_json
+from etcmodel import bounded_json, shown_values
 from etcmodel.text import gmat_explanation, processor_files, row_explanation, row_processor
 
 __all__ = ["GmatBatch", "GmatProcessor"]
@@ -39,7 +39,7 @@ class GmatProcessorConfig(row_processor.RowConfig):
         if size is not None and (type(size) is not int or not 1 <= size <= bounded_json.MAX_INT):
             raise ValueError(
                 "`question_memory` must be an int of at least 1. Received: "
-                f"{bounded_json.shown(size)}"
+                f"{shown_values.shown(size)}"
             )
 
     def arranged(self):

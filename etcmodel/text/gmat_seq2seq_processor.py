@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.text import gmat_explanation, number_pieces, row_explanation, row_processor
 from etcmodel.text.seq2seq_processor import IGNORED_LABEL, as_texts
 
@@ -30,7 +30,7 @@ class GmatSeq2SeqProcessorConfig(row_processor.RowConfig):
         if self.stride is not None:
             raise ValueError(
                 "`stride` must be None: a text that is answered has one row. Received: "
-                f"{bounded_json.shown(self.stride)}"
+                f"{shown_values.shown(self.stride)}"
             )
 
     def arranged(self):

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.text import row_explanation, row_processor
 from etcmodel.text.longformer_explanation import LongformerExplanation
 
@@ -35,7 +35,7 @@ class LongformerProcessorConfig(row_processor.RowConfig):
         if self.global_tokens not in GLOBAL_TOKENS:
             raise ValueError(
                 f"`global_tokens` must be one of {GLOBAL_TOKENS}. Received: "
-                f"{bounded_json.shown(self.global_tokens)}"
+                f"{shown_values.shown(self.global_tokens)}"
             )
 
     def arranged(self):

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from absl import logging
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.text import arrangement, packing, pieces, processor_files, readers
 from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_to_normalized_text
 from etcmodel.text.arrangement import SpecialIds
@@ -255,7 +255,7 @@ class EtcProcessor:
             candidates = usual if chosen is None else (chosen,)
             found = [token for token in candidates if token in self.tokenizer.vocab]
             if not found:
-                lacking = bounded_json.shown(candidates[0])
+                lacking = shown_values.shown(candidates[0])
                 raise ValueError(
                     f"The vocabulary {str(self.tokenizer.source_file)!r} lacks {lacking}. "
                     f"Name its own token in `{name}`."

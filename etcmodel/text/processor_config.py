@@ -5,7 +5,7 @@ import math
 import typing
 from collections.abc import Mapping
 
-from etcmodel import bounded_json
+from etcmodel import bounded_json, shown_values
 from etcmodel.text import sentence_splitting, truncation
 
 __all__ = ["CONFIG_FILENAME", "MENTIONS", "ProcessorConfig"]
@@ -226,4 +226,4 @@ def _check_dict(name: str, value: typing.Any, kind: type) -> None:
 
 
 def _fail(name: str, wish: str, value: typing.Any) -> typing.NoReturn:
-    raise ValueError(f"`{name}` must be {wish}. Received: {bounded_json.shown(value)}")
+    raise ValueError(f"`{name}` must be {wish}. Received: {shown_values.shown(value)}")

@@ -5,7 +5,7 @@ import os
 
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json, file_systems
+from etcmodel import atomic_files, bounded_json, file_systems, shown_values
 from etcmodel.text import byte_bpe, tokenization, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME, ProcessorConfig
 
@@ -138,7 +138,7 @@ def named_file(folder, settings):
         return None
     if name not in (names := [x for x in _NAMES if is_there(folder, x)]):
         path = os.path.join(folder, CONFIG_FILENAME)
-        shown = bounded_json.shown(name)
+        shown = shown_values.shown(name)
         raise ValueError(f"{path}: `{VOCAB_FILE}` is {shown}, but the folder has {names}.")
     return os.path.join(folder, name)
 
@@ -216,7 +216,7 @@ def _foreign_settings(folder):
     for name, value in values.items():
         if not isinstance(value, bool):
             raise ValueError(
-                f"{path}: `{name}` must be true or false. Received: {bounded_json.shown(value)}"
+                f"{path}: `{name}` must be true or false. Received: {shown_values.shown(value)}"
             )
     return values
 

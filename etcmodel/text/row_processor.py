@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.processor import EtcProcessor
@@ -42,7 +42,7 @@ class RowConfig:
             value = getattr(self, field.name)
             if field.type is bool and not isinstance(value, bool):
                 raise ValueError(
-                    f"`{field.name}` must be True or False. Received: {bounded_json.shown(value)}"
+                    f"`{field.name}` must be True or False. Received: {shown_values.shown(value)}"
                 )
 
     def arranged(self):

@@ -6,7 +6,7 @@ import os
 import numpy as np
 from absl import logging
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.text import byte_bpe, processor_files, seq2seq_explanation, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
@@ -43,10 +43,6 @@ class Seq2SeqProcessorConfig:
     pad_to_multiple_of: int = 1
 
     def __post_init__(self):
-        for name, most in _MOST.items():
-            value = getattr(self, name)
-            if type(value) is int and value > most:
-                raise ValueError(f"`{name}` must be at most {most}. Received: {value!r:.80}")
         least = {"max_length": 1, "max_target_length": 1, "id_offset": 0, "extra_ids": 0}
         for name, number in {**least, "pad_to_multiple_of": 1}.items():
             value = getattr(self, name)
@@ -54,12 +50,11 @@ class Seq2SeqProcessorConfig:
             if not is_open and (type(value) is not int or value < number):
                 raise ValueError(
                     f"`{name}` must be an int of at least {number}. Received: "
-                    f"{bounded_json.shown(value)}"
+                    f"{shown_values.shown(value)}"
                 )
-            if not is_open and value > bounded_json.MAX_INT:
+            if not is_open and value > (most := _MOST.get(name, bounded_json.MAX_INT)):
                 raise ValueError(
-                    f"`{name}` must be at most {bounded_json.MAX_INT}. Received: "
-                    f"{bounded_json.shown(value)}"
+                    f"`{name}` must be at most {most}. Received: {shown_values.shown(value)}"
                 )
 
 

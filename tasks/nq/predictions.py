@@ -8,7 +8,8 @@ import dataclasses
 import math
 import numbers
 
-from etcmodel.preprocessing.json_fields import Fields, shown
+from etcmodel.preprocessing.json_fields import Fields
+from etcmodel.shown_values import shown
 
 from .raw_data import YES_NO_ANSWERS, example_id_of
 from .spans import NO_SPAN, Span, span_of

@@ -7,7 +7,8 @@ import re
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, objects_of, shown
+from etcmodel.preprocessing.json_fields import Fields, id_of, is_int, objects_of
+from etcmodel.shown_values import shown
 
 from .spans import Span, span_of
 

@@ -3,7 +3,7 @@
 import logging
 
 from etcmodel import finetuning
-from etcmodel.preprocessing.json_fields import shown
+from etcmodel.shown_values import shown
 
 from . import evidence, examples
 from .task import TriviaQaTask

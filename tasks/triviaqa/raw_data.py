@@ -4,7 +4,8 @@ import dataclasses
 from typing import NamedTuple
 
 from etcmodel.preprocessing import raw_files
-from etcmodel.preprocessing.json_fields import Fields, identified, is_encodable, shown
+from etcmodel.preprocessing.json_fields import Fields, identified, is_encodable
+from etcmodel.shown_values import shown
 
 from .answers import normalize_answer
 

@@ -72,11 +72,6 @@ def test_a_truth_value_is_no_integer():
     assert not json_fields.is_list_of((1,), int)
 
 
-def test_long_values_are_cut():
-    assert json_fields.shown("x" * 78) == repr("x" * 78)
-    assert json_fields.shown("x" * 79) == "'" + "x" * 76 + "..."
-
-
 def test_the_names_of_a_table_are_all_told_and_those_of_a_hostile_object_are_cut():
     message = str(json_fields.Fields("e", {f"column {i}": 0 for i in range(20)}).missing("x", "y"))
     assert message.startswith("example 'e': field `x` (or `y`) is missing. Its fields: ['column 0'")

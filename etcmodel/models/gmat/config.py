@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 
 __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
@@ -113,7 +113,7 @@ class GmatConfig(json_config.JsonConfig):
         if self.decompressor_input not in DECOMPRESSOR_INPUTS:
             raise ValueError(
                 f"`decompressor_input` must be one of {list(DECOMPRESSOR_INPUTS)}. Received: "
-                f"{bounded_json.shown(self.decompressor_input)}"
+                f"{shown_values.shown(self.decompressor_input)}"
             )
         if not self.num_compression_layers:
             if self.num_memory_layers:

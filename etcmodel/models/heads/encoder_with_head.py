@@ -7,7 +7,7 @@ import types
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.layers import heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import conveniences, encoders, json_config, text_data
@@ -43,7 +43,7 @@ def head_class(head_type, source="head_config"):
     """
     if not isinstance(head_type, str) or head_type not in _HEADS:
         raise ValueError(
-            f"{source}: There is no head of `head_type` {bounded_json.shown(head_type)}; "
+            f"{source}: There is no head of `head_type` {shown_values.shown(head_type)}; "
             "the known types are "
             f"{', '.join(map(repr, sorted(_HEADS)))}."
         )
@@ -117,7 +117,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         """
         kinds = cls.setting_types()
         if unknown := sorted(set(settings) - set(kinds)):
-            values = ", ".join(f"{x}={bounded_json.shown(settings[x])}" for x in unknown)
+            values = ", ".join(f"{x}={shown_values.shown(settings[x])}" for x in unknown)
             raise ValueError(f"unknown settings of {cls.__name__}: {values}")
         for name, value in settings.items():
             value = tuple(value) if isinstance(value, list) else value

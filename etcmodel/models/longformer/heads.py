@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models.heads import base, of_text
 from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops import argument_checks
@@ -92,7 +92,7 @@ class LabelledHead(LongformerHead):
         if names and len(names) != number:
             raise ValueError(
                 f"`label_names` must be as many as `num_labels`, {number}. Received: "
-                f"{bounded_json.shown(list(names))}"
+                f"{shown_values.shown(list(names))}"
             )
 
     def settings(self):

@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 from etcmodel.models.longformer import windows
 
@@ -98,6 +98,6 @@ class CharLmConfig(json_config.JsonConfig):
         """str. `hidden_act` by the name that it has in `tensor_utils.get_activation`."""
         if self.hidden_act not in hugging_face.ACTIVATIONS:
             known = ", ".join(hugging_face.ACTIVATIONS)
-            received = bounded_json.shown(self.hidden_act)
+            received = shown_values.shown(self.hidden_act)
             raise ValueError(f"`hidden_act` must be one of {known}. Received: {received}")
         return hugging_face.ACTIVATIONS[self.hidden_act]

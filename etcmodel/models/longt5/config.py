@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 
-from etcmodel import bounded_json
+from etcmodel import shown_values
 from etcmodel.models import hugging_face
 from etcmodel.models.seq2seq import config as seq2seq_config
 
@@ -108,7 +108,7 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
             if given.get(name, ours) not in (ours, None):
                 raise ValueError(
                     f"`{name}` must be {ours!r}, as `feed_forward_proj` is "
-                    f"{config.feed_forward_proj!r}. Received: {bounded_json.shown(given[name])}"
+                    f"{config.feed_forward_proj!r}. Received: {shown_values.shown(given[name])}"
                 )
         return config
 
@@ -163,6 +163,6 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         if self.encoder_attention_type not in (LOCAL, TRANSIENT_GLOBAL):
             raise ValueError(
                 f"`encoder_attention_type` must be {LOCAL!r} or {TRANSIENT_GLOBAL!r}. Received: "
-                f"{bounded_json.shown(self.encoder_attention_type)}"
+                f"{shown_values.shown(self.encoder_attention_type)}"
             )
         self.activation  # noqa: B018  Refuses unknown names.
