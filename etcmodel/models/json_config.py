@@ -10,8 +10,9 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 
 from etcmodel import bounded_json
-from etcmodel.bounded_json import MAX_INT, shown
+from etcmodel.bounded_json import MAX_INT
 from etcmodel.models import downloads, hugging_face
+from etcmodel.shown_values import shown
 
 __all__ = [
     "JsonConfig",
