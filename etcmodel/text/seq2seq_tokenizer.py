@@ -8,7 +8,7 @@ and PEGASUS-X are followed by `</s>`, and special tokens in a text, such as `<ex
 import os
 import re
 
-from etcmodel.text import byte_bpe, characters, processor_files, tokenization
+from etcmodel.text import byte_bpe, characters, processor_files, tokenization, vocabulary
 
 __all__ = ["Seq2SeqTokenizer"]
 
@@ -140,13 +140,17 @@ class Seq2SeqTokenizer:
         return self.sp_model.IdToPiece(piece) if 1 < piece < len(self.vocab) else "<unused>"
 
     def decode(self, ids):
-        """The text of ids, without special tokens, unknown ones and those that no piece has."""
+        """The text of ids, without special tokens, unknown ones and those that no piece has.
+
+        Raises:
+            ValueError: if an id is negative: see `vocabulary.known_ids`.
+        """
         if self.sp_model is None:
-            known = [x for x in map(int, ids) if x in self._own.inv_vocab]
+            known = vocabulary.known_ids(ids, self._own.inv_vocab)
             return self._own.decode(known, skip_special_tokens=True).strip()
-        lowest, left_out = 2 + self.id_offset, (self.eos_id, self.sp_model.unk_id())
-        end = self.vocab_size - self.extra_ids
-        pieces = (int(x) - self.id_offset for x in ids if lowest <= x < end)
+        left_out = (self.eos_id, self.sp_model.unk_id())
+        with_piece = range(2 + self.id_offset, self.vocab_size - self.extra_ids)
+        pieces = (x - self.id_offset for x in vocabulary.known_ids(ids, with_piece))
         return self.sp_model.DecodeIds([x for x in pieces if x not in left_out])
 
     def source_sha256(self):
