@@ -139,10 +139,22 @@ def test_prompts_without_the_start_token_get_it():
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_the_start_token_is_that_of_the_call():
+    options = {"max_length": 6, "decoder_start_token_id": 5}
+    wanted = MODEL.generate(IDS, decoder_input_ids=PROMPTS + [5, 0, 0], **options)["sequences"]
+    found = MODEL.generate(IDS, decoder_input_ids=PROMPTS[:, 1:], **options)["sequences"]
+    np.testing.assert_array_equal(found, wanted)
+    no_start = models.model(num_layers=1, decoder_start_token_id=None)
+    with pytest.raises(ValueError, match="The config has no `decoder_start_token_id`"):
+        no_start.generate(IDS, decoder_input_ids=PROMPTS)
+
+
 def test_new_tokens_are_those_behind_the_prompt():
     for options, new in (({}, 20), ({"max_length": None}, 20), ({"max_new_tokens": 4}, 4)):
         found = MODEL.generate(IDS, decoder_input_ids=PROMPTS, eos_token_id=-1, **options)
         assert found["sequences"].shape == (2, 3 + new)
+    options = {"min_length": 7, "max_new_tokens": 4}
+    assert MODEL.generate(IDS, decoder_input_ids=PROMPTS, **options)["sequences"].shape == (2, 7)
     found = MODEL.generate(IDS, decoder_input_ids=PROMPTS, min_new_tokens=4, max_new_tokens=4)
     assert not (found["sequences"][:, 3:-1] == END).numpy().any()
 

@@ -69,11 +69,12 @@ class Generating:
         of_encoder = {name: options.pop(name, None) for name in self.encoder_arguments}
         of_encoder = {name: _as_tensor(x) for name, x in of_encoder.items() if x is not None}
         of_decoder = {name: options.pop(name, None) for name in _OF_DECODER}
-        settings = self.generation_settings(**options)
-        start, vocab_size = settings.decoder_start_token_id, self.config.vocab_size
-        prompt = _checked_prompt({"input_ids": input_ids, **of_decoder}, start, vocab_size)
-        if prompt is not None:
-            settings = self.generation_settings(**options, prompt_length=prompt.shape[1])
+        start, defaults = self.config.decoder_start_token_id, self.generation_config
+        start = generation_config_lib.start_token_of(options, start, defaults)
+        of_decoder = {"input_ids": input_ids, **of_decoder}
+        prompt = _checked_prompt(of_decoder, start, self.config.vocab_size)
+        length = 1 if prompt is None else prompt.shape[1]
+        settings = self.generation_settings(**options, prompt_length=length)
         sublayers.build_sublayer(self, None)
         input_ids = tf.convert_to_tensor(input_ids)
         if attention_mask is not None:
@@ -109,7 +110,7 @@ def _checked_prompt(given, start, vocab_size):
 
     Args:
         given: dict of `input_ids` and of the decoder's two inputs, each of which may be None.
-        start: int. The start token.
+        start: int or None. The start token; None where there is none, which is told elsewhere.
         vocab_size: int.
     Raises:
         ValueError: see `generate`.
@@ -132,6 +133,8 @@ def _checked_prompt(given, start, vocab_size):
         words = "`decoder_attention_mask` must be all 1: prompts of a batch are of one length."
         argument_checks.check(tf.reduce_all(mask), words, asserts=asserts)
     prompt = tf.cast(prompt, tf.int32)
+    if start is None:
+        return prompt
     begins = tf.equal(prompt[:, 0], start)
     if tf.executing_eagerly() and not tf.reduce_any(begins):
         return tf.pad(prompt, [[0, 0], [1, 0]], constant_values=start)

@@ -13,7 +13,7 @@ from etcmodel import bounded_json
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import json_config
 
-__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of"]
+__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of", "start_token_of"]
 
 FILE_NAME = "generation_config.json"
 _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSettings)}
@@ -208,6 +208,18 @@ def settings_of(given, config, defaults=None, prompt_length=1):
             f"start token, {prompt_length}. Received: {made.max_length}"
         )
     return made
+
+
+def start_token_of(given, own, defaults=None):
+    """The start token that `settings_of` finds: int, or None if there is none.
+
+    Args:
+        given, defaults: see there.
+        own: int or None. The config's.
+    """
+    name, entries = "decoder_start_token_id", {} if defaults is None else defaults.entries
+    found = given[name] if name in given else entries.get(name)
+    return own if not isinstance(found, (int, np.integer)) else int(found)
 
 
 def _check_tokens(settings, vocab_size):
