@@ -7,6 +7,7 @@ column `j` belongs to the token `j - local_radius` places to the right.
 import tensorflow as tf
 
 from etcmodel import tensor_utils
+from etcmodel.ops import argument_checks
 from etcmodel.ops.relative_positions import (
     RelativePositionGenerator,
     overwrite_relative_att_ids_outside_segments,
@@ -23,6 +24,8 @@ __all__ = [
     "overwrite_relative_att_ids_outside_segments",
 ]
 
+INPUT_MASK_KINDS = ("padding", "a token")  # Of 0 and 1, as errors name them.
+
 
 def make_att_mask_from_input_mask(input_mask, name=None):
     """Real tokens see real tokens, padding sees padding.
@@ -33,6 +36,7 @@ def make_att_mask_from_input_mask(input_mask, name=None):
     Returns:
         int32 [batch, seq_len, seq_len]. 1 where attention is allowed.
     """
+    input_mask = argument_checks.mask_of("input_mask", input_mask, INPUT_MASK_KINDS)
     return make_segmented_att_mask(input_mask, name=name or "make_att_mask_from_input_mask")
 
 
@@ -46,7 +50,7 @@ def make_segmented_att_mask(segment_ids, name=None):
         int32 [batch, seq_len, seq_len]. 1 where attention is allowed.
     """
     with tf.name_scope(name or "make_segmented_att_mask"):
-        segment_ids = tf.convert_to_tensor(segment_ids)
+        segment_ids = argument_checks.whole_ids("segment_ids", segment_ids)
         tensor_utils.assert_rank(segment_ids, 2, "segment_ids")
         same = tf.equal(segment_ids[:, :, tf.newaxis], segment_ids[:, tf.newaxis, :])
         return tf.cast(same, tf.int32)
@@ -82,7 +86,7 @@ def make_local_segmented_att_mask(segment_ids, local_radius, name=None):
     """
     with tf.name_scope(name or "make_local_segmented_att_mask"):
         check_positive(local_radius=local_radius)
-        segment_ids = tf.convert_to_tensor(segment_ids)
+        segment_ids = argument_checks.whole_ids("segment_ids", segment_ids)
         tensor_utils.assert_rank(segment_ids, 2, "segment_ids")
         window = local_window(segment_ids, local_radius)
         inside = local_window(tf.ones_like(segment_ids), local_radius)
@@ -101,12 +105,18 @@ def make_local_att_mask_from_breakpoints(
         )
 
 
-def segment_ids_from_breakpoints(att_breakpoints, use_starting_breakpoints=False):
+def segment_ids_from_breakpoints(
+    att_breakpoints, use_starting_breakpoints=False, name="att_breakpoints"
+):
     """Numbers the segments between breakpoints: int32 [batch, seq_len].
 
     The numbers rise to the right with starting breakpoints and to the left with ending ones.
+
+    Raises:
+        ValueError: with the name, if breakpoints are others than 0 and 1; see `mask_of`.
     """
-    breakpoints = tf.cast(att_breakpoints, tf.int32)
+    kinds = ("inside of a segment", "at the end of one")
+    breakpoints = tf.cast(argument_checks.mask_of(name, att_breakpoints, kinds), tf.int32)
     return tf.cumsum(breakpoints, axis=-1, reverse=not use_starting_breakpoints)
 
 

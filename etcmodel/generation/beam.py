@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.generation import processors
+from etcmodel.generation import processors, prompts
 
 __all__ = ["beam_search"]
 
@@ -16,6 +16,7 @@ class _State(NamedTuple):
 
     Attributes:
         length: int32 scalar. Tokens of running beams.
+        prompt_length: int32 scalar. Those of them that were given.
         running: int32 [batch, beams, max_length].
         running_scores: float32 [batch, beams]. Sums of log probabilities.
         finished: int32 [batch, beams, max_length].
@@ -26,6 +27,7 @@ class _State(NamedTuple):
     """
 
     length: tf.Tensor
+    prompt_length: tf.Tensor
     running: tf.Tensor
     running_scores: tf.Tensor
     finished: tf.Tensor
@@ -48,7 +50,8 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
         batch: int or int32 scalar.
         settings: `GenerationSettings`, or an object with its attributes, of which `num_beams`,
             `max_length`, `min_length` and `length_penalty` may be scalar tensors.
-        start: int. The first token.
+        start: int, the first token; or a prompt, int32 [batch, prompt_length], which is continued:
+            it counts in `max_length` and `min_length`, and there is less of it.
         eos: int. The end token.
         pad: int. What follows an end token.
     Returns:
@@ -56,12 +59,14 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
         together, the best first; `sequences_scores`, float32 [batch * num_return_sequences].
     """
     beams, max_length = settings.num_beams, settings.max_length
-    empty = tf.fill([batch, beams, max_length], pad)
-    first = tf.concat([tf.fill([batch, beams, 1], start), empty[:, :, 1:]], axis=2)
+    prompt, prompt_length, cache = prompts.begun(step, cache, start, batch * beams)
+    prompt = tf.reshape(prompt, [batch, beams, prompt_length])
+    first = tf.concat([prompt, tf.fill([batch, beams, max_length - prompt_length], pad)], axis=2)
     # All beams are the same at first: one of them counts.
     scores = tf.where(tf.equal(tf.range(beams), 0), 0.0, _LEAST) + tf.zeros([batch, 1])
     state = _State(
-        length=tf.constant(1),
+        length=tf.convert_to_tensor(prompt_length),
+        prompt_length=tf.convert_to_tensor(prompt_length),
         running=first,
         running_scores=scores,
         finished=first,
@@ -102,9 +107,11 @@ def _advanced(state, step, settings, eos):
     running = tf.gather(candidates, chosen, batch_dims=1)
     beam = tf.gather(beam, chosen, batch_dims=1) + beams * tf.range(batch)[:, tf.newaxis]
     finished = _finished(state, candidates, scores, ends, settings)
-    is_open = state.is_open & _may_improve(running_scores, finished, length, settings)
+    is_open = state.is_open & _may_improve(running_scores, finished, state, settings)
     cache = cache.of_rows(tf.reshape(beam, [batch * beams]))
-    return _State(length + 1, running, running_scores, *finished, is_open, cache)
+    return _State(
+        length + 1, state.prompt_length, running, running_scores, *finished, is_open, cache
+    )
 
 
 def _finished(state, candidates, scores, ends, settings):
@@ -113,7 +120,8 @@ def _finished(state, candidates, scores, ends, settings):
     is_new = ends & (tf.range(2 * beams) < beams) & state.is_open[:, tf.newaxis]
     if settings.early_stopping is True:
         is_new &= ~tf.reduce_all(state.is_finished, axis=1, keepdims=True)
-    scores /= tf.cast(state.length, tf.float32) ** tf.cast(settings.length_penalty, tf.float32)
+    tokens = tf.cast(state.length + 1 - state.prompt_length, tf.float32)
+    scores /= tokens ** tf.cast(settings.length_penalty, tf.float32)
     scores = tf.where(is_new, scores, _LEAST)
     scores, best = tf.nn.top_k(tf.concat([state.finished_scores, scores], 1), beams)
     sequences = tf.concat([state.finished, candidates], axis=1)
@@ -121,14 +129,15 @@ def _finished(state, candidates, scores, ends, settings):
     return tf.gather(sequences, best, batch_dims=1), scores, tf.gather(are, best, batch_dims=1)
 
 
-def _may_improve(running_scores, finished, length, settings):
+def _may_improve(running_scores, finished, state, settings):
     """Whether a running beam of each input may become better than the worst finished one."""
     _, scores, is_finished = finished
     if settings.early_stopping is True:
         return ~tf.reduce_all(is_finished, axis=1)
-    tokens, penalty = tf.cast(length, tf.float32), tf.cast(settings.length_penalty, tf.float32)
+    tokens = tf.cast(state.length + 1 - state.prompt_length, tf.float32)
+    penalty = tf.cast(settings.length_penalty, tf.float32)
     if settings.early_stopping == "never":
-        most = tf.cast(settings.max_length - 1, tf.float32)
+        most = tf.cast(settings.max_length - state.prompt_length, tf.float32)
         tokens = tf.where(penalty > 0, most, tokens)
     best = running_scores[:, 0] / tokens**penalty
     worst = tf.reduce_min(tf.where(is_finished, scores, _LEAST), axis=1)

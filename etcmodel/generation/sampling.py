@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from etcmodel.generation import filters, processors
+from etcmodel.generation import filters, processors, prompts
 
 __all__ = ["sample"]
 
@@ -17,20 +17,22 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         num_rows: int or int32 scalar.
         settings: `GenerationSettings`, or an object with its attributes, of which `max_length`,
             `min_length` and `seed` may be scalar tensors.
-        start: int. The first token.
+        start: int, the first token; or a prompt, int32 [inputs, prompt_length], which is continued:
+            it counts in `max_length` and `min_length`, and there is less of it.
         eos: int. The end token.
         pad: int. What follows an end token.
         with_scores: bool. Whether to return the scores of all steps.
     Returns:
-        dict: `sequences`, int32 [num_rows, max_length], the start token first; with scores
-        `step_scores`, float32 [num_rows, max_length - 1, vocab_size], of the processed logits,
+        dict: `sequences`, int32 [num_rows, max_length], the start token or the
+        prompt first; with scores `step_scores`, float32 [num_rows, max_length - prompt_length,
+        vocab_size], where the start token alone is a prompt of length 1, of the processed logits,
         which mean nothing after a row's end.
     """
     max_length = settings.max_length
-    sequences = tf.fill([num_rows, max_length], pad)
-    sequences = tf.concat([tf.fill([num_rows, 1], start), sequences[:, 1:]], axis=1)
+    prompt, begin, cache = prompts.begun(step, cache, start, num_rows)
+    sequences = tf.concat([prompt, tf.fill([num_rows, max_length - begin], pad)], axis=1)
     is_done = tf.zeros([num_rows], tf.bool)
-    arrays = tf.TensorArray(tf.float32, size=max_length - 1) if with_scores else ()
+    arrays = tf.TensorArray(tf.float32, size=max_length - begin) if with_scores else ()
 
     def body(length, sequences, is_done, cache, arrays):
         logits, cache = step(sequences[:, length - 1], cache)
@@ -39,18 +41,18 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         is_next = tf.equal(tf.range(max_length), length)
         sequences = tf.where(is_next, ids[:, tf.newaxis], sequences)
         if with_scores:
-            arrays = arrays.write(length - 1, scores)
+            arrays = arrays.write(length - begin, scores)
         return length + 1, sequences, is_done | tf.equal(ids, eos), cache, arrays
 
     length, sequences, _, _, arrays = tf.while_loop(
         lambda length, _, is_done, *rest: (length < max_length) & ~tf.reduce_all(is_done),
         body,
-        (tf.constant(1), sequences, is_done, cache, arrays),
+        (tf.convert_to_tensor(begin), sequences, is_done, cache, arrays),
         parallel_iterations=1,
     )
     outputs = {"sequences": sequences}
     if with_scores:
-        scores = arrays.gather(tf.range(length - 1))
+        scores = arrays.gather(tf.range(length - begin))
         outputs["step_scores"] = tf.transpose(scores, [1, 0, 2])
     return outputs
 

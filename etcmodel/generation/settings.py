@@ -1,6 +1,7 @@
 """How sequences are generated."""
 
 import dataclasses
+import math
 
 __all__ = ["GenerationSettings"]
 
@@ -10,13 +11,13 @@ class GenerationSettings:
     """What a search is told, with the names and defaults of Hugging Face's `generate`.
 
     Attributes:
-        max_length: int. Most tokens of a sequence, the start token included.
+        max_length: int. Most tokens of a sequence, the start token or the prompt included.
         min_length: int, at most `max_length`. No end token before so many tokens, the start token
-            included.
+            or the prompt included.
         num_beams: int. 1 for greedy search or sampling.
         num_return_sequences: int, at most `num_beams`. Of each input.
-        length_penalty: float. Scores of beams are divided by (tokens without the start token) to
-            the power of it.
+        length_penalty: float. Scores of beams are divided by (tokens without the start token or
+            the prompt) to the power of it.
         early_stopping: True: an input is done once it has `num_beams` finished beams; False: once
             no running beam would be better if it ended now; "never": once none can become better.
         no_repeat_ngram_size: int. No n-gram of this size comes twice; 0 for no such rule.
@@ -61,7 +62,7 @@ class GenerationSettings:
             "top_k": 0,
         }
         for name, number in least.items():
-            if getattr(self, name) < number:
+            if not getattr(self, name) >= number:
                 raise ValueError(
                     f"`{name}` must be at least {number}. Received: {getattr(self, name)}"
                 )
@@ -76,6 +77,11 @@ class GenerationSettings:
                 "`early_stopping` must be True, False or 'never'. Received: "
                 f"{self.early_stopping!r}"
             )
+        for name in ("length_penalty", "temperature", "top_p"):
+            if not math.isfinite(getattr(self, name)):
+                raise ValueError(
+                    f"`{name}` must be a finite number. Received: {getattr(self, name)}"
+                )
         if self.temperature <= 0 or not 0 < self.top_p <= 1:
             raise ValueError(
                 "`temperature` must be above 0, and `top_p` above 0 and at most 1. Received: "

@@ -5,6 +5,7 @@ import tf_keras
 
 from etcmodel import tensor_utils
 from etcmodel.layers import base, dense, initializers, sublayers
+from etcmodel.ops import argument_checks
 
 __all__ = ["EmbeddingLookup"]
 
@@ -81,9 +82,9 @@ class EmbeddingLookup(base.Layer):
     def call(self, input_ids, input_mask=None):
         input_ids = sublayers.as_ids(input_ids)
         if input_mask is not None:
-            input_mask = tf.convert_to_tensor(input_mask)
-            is_used = tf.not_equal(input_mask, tf.zeros([], input_mask.dtype))
-            input_ids = tf.where(is_used, input_ids, tf.zeros([], input_ids.dtype))
+            kinds = ("no token", "a token")
+            input_mask = argument_checks.mask_of("input_mask", input_mask, kinds)
+            input_ids = tf.where(input_mask, input_ids, tf.zeros([], input_ids.dtype))
         # Casting the rows found costs less than casting the whole table.
         if self.use_one_hot_lookup:
             output = tensor_utils.gather_by_one_hot(self.embedding_table, input_ids)

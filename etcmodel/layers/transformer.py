@@ -187,6 +187,7 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
             g2g_relative_att_ids,
             l2g_relative_att_ids,
             g2l_relative_att_ids,
+            relative_vocab_size=self.relative_vocab_size,
         )
         if isinstance(pairs, GlobalLocalStructure):
             pairs = pairs.with_pairs(

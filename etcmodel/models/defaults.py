@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from etcmodel.models import padding
 from etcmodel.ops import argument_checks
 
 __all__ = [
@@ -34,15 +35,17 @@ def num_of_links(links, given="links"):
 def blocks(example_ids, block_length):
     """(links, number) of global tokens, one a block of tokens; none for blocks of length 0.
 
-    Each row is one example: see `blocks_of_examples`.
+    Blocks are counted from the first token, so that padding before it changes nothing. Each row is
+    one example: see `blocks_of_examples`.
     """
     shape = tf.shape(example_ids)
     if not block_length:
         return tf.fill(shape, -1), 0
     # An int where it is known: what is compiled needs it.
     length = shape[1] if example_ids.shape[1] is None else example_ids.shape[1]
-    blocks = tf.broadcast_to(tf.range(length) // block_length, shape)
-    return tf.where(example_ids > 0, blocks, -1), -(-length // block_length)
+    is_token = example_ids > 0
+    blocks = padding.places_from_first_real(is_token) // block_length
+    return tf.where(is_token, blocks, -1), -(-length // block_length)
 
 
 def blocks_of_examples(example_ids, block_length):

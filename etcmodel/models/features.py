@@ -10,7 +10,8 @@ for each sentence or block of tokens, as the encoder's config says.
 | `global_token_ids` | [batch, global_len] | one per sentence in `links`, or else one per block; \
 each example begins a block |
 | `segment_ids`, `global_segment_ids` | as the ids | `default_segment_id` of the config, and 0 |
-| `position_ids`, `global_position_ids` | as the ids | 0, 1, 2 … from the start of each example |
+| `position_ids`, `global_position_ids` | as the ids | 0, 1, 2 … from the first \
+token of each example |
 | `example_ids`, `global_example_ids` | as the ids | 0 is padding, 1, 2 … are the examples in a \
 row; by default 1 where the id is not `pad_token_id` |
 | `links` | [batch, long_len] | index of each token's global token, or -1; without \
@@ -27,7 +28,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from etcmodel.models import defaults, input_utils
+from etcmodel.models import defaults, input_utils, padding
 from etcmodel.ops import argument_checks, relations
 
 __all__ = ["EncoderInputs", "completed", "is_label"]
@@ -252,13 +253,20 @@ def _position_ids(given, config, example_ids, global_example_ids):
     positions = {name: given.get(name) for name in ("position_ids", "global_position_ids")}
     if not _setting(config, "max_absolute_position_embeddings", 0):
         return positions
-    if positions["position_ids"] is None and "example_ids" in given:
-        positions["position_ids"] = defaults.places_in_runs(example_ids)
-    has_default_global_side = "example_ids" in given and "global_token_ids" not in given
-    has_global_examples = "global_example_ids" in given or has_default_global_side
-    if positions["global_position_ids"] is None and has_global_examples:
-        positions["global_position_ids"] = defaults.places_in_runs(global_example_ids)
+    has_examples = "example_ids" in given
+    if positions["position_ids"] is None:
+        count = defaults.places_in_runs if has_examples else _places_of_one_example
+        positions["position_ids"] = count(example_ids)
+    if positions["global_position_ids"] is None:
+        has_default_global_side = has_examples and "global_token_ids" not in given
+        has_examples = "global_example_ids" in given or has_default_global_side
+        count = defaults.places_in_runs if has_examples else _places_of_one_example
+        positions["global_position_ids"] = count(global_example_ids)
     return positions
+
+
+def _places_of_one_example(example_ids):
+    return padding.places_from_first_real(example_ids > 0)
 
 
 def _with_relations(structure, given, config, relation_names):

@@ -42,9 +42,9 @@ def checked(config, inputs, structure):
     Raises:
         ValueError: in one line that names the argument, what is expected and what was received.
             What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
-            Code compiled by XLA cannot raise: there, ids out of range are others, and links to
-            global tokens that do not exist have no effect. Links of inputs without any global
-            token have no effect either, and are not an error.
+            Code compiled by XLA cannot raise: there, ids out of range are others, all but 0 in a
+            mask counts as 1, and links to global tokens that do not exist have no effect. Links of
+            inputs without any global token have no effect either, and are not an error.
     """
     for name in ("token_ids", "global_token_ids"):
         if inputs[name] is None:
@@ -143,7 +143,9 @@ def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=Non
             "`relative_vocab_size` is None"
         )
     structure.check_labels(vocab_size)
-    argument_checks.check_shapes(*structure.tensors_and_axes(), sizes, asserts)
+    tensors, axes = structure.tensors_and_axes()
+    argument_checks.check_shapes(tensors, axes, sizes, asserts)
+    _check_values(tensors, asserts)
     sizes = structure.sizes(local_radius)
     for field, relation in structure.named_relations().items():
         is_wrong = relation.wrong(sizes, vocab_size)
@@ -157,6 +159,16 @@ def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=Non
             *relation.limits(sizes, vocab_size),
             asserts=asserts,
         )
+
+
+def _check_values(tensors, asserts):
+    """Checks that ids of segments and examples are whole, and masks 0 and 1."""
+    for name, tensor in tensors.items():
+        if tensor is not None and name.endswith("_mask"):
+            kinds = ("as all others", "exempt")
+            argument_checks.checked_mask(name, tensor, kinds, asserts=asserts)
+        elif tensor is not None and tf.convert_to_tensor(tensor).dtype.is_floating:
+            argument_checks.check_range(name, tensor, tf.int32.min, None, "", asserts=asserts)
 
 
 def _first(is_wrong, relation):

@@ -17,6 +17,7 @@ from etcmodel.models.example_features import (
     get_repeated_values,
 )
 from etcmodel.models.side_inputs import GlobalLocalTransformerSideInputs, side_inputs_of
+from etcmodel.ops import argument_checks
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = [
@@ -62,10 +63,14 @@ def make_structure(
         use_hard_l2g_mask: bool. Long tokens see only the global token of their sentence.
     Returns:
         `GlobalLocalStructure`.
+    Raises:
+        ValueError: naming the argument, if breakpoints are others than 0 and 1, or ids no whole
+            numbers. What is known only when a graph runs raises `tf.errors.InvalidArgumentError`
+            instead; code compiled by XLA cannot raise.
     """
     return make_structure_from_example_ids(
-        feature_utils.segment_ids_from_breakpoints(long_breakpoints),
-        feature_utils.segment_ids_from_breakpoints(global_breakpoints),
+        feature_utils.segment_ids_from_breakpoints(long_breakpoints, name="long_breakpoints"),
+        feature_utils.segment_ids_from_breakpoints(global_breakpoints, name="global_breakpoints"),
         sentence_ids,
         relative_pos_max_distance,
         use_hard_g2l_mask,
@@ -94,8 +99,13 @@ def make_structure_from_example_ids(
         use_hard_l2g_mask: likewise.
     Returns:
         `GlobalLocalStructure`.
+    Raises:
+        ValueError: see `make_structure`.
     """
+    long_example_ids = argument_checks.whole_ids("long_example_ids", long_example_ids)
     long_example_ids = tf.cast(long_example_ids, tf.int32)
+    global_example_ids = argument_checks.whole_ids("global_example_ids", global_example_ids)
+    sentence_ids = argument_checks.whole_ids("sentence_ids", sentence_ids)
     return GlobalLocalStructure(
         long_segment_ids=long_example_ids,
         long_example_ids=long_example_ids,
@@ -128,13 +138,14 @@ def make_fixed_block_structure(
         (`GlobalLocalStructure`, global_token_ids). The ids are int32 [batch, global_len], 0 for a
         block of padding alone; global_len is long_len / num_tokens_per_block, rounded up.
     Raises:
-        ValueError: if `num_tokens_per_block` is below 1.
+        ValueError: if `num_tokens_per_block` is below 1, or the mask has other values than 0 and 1.
     """
     if num_tokens_per_block < 1:
         raise ValueError(
             f"`num_tokens_per_block` must be positive. Received: {num_tokens_per_block}"
         )
-    input_mask = tf.cast(input_mask, tf.int32)
+    kinds = feature_utils.INPUT_MASK_KINDS
+    input_mask = tf.cast(argument_checks.mask_of("input_mask", input_mask, kinds), tf.int32)
     blocked_mask = tensor_utils.split_into_blocks(input_mask, num_tokens_per_block, axis=1)
     global_example_ids = tf.reduce_max(
         blocked_mask, axis=-1

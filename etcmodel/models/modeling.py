@@ -40,8 +40,9 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         position_ids: int [batch or 1, long_len]; by default 0, 1, 2 … Only with
             `max_absolute_position_embeddings`.
         global_position_ids: int [batch or 1, global_len]; likewise.
-        l2l_att_mask: 0/1 int or bool [batch, long_len, 2 * local_radius + 1], or None. This and the
-            next seven are made by `input_utils.make_global_local_transformer_side_inputs`.
+        l2l_att_mask: 0/1 int, bool or float [batch, long_len, 2 * local_radius + 1], or None; 1
+            where attention is allowed. This and the next seven are made by
+            `input_utils.make_global_local_transformer_side_inputs`.
         g2g_att_mask: 0/1 int or bool [batch, global_len, global_len], or None.
         l2g_att_mask: 0/1 int or bool [batch, long_len, global_len], or None.
         g2l_att_mask: 0/1 int or bool [batch, global_len, long_len], or None.
@@ -60,8 +61,8 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         [batch, global_len, hidden_size].
     Raises:
         ValueError: if the config is invalid (`EtcConfig.check`); if positions are given without
-            tables for them, or inputs do not fit each other or the model (see
-            `input_checks.checked`, also for errors of graphs).
+            tables for them, masks have other values than 0 and 1, or inputs do not fit each other
+            or the model (see `input_checks.checked`, also for errors of graphs).
 
     Without masks, labels and structure the input is a bag of words, as in the authors' release: all
     tokens within reach attend to each other, including padding, without positions. The first such
@@ -220,6 +221,7 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
             g2g_relative_att_ids,
             l2g_relative_att_ids,
             g2l_relative_att_ids,
+            relative_vocab_size=self.config.relative_vocab_size,
         )
         inputs, pairs = self._checked(inputs, pairs)
         long_output, global_output = self.global_local_transformer_layers(

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from etcmodel import feature_utils
 from etcmodel.models.side_inputs import side_inputs_of
+from etcmodel.ops import argument_checks
 from etcmodel.ops.structure import GlobalLocalStructure
 
 __all__ = [
@@ -105,25 +106,25 @@ def make_structure(
     Returns:
         `ops.structure.GlobalLocalStructure`.
     """
-    long_paragraphs = feature_utils.segment_ids_from_breakpoints(long_paragraph_breakpoints)
-    global_paragraphs = feature_utils.segment_ids_from_breakpoints(global_paragraph_breakpoints)
+    long_paragraphs = _paragraphs("long", long_paragraph_breakpoints)
+    global_paragraphs = _paragraphs("global", global_paragraph_breakpoints)
     # Tokens after the last breakpoint are padding, which sees only padding.
     long_is_real = tf.cast(long_paragraphs > 0, tf.int32)
     flat = GlobalLocalStructure(
         long_segment_ids=long_is_real,
         long_example_ids=long_is_real,
         global_example_ids=tf.cast(global_paragraphs > 0, tf.int32),
-        links=(tf.saturate_cast(long_sentence_ids, tf.int32),),
+        links=(_links("long_sentence_ids", long_sentence_ids),),
         max_distance=max(relative_pos_max_distance, 0),
         use_hard_g2l_mask=use_hard_g2l_mask,
         use_hard_l2g_mask=use_hard_l2g_mask,
     )
     if flat_sequence:
         return flat
-    label_links = () if l2g_linked_ids is None else (tf.saturate_cast(l2g_linked_ids, tf.int32),)
+    label_links = () if l2g_linked_ids is None else (_links("l2g_linked_ids", l2g_linked_ids),)
     return flat._replace(
         long_segment_ids=long_paragraphs,
-        links=(*flat.links, tf.saturate_cast(long_paragraph_ids, tf.int32)),
+        links=(*flat.links, _links("long_paragraph_ids", long_paragraph_ids)),
         label_links=label_links,
         global_segment_ids=global_paragraphs,
         ignore_hard_g2l_mask=ignore_hard_g2l_mask,
@@ -163,9 +164,19 @@ def real_tokens(features):
         (long, global): bool [batch, long_len] and [batch, global_len].
     """
     return tuple(
-        feature_utils.segment_ids_from_breakpoints(features[f"{which}_paragraph_breakpoints"]) > 0
-        for which in ("long", "global")
+        _paragraphs(side, features[f"{side}_paragraph_breakpoints"]) > 0
+        for side in ("long", "global")
     )
+
+
+def _links(name, ids):
+    return tf.saturate_cast(argument_checks.whole_ids(name, ids), tf.int32)
+
+
+def _paragraphs(side, breakpoints):
+    """The number of each token's paragraph: int32 [batch, len]; 0 for padding."""
+    name = f"{side}_paragraph_breakpoints"
+    return feature_utils.segment_ids_from_breakpoints(breakpoints, name=name)
 
 
 def make_global_local_transformer_side_inputs(

@@ -5,7 +5,18 @@ import threading
 
 import tensorflow as tf
 
-__all__ = ["cut", "cut_text", "encode_without_padding", "kept", "kept_length", "restored"]
+__all__ = [
+    "cut",
+    "cut_text",
+    "encode_without_padding",
+    "first_real",
+    "from_first_real",
+    "is_first_real",
+    "kept",
+    "kept_length",
+    "places_from_first_real",
+    "restored",
+]
 
 # Lengths are rounded up to this share of the whole one: few different ones, of similar tensors.
 _STEPS = 32
@@ -114,6 +125,48 @@ def restored(output, is_real, fill=0):
     widths = [[0, 0], [0, missing], *[[0, 0]] * (output.shape.rank - 2)]
     padded = tf.pad(output, widths, constant_values=fill)
     return tf.ensure_shape(padded, [output.shape[0], is_real.shape[1], *output.shape[2:]])
+
+
+def is_first_real(is_real):
+    """Which token of each row is the first that is no padding: bool, as `is_real` [batch, len]."""
+    return is_real & tf.equal(tf.cumsum(tf.cast(is_real, tf.int32), axis=1), 1)
+
+
+def places_from_first_real(is_real):
+    """0, 1, 2 … from each row's first token that is no padding: int32 [batch, len], 0 before it."""
+    has_begun = tf.cumsum(tf.cast(is_real, tf.int32), axis=1) > 0
+    return tf.cumsum(tf.cast(has_begun, tf.int32), axis=1, exclusive=True)
+
+
+def first_real(x, is_real):
+    """What there is of each row's first token that is no padding: [batch, ...].
+
+    Args:
+        x: tensor [batch, len, ...].
+        is_real: bool [batch, len]. A row without tokens gives what is at its first place. None:
+            there is no padding.
+    """
+    return x[:, 0] if is_real is None else tf.gather(x, _first_places(is_real), batch_dims=1)
+
+
+def from_first_real(x, is_real):
+    """The same rows from their first token that is no padding on, and then what was before it.
+
+    Args:
+        x: tensor [batch or 1, len, ...].
+        is_real: bool [batch, len].
+    Returns:
+        tensor [batch, len, ...].
+    """
+    x = tf.convert_to_tensor(x)
+    batch, length = tf.unstack(tf.shape(is_real))
+    places = (tf.range(length) + _first_places(is_real)[:, tf.newaxis]) % length
+    whole = tf.broadcast_to(x, tf.concat([[batch], tf.shape(x)[1:]], 0))
+    return tf.ensure_shape(tf.gather(whole, places, batch_dims=1), [is_real.shape[0], *x.shape[1:]])
+
+
+def _first_places(is_real):
+    return tf.argmax(tf.cast(is_real, tf.int32), axis=1, output_type=tf.int32)
 
 
 def _stays_whole():

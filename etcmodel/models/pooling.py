@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from etcmodel.models import features as features_lib
+from etcmodel.models import padding
 from etcmodel.ops import argument_checks
 
 __all__ = ["OF_TEXTS", "POOLINGS", "check_pooling", "embed", "pool"]
@@ -25,9 +26,9 @@ def pool(long_output, global_output, inputs, pooling):
         long_output: float [batch, long_len, hidden_size].
         global_output: float [batch, global_len, hidden_size].
         inputs: `features.EncoderInputs`.
-        pooling: 'mean' (of all long tokens except padding), 'first' (the first long token, such as
-            CLS), 'first_global' (the first global token), or 'sentence' (the mean of the long
-            tokens linked to each global token).
+        pooling: 'mean' (of all long tokens except padding), 'first' (the first long token that is
+            no padding, such as CLS), 'first_global' (the first such global token), or 'sentence'
+            (the mean of the long tokens linked to each global token).
     Returns:
         float32 [batch, hidden_size]; for 'sentence' [batch, global_len, hidden_size]. Means over no
         tokens are 0.
@@ -63,13 +64,13 @@ def _mean(long_output, global_output, inputs):
 
 
 def _first(long_output, global_output, inputs):
-    del global_output, inputs
-    return tf.cast(long_output[:, 0], tf.float32)
+    del global_output
+    return tf.cast(padding.first_real(long_output, inputs.mask), tf.float32)
 
 
 def _first_global(long_output, global_output, inputs):
-    del long_output, inputs
-    return tf.cast(global_output[:, 0], tf.float32)
+    del long_output
+    return tf.cast(padding.first_real(global_output, inputs.global_mask), tf.float32)
 
 
 def _sentences(long_output, global_output, inputs):

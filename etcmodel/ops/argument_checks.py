@@ -11,10 +11,13 @@ __all__ = [
     "check_range",
     "check_shapes",
     "checked_ids",
-    "extremes",
+    "checked_mask",
     "fail",
     "in_range",
+    "mask_of",
+    "table_ids",
     "whole",
+    "whole_ids",
 ]
 
 
@@ -79,11 +82,11 @@ def check_not_empty(name, length, *, asserts):
 
 
 def check_range(name, ids, least, limit, words, *, asserts):
-    """Checks that ids are at least `least` and, unless it is None, below `limit`.
+    """Checks that ids are whole numbers, at least `least` and, unless it is None, below `limit`.
 
     Args:
         name: str. Name of the argument.
-        ids: int tensor. Its first axis is the batch, if it has more than one.
+        ids: int or float tensor. Its first axis is the batch, if it has more than one.
         least: int.
         limit: int, int scalar tensor or None.
         words: str. What the limit is, for the message.
@@ -91,15 +94,21 @@ def check_range(name, ids, least, limit, words, *, asserts):
     Raises:
         ValueError: naming the argument, the limit, the extremes, the first wrong id and its row.
     """
-    wish = f"`{name}` must be at least {least}" + ("" if limit is None else f" and below {words}")
     if not isinstance(ids, np.ndarray):
         ids = tf.convert_to_tensor(ids)
+    is_float = tf.as_dtype(ids.dtype).is_floating
+    if is_float and tf.as_dtype(ids.dtype).size < 4:
+        ids = tf.cast(ids, tf.float32)  # Limits are rounded in fewer digits.
+    wish = f"`{name}` must be {'whole, ' if is_float else ''}at least {least}"
+    wish += "" if limit is None else f" and below {words}"
     if _is_known(ids) and _is_known(limit):
         # NumPy, since a call of small operations would take longer than a small model's embeddings.
         ids = np.asarray(ids)
-        is_wrong = (ids < least) if limit is None else (ids < least) | (ids >= int(limit))
-        if is_wrong.any():
-            index = np.argwhere(is_wrong)[0]
+        # By what is right, as no comparison with NaN is.
+        is_right = (ids >= least) if limit is None else (ids >= least) & (ids < int(limit))
+        is_right &= np.floor(ids) == ids if is_float else True
+        if not is_right.all():
+            index = np.argwhere(~is_right)[0]
             row = f", {ids[tuple(index)]} in row {index[0]} of the batch" if len(index) > 1 else ""
             fail(f"{wish}. Received values from {ids.min()} to {ids.max()}{row}")
         return
@@ -122,12 +131,71 @@ def checked_ids(name, ids, num_rows, words, *, asserts):
     ids = tf.convert_to_tensor(ids)
     if not (ids.dtype.is_integer or ids.dtype.is_floating):
         fail(f"`{name}` must be integers. Received: {ids.dtype.name}")
-    if ids.dtype not in (tf.int32, tf.int64):
-        whole = tf.cast(ids, tf.int32)
-        if tf.executing_eagerly() and np.any(np.asarray(ids) != whole.numpy()):
-            fail(f"`{name}` must be integers. Received: {ids.dtype.name} with fractions")
-        ids = whole
+    if ids.dtype.is_integer and ids.dtype != tf.int64:
+        ids = tf.saturate_cast(ids, tf.int32)
     check_range(name, ids, 0, num_rows, words, asserts=asserts)
+    return tf.cast(ids, tf.int32) if ids.dtype.is_floating else ids
+
+
+def checked_mask(name, mask, kinds, *, asserts):
+    """Returns a mask, after checking that it has no values but 0, 1 …, a kind each.
+
+    Args:
+        name: str. Name of the argument.
+        mask: bool, int or float tensor, or what one can be made of. A mask of bools has no other
+            values, and costs nothing.
+        kinds: tuple of str. What 0, 1 … stand for, for the message.
+        asserts: see `check`. Code compiled by XLA omits the check: there, all but 0 is taken for 1
+            where there are two kinds.
+    Returns:
+        bool tensor, or int32 of more kinds than two.
+    Raises:
+        ValueError: naming the argument and the first wrong value, such as -10000 of a mask that is
+            to be added to logits, a fraction or NaN.
+    """
+    mask = tf.convert_to_tensor(mask)
+    if not (mask.dtype.is_bool or mask.dtype.is_integer or mask.dtype.is_floating):
+        fail(f"`{name}` must be a mask of 0 and 1. Received: {mask.dtype.name}")
+    if not mask.dtype.is_bool:
+        meanings = ", ".join(f"{number}: {kind}" for number, kind in enumerate(kinds))
+        words = f"{len(kinds)} ({meanings})"
+        check_range(name, mask, 0, len(kinds), words, asserts=asserts)
+    return tf.cast(mask, tf.bool if len(kinds) == 2 else tf.int32)
+
+
+@tf.autograph.experimental.do_not_convert
+def mask_of(name, mask, kinds=("may not attend", "may attend")):
+    """Returns a mask as bools after `checked_mask`; in a graph, checks when it runs."""
+    asserts = []
+    mask = checked_mask(name, mask, kinds, asserts=asserts)
+    if not asserts:
+        return mask
+    with tf.control_dependencies(asserts):
+        return tf.identity(mask)
+
+
+@tf.autograph.experimental.do_not_convert
+def table_ids(name, ids, num_rows, entry):
+    """Returns ids after `checked_ids`; in a graph, checks when it runs.
+
+    Args:
+        name, ids, num_rows: see there.
+        entry: str. The setting that the number of rows is of.
+    """
+    asserts = []
+    ids = checked_ids(name, ids, num_rows, f"`{entry}`, {num_rows}", asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(ids)
+
+
+@tf.autograph.experimental.do_not_convert
+def whole_ids(name, ids):
+    """Returns ids of any range as a tensor; those stored as floats after `whole`."""
+    ids = tf.convert_to_tensor(ids)
+    if ids.dtype.is_floating:
+        return whole(name, ids)
+    if not (ids.dtype.is_integer or ids.dtype.is_bool):
+        fail(f"`{name}` must be integers. Received: {ids.dtype.name}")
     return ids
 
 
@@ -138,20 +206,21 @@ def _is_known(limit):
 def _assert_in_range(ids, least, limit, message):
     """In a graph, what raises the message with the first wrong id and its row."""
     ids = tf.convert_to_tensor(ids)
-    is_wrong = ids < tf.cast(least, ids.dtype)
+    is_right = ids >= tf.cast(least, ids.dtype)
     if limit is not None:
-        is_wrong |= ids >= tf.cast(limit, ids.dtype)
+        is_right &= ids < tf.cast(limit, ids.dtype)
+    if ids.dtype.is_floating:
+        is_right &= tf.equal(tf.floor(ids), ids)
 
     def fails():  # What the message tells is found only here, so that right ids cost little.
-        number = tf.argmax(tf.reshape(tf.cast(is_wrong, tf.int32), [-1]))
-        low, high = extremes(ids)
-        found = [low, "to", high]
+        number = tf.argmax(tf.reshape(tf.cast(~is_right, tf.int32), [-1]))
+        found = [tf.reduce_min(ids), "to", tf.reduce_max(ids)]
         if ids.shape.rank != 1:
             length = tf.size(ids, tf.int64) // tf.shape(ids, tf.int64)[0]
             found += [tf.gather(tf.reshape(ids, [-1]), number), "in row", number // length]
         return tf.debugging.Assert(False, [message, *found])
 
-    return tf.cond(tf.reduce_any(is_wrong), fails, tf.no_op)
+    return tf.cond(tf.reduce_all(is_right), tf.no_op, fails)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -178,11 +247,6 @@ def whole(name, numbers):
     check(tf.logical_not(tf.reduce_any(is_wrong)), words, wrong, asserts=asserts)
     with tf.control_dependencies(asserts):
         return tf.identity(numbers)
-
-
-def extremes(ids):
-    """The least and the largest id, int64 scalars; without ids, the least exceeds the largest."""
-    return tuple(tf.cast(reduce(ids), tf.int64) for reduce in (tf.reduce_min, tf.reduce_max))
 
 
 def _check_shape(name, tensor, axes, sizes, asserts):

@@ -95,6 +95,9 @@ def attend(
 ):
     """Full attention: each query attends to all keys.
 
+    Here and in `local_attend` masks and ids are checked, in a graph when it runs; code compiled by
+    XLA omits the checks.
+
     Args:
         queries: float [batch, query_len, num_heads, size_per_head].
         keys: float [batch, key_len, num_heads, size_per_head].
@@ -106,6 +109,9 @@ def attend(
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
+    Raises:
+        ValueError: naming the argument, if a mask has other values than 0 and 1, or an id no label.
+            What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
     """
     key_set = _dense_key_set(keys, values, att_mask, att_ids, labels)
     return blockwise.attend(queries, [key_set], tiling=tiling, dropout_rate=dropout_rate)
@@ -149,7 +155,7 @@ def local_attend(
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if `implementation` is unknown.
+        ValueError: if `implementation` is unknown; or as of `attend`.
     """
     check_implementation(implementation)
     long_len = get_shape_list(queries)[1]
@@ -158,12 +164,14 @@ def local_attend(
     else:
         reach = _RELEASE_REACHES[implementation](local_radius, local_radius)
         if att_ids is not None:
+            att_ids = argument_checks.whole_ids("relative_att_ids", att_ids)
             att_ids = release_blocks.clip_to_sequence(tf.cast(att_ids, tf.int32), local_radius)
     if implementation == "full":
         tiling = dataclasses.replace(tiling or current_tiling(), rows="all")
     key_sets = [_dense_key_set(keys, values, att_mask, att_ids, labels, reach, local_radius)]
     if side is not None:
-        key_sets.append(_dense_key_set(side.keys, side.values, side.att_mask, side.att_ids, labels))
+        given = (side.keys, side.values, side.att_mask, side.att_ids)
+        key_sets.append(_dense_key_set(*given, labels, prefix="side_"))
     return blockwise.attend(queries, key_sets, tiling=tiling, dropout_rate=dropout_rate)
 
 
@@ -269,13 +277,20 @@ def _key_set(keys_values, rules, labels, reach=ALL):
     )
 
 
-def _dense_key_set(keys, values, att_mask, att_ids, labels, reach=ALL, radius=None):
+def _dense_key_set(keys, values, att_mask, att_ids, labels, reach=ALL, radius=None, prefix=""):
     def pairs(x):
         return pair_values.Dense(x) if radius is None else pair_values.ByOffset(x, radius)
 
     key_labels = None
     if att_ids is not None and labels is not None:
         kind = labels_ops.OneHotIdLabels if labels.use_one_hot_lookup else labels_ops.IdLabels
+        num_labels = labels.emb_table.shape[0]
+        att_ids = argument_checks.table_ids(
+            f"{prefix}relative_att_ids", att_ids, num_labels, "relative_vocab_size"
+        )
         key_labels = kind(labels.tables, pairs(tf.cast(att_ids, tf.int32)))
-    masks = () if att_mask is None else (masks_ops.ValueMask(pairs(att_mask)),)
+    masks = ()
+    if att_mask is not None:
+        att_mask = argument_checks.mask_of(f"{prefix}att_mask", att_mask)
+        masks = (masks_ops.ValueMask(pairs(att_mask)),)
     return KeySet(keys, values, reach, masks, key_labels)

@@ -14,10 +14,9 @@ from etcmodel.ops.shapes import at_most, get_shape_list
 
 __all__ = ["GlobalTokens", "find", "mask_of"]
 
-_WISH = (
-    "`global_attention_mask` must be 1 for global tokens and 0 for all others (2 for global and 0 "
-    "for padding belong into `attention_mask`). Received values from"
-)
+_NAME = "global_attention_mask"
+# As a mask of two kinds; a mask of three is an `attention_mask`.
+_KINDS = ("local", "global; 2 for global and 0 for padding belong into `attention_mask`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,10 +72,7 @@ def mask_of(given, batch, length, asserts):
     if given.shape.rank == 2:
         _check_sizes(given, batch, length, asserts)
     if given.shape.rank == 2 and not isinstance(given, tf.RaggedTensor):
-        given = tf.cast(given, tf.int32)
-        low, high = argument_checks.extremes(given)
-        argument_checks.check((low >= 0) & (high <= 1), _WISH, low, "to", high, asserts=asserts)
-        return tf.equal(given, 1)
+        return argument_checks.checked_mask(_NAME, given, _KINDS, asserts=asserts)
     if isinstance(given, tf.RaggedTensor):
         given = given.to_tensor(-1)
     elif given.shape.rank == 1 and given.dtype.is_integer:

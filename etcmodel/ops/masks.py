@@ -5,7 +5,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from etcmodel.ops import pair_values
+from etcmodel.ops import argument_checks, pair_values
 
 __all__ = [
     "MASKED_LOGIT",
@@ -53,7 +53,7 @@ class ValueMask:
         return ValueMask(self.values.prepare(view))
 
     def allowed(self, pairs):
-        return tf.not_equal(tf.cast(self.values.of(pairs), tf.int32), 0)
+        return tf.cast(self.values.of(pairs), tf.bool)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +81,14 @@ class KeyMask:
     """All queries see the same keys.
 
     Attributes:
-        mask: bool or 0/1 int [batch, num_keys].
+        mask: bool or 0/1 int [batch, num_keys]. Other values are refused in `prepare`.
     """
 
     mask: tf.Tensor
 
     def prepare(self, view):
-        return KeyMask(view.arrange(tf.cast(self.mask, tf.int32)))
+        mask = argument_checks.mask_of("mask", self.mask)
+        return KeyMask(view.arrange(tf.cast(mask, tf.int32)))
 
     def allowed(self, pairs):
         return tf.not_equal(pairs.keys(self.mask), 0)[:, :, tf.newaxis]
@@ -120,6 +121,7 @@ class LinkMask:
     def prepare(self, view):
         ignored = self.ignored_rows
         if ignored is not None:
+            ignored = argument_checks.mask_of("ignored_rows", ignored)
             ignored = view.tiles.arrange(tf.cast(ignored, tf.int32))
         return LinkMask(tuple(x.prepare(view) for x in self.links), ignored)
 

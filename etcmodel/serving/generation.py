@@ -119,6 +119,9 @@ def _checks(model, settings, tensors):
     if limit is not None:
         message = f"`max_length` must be at most {limit}."
         checks.append(tf.debugging.assert_less_equal(tensors["max_length"], limit, message))
+    if (penalty := tensors.get("length_penalty")) is not None:
+        words = "`length_penalty` must be a finite number. Received:"
+        checks.append(tf.debugging.Assert(tf.math.is_finite(penalty), [words, penalty]))
     with tf.control_dependencies(checks):  # A length that cannot be is told before one of two.
         shortest, longest = tensors["min_length"], tensors["max_length"]
         message = "`min_length` must be at most `max_length`."

@@ -5,6 +5,8 @@ something only in relation to others of their window. What all windows have in c
 token ([CLS]), which stands for "no answer here" (Devlin et al. 2018, arXiv:1810.04805, section 4.3;
 `targets.answer_targets`). So a span's score is what its two logits are above those of its window's
 first token (Alberti et al. 2019, arXiv:1901.08634, section 3, which the paper's NQ follows).
+
+Tokens are pieces of words, so that a span of them may begin or end within a word.
 """
 
 import math
@@ -12,9 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from etcmodel.text import characters
 from etcmodel.text.documents import QUESTION
 
-__all__ = ["Answer", "best_answer"]
+__all__ = ["SEPARATORS", "Answer", "best_answer", "widened"]
+
+SEPARATORS = ".,"  # Between digits they are of a number.
 
 
 class Answer(NamedTuple):
@@ -22,7 +27,8 @@ class Answer(NamedTuple):
 
     Attributes:
         content: str. As it was given.
-        text, start, end: int. Its characters, `document.texts[text][start:end]`.
+        text, start, end: int. Its characters, `document.texts[text][start:end]`, which may be more
+            than those of its tokens: see `best_answer`.
         score: float. The sum of both logits, less those of the window's first token: the logarithm
             of how much more probable the span is than that its window has no answer.
         probability: float. That of this span, of this window, among all pairs of a first and a last
@@ -42,7 +48,7 @@ class Answer(NamedTuple):
     last: int
 
 
-def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30):
+def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30, whole_words=True):
     """The best span of an example, outside of its question.
 
     Args:
@@ -51,6 +57,8 @@ def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30):
             and the last one of the answer.
         example: int. Which of the examples that the processor was given.
         max_tokens: int. A longer span is no answer.
+        whole_words: bool. Whether the characters of an answer that begins or ends within a word, or
+            a number such as 1,000, are all of that word: see `widened`.
     Returns:
         `Answer`, the first one of the best; None if no token is of a text that may hold it. Where
         its score is below 0, "no answer" is more probable.
@@ -75,7 +83,42 @@ def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30):
     if not answers:
         return None
     best = max(answers, key=lambda answer: answer.score)
+    if whole_words:
+        text = windows[0].document.texts[best.text]
+        start, end = widened(text, best.start, best.end)
+        best = best._replace(content=text[start:end], start=start, end=end)
     return best._replace(probability=min(math.exp(best.score - log_total), 1.0))
+
+
+def widened(text, start, end):
+    """The characters of a span with all of the words in which it begins and ends.
+
+    A word is a run of letters, digits and accents, with points and commas between digits. Scripts
+    that put no spaces between words, such as Chinese or Thai, have none in this sense.
+
+    Args:
+        text: str.
+        start, end: int. Characters `[start, end)`.
+    Returns:
+        (start, end): int.
+    """
+    while 0 < start < end and _is_joined(text, start):
+        start -= 1
+    while start < end < len(text) and _is_joined(text, end):
+        end += 1
+    return start, end
+
+
+def _is_joined(text, place):
+    """Whether the characters before and at a place are of one word."""
+    return _is_of_word(text, place - 1) and _is_of_word(text, place)
+
+
+def _is_of_word(text, place):
+    if characters.is_of_word(text[place]):
+        return True
+    around = text[max(place - 1, 0) : place + 2]
+    return len(around) == 3 and around[1] in SEPARATORS and (around[0] + around[2]).isdecimal()
 
 
 def _above_null(encoding, begin, end):

@@ -8,6 +8,7 @@ __all__ = [
     "CLEAN_BETWEEN_SPACES",
     "Memo",
     "composed",
+    "is_of_word",
     "is_punctuation",
     "replace_surrogates",
     "strip_accents",
@@ -26,6 +27,28 @@ _CJK_BLOCKS = (
     (0x2B820, 0x2CEAF),
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
+)
+
+
+# Letters of scripts that put no spaces between words: CJK ideographs, kana and bopomofo; Thai, Lao
+# and Myanmar; Tibetan; Khmer; Tai Le, New Tai Lue and Tai Tham; half-width kana; further kana.
+_BLOCKS_WITHOUT_SPACES = (
+    *_CJK_BLOCKS,
+    (0x3005, 0x3007),
+    (0x3040, 0x312F),
+    (0x31A0, 0x31BF),
+    (0x31F0, 0x31FF),
+    (0x0E00, 0x0EFF),
+    (0x0F00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x1950, 0x19DF),
+    (0x1A20, 0x1AAF),
+    (0xA9E0, 0xA9FF),
+    (0xAA60, 0xAA7F),
+    (0xFF66, 0xFF9F),
+    (0x1B000, 0x1B16F),
+    (0x30000, 0x323AF),
 )
 
 
@@ -73,6 +96,16 @@ def _clean_between_spaces(code_point):
 
 CLEAN = Memo(_clean_code_point)  # For `str.translate`, which asks it for each code point.
 CLEAN_BETWEEN_SPACES = Memo(_clean_between_spaces)
+
+
+def is_of_word(char):
+    """Whether a character is of a word that ends at a space or a mark: a letter, digit or accent.
+
+    Letters of scripts without spaces between words, such as Chinese or Thai, are not.
+    """
+    if not (char.isalnum() or unicodedata.category(char) in ("Mn", "Mc", "Pc")):
+        return False
+    return not any(first <= ord(char) <= last for first, last in _BLOCKS_WITHOUT_SPACES)
 
 
 def is_punctuation(char):

@@ -8,7 +8,7 @@ from typing import Any, Self
 from absl import logging
 
 from etcmodel import shown_values
-from etcmodel.text import arrangement, packing, pieces, processor_files, readers
+from etcmodel.text import arrangement, packing, pieces, processor_files, readers, vocabulary
 from etcmodel.text.alignment import sentencepiece_detokenize, wordpiece_tokens_to_normalized_text
 from etcmodel.text.arrangement import SpecialIds
 from etcmodel.text.byte_bpe import ByteLevelTokenizer
@@ -206,16 +206,13 @@ class EtcProcessor:
             ids: sequence of int.
             keep_special_tokens: bool. Also those of [CLS], [SEP] and padding.
         Raises:
-            ValueError: if an id is none of the vocabulary.
+            ValueError: if an id is negative. Ids beyond the vocabulary, which a model may have, are
+                left out: see `vocabulary.known_ids`.
         """
-        size = len(self.vocabulary)
         special = (self._special.cls, self._special.sep, self._special.pad)
-        tokens = []
-        for place, index in enumerate(map(int, ids)):
-            if not 0 <= index < size:
-                raise ValueError(f"`ids[{place}]` must be from 0 to {size - 1}. Received: {index}")
-            if keep_special_tokens or index not in special:
-                tokens.append(self.vocabulary[index])
+        known = vocabulary.known_ids(ids, self.tokenizer.inv_vocab)
+        kept = [x for x in known if keep_special_tokens or x not in special]
+        tokens = [self.vocabulary[x] for x in kept]
         if isinstance(self.tokenizer, ByteLevelTokenizer):
             return self.tokenizer.decode(self.tokenizer.convert_tokens_to_ids(tokens))
         if self.tokenizer.sp_model:

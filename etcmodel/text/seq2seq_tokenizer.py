@@ -8,7 +8,7 @@ and PEGASUS-X are followed by `</s>`, and special tokens in a text, such as `<ex
 import os
 import re
 
-from etcmodel.text import byte_bpe, characters, processor_files, tokenization
+from etcmodel.text import byte_bpe, characters, processor_files, tokenization, vocabulary
 
 __all__ = ["Seq2SeqTokenizer"]
 
@@ -150,16 +150,21 @@ class Seq2SeqTokenizer:
         return self.sp_model.IdToPiece(piece) if 1 < piece < len(self.vocab) else "<unused>"
 
     def decode(self, ids):
-        """The text of ids, without special tokens, unknown ones and those that no piece has."""
+        """The text of ids, without special tokens, unknown ones and those that no piece has.
+
+        Raises:
+            ValueError: if an id is negative: see `vocabulary.known_ids`.
+        """
         if self.sp_model is None:
             special = (self.pad_id, self.eos_id, self.own.vocab.get("<unk>"))
-            known = [x for x in map(int, ids) if x in self.own.inv_vocab and x not in special]
+            known = vocabulary.known_ids(ids, self.own.inv_vocab)
+            known = [x for x in known if x not in special]
             text = self.own.decode(known, skip_special_tokens=True)
             # As a SentencePiece model, which leaves the blanks at the end.
             return text.lstrip(" ") if self.own.is_of_pieces else text.strip()
-        lowest, left_out = 2 + self.id_offset, (self.eos_id, self.sp_model.unk_id())
-        end = self.vocab_size - self.extra_ids
-        pieces = (int(x) - self.id_offset for x in ids if lowest <= x < end)
+        left_out = (self.eos_id, self.sp_model.unk_id())
+        with_piece = range(2 + self.id_offset, self.vocab_size - self.extra_ids)
+        pieces = (x - self.id_offset for x in vocabulary.known_ids(ids, with_piece))
         return self.sp_model.DecodeIds([x for x in pieces if x not in left_out])
 
     def source_sha256(self):

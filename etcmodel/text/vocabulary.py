@@ -15,6 +15,7 @@ __all__ = [
     "convert_tokens_to_ids",
     "encode_ids",
     "encode_pieces",
+    "known_ids",
     "load_sentencepiece_model",
     "load_vocab",
     "read_bytes",
@@ -141,6 +142,28 @@ def convert_tokens_to_ids(vocab, tokens):
 def convert_ids_to_tokens(inv_vocab, ids):
     """The tokens of `ids` by the dict `inv_vocab`."""
     return convert_by_vocab(inv_vocab, ids)
+
+
+def known_ids(ids, vocabulary):
+    """The ids that a text is decoded from, in all systems: those that a vocabulary has a token for.
+
+    A model may have more ids than its vocabulary has tokens, such as rows that fill its table up to
+    a multiple of 128. They stand for no text and are left out.
+
+    Args:
+        ids: iterable of int.
+        vocabulary: container of int. The ids with a token.
+    Returns:
+        list of int.
+    Raises:
+        ValueError: naming the place, if an id is negative, as -100 of labels is: it is none of any
+            model.
+    """
+    ids = list(map(int, ids))
+    for place, index in enumerate(ids):
+        if index < 0:
+            raise ValueError(f"`ids[{place}]` must be at least 0. Received: {index}")
+    return [index for index in ids if index in vocabulary]
 
 
 def encode_pieces(sp_model, text, return_unicode=True, sample=False):

@@ -4,7 +4,7 @@ import numpy as np
 
 from etcmodel.finetuning import text_of
 from etcmodel.preprocessing.raw_files import by_id
-from etcmodel.text import number_pieces
+from etcmodel.text import number_pieces, vocabulary
 
 __all__ = ["answer_of", "metrics", "prediction"]
 
@@ -16,8 +16,8 @@ def answer_of(sequence, tokenizer):
         sequence: int [length]. The start token first; after the end token nothing counts.
         tokenizer: `FullTokenizer` of word pieces.
     """
-    # A model may know more ids than its vocabulary has lines.
-    found = [tokenizer.inv_vocab.get(token_id, "[UNK]") for token_id in sequence[1:]]
+    known = vocabulary.known_ids(sequence[1:], tokenizer.inv_vocab)
+    found = tokenizer.convert_ids_to_tokens(known)
     if number_pieces.END in found:
         found = found[: found.index(number_pieces.END)]
     return number_pieces.text_of_pieces(found)

@@ -143,6 +143,11 @@ def test_all_seeds_share_a_graph_and_draw_what_they_draw_without_one(monkeypatch
         ({"top_p": 0.0}, "`top_p` above 0"),
         ({"num_return_sequences": 2}, "must be at most `num_beams`"),
         ({"do_sample": True, "num_beams": 2}, "goes with one beam"),
+        ({"temperature": float("nan")}, "`temperature` must be a finite number. Received: nan"),
+        ({"length_penalty": float("nan")}, "`length_penalty` must be a finite number"),
+        ({"length_penalty": float("inf")}, "`length_penalty` must be a finite number"),
+        ({"top_p": float("nan")}, "`top_p` must be a finite number"),
+        ({"max_length": float("nan")}, "`max_length` must be at least 2. Received: nan"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, message):

@@ -81,7 +81,10 @@ class TestDefaults:
         arguments = completed({"token_ids": IDS, "example_ids": example_ids}, config).arguments
         expected = [[0, 1, 2, 0, 1], [0, 0, 1, 0, 1]]
         np.testing.assert_array_equal(arguments["position_ids"], expected)
-        assert "position_ids" not in completed(IDS, config).arguments
+        places = completed(IDS, config).arguments["position_ids"]
+        np.testing.assert_array_equal(places, [range(5)] * 2)
+        places = completed([[0, 0, 7, 8, 0], [7, 0, 8, 9, 1]], config).arguments["position_ids"]
+        np.testing.assert_array_equal(places, [[0, 0, 0, 1, 2], range(5)])  # Padding on the left.
 
     def test_each_example_begins_a_block(self):
         example_ids = [[1, 2, 2, 2, 3], [1, 1, 0, 0, 0]]

@@ -101,6 +101,20 @@ def test_a_model_comes_again_from_its_config(name):
     assert_same(twin(features), model(features))
 
 
+@every_head
+def test_features_are_given_by_name_as_to_an_encoder(name):
+    model, (features, labels) = head_cases.make(name), head_cases.data(name, 2)
+    expected = model(features)
+    batch = {**features, "labels": labels} if not isinstance(labels, dict) else features
+    assert_same(model(**batch), expected)
+    assert_same(model(**batch, training=False), expected)
+    ids = features["token_ids"]
+    rest = {key: x for key, x in features.items() if key != "token_ids"}
+    assert_same(model(ids, **rest), expected)
+    assert_same(model({"token_ids": ids}, **rest), expected)
+    assert model.config is model.encoder.config
+
+
 def test_an_encoder_that_is_given_is_the_models_own():
     encoder = encoders.build_encoder(head_cases.config())
     model = heads.EtcForSequenceClassification(encoder)
@@ -257,6 +271,20 @@ def test_labels_among_the_features_are_not_looked_at(name):
                 head_cases.config(), relation_names=("a", "b", "c")
             ),
             "A table of 12 labels",
+        ),
+        (
+            lambda: heads.EtcForQuestionAnswering(head_cases.config(), answer_types=["yes", "no"]),
+            r"`answer_types` must be different names, 'span' among .*Received: \['yes', 'no'\]",
+        ),
+        (
+            lambda: heads.EtcForQuestionAnswering(head_cases.config(), answer_types="span"),
+            "`answer_types` must be .*Received: 'span'",
+        ),
+        (
+            lambda: heads.EtcForQuestionAnswering(
+                head_cases.config(), answer_types=("span", "span")
+            ),
+            "`answer_types` must be different names",
         ),
         (lambda: heads.head_class("span"), "There is no head of `head_type` 'span'; the known"),
         (

@@ -112,7 +112,7 @@ def test_in_a_graph_the_same_is_told(kind):
         (np.array([1, 2]), "must have shape [batch, "),
         (tf.ragged.constant([[1, 2], [3]]), "padded. Received: a RaggedTensor of shape [2, ?]"),
         ([[1, 2], [3]], "padded. Received: what no tensor can be made of"),
-        (np.ones((2, 6)) / 2, "must be integers. Received: float64 with fractions"),
+        (np.ones((2, 6)) / 2, "Received values from 0.5 to 0.5, 0.5 in row 0 of the batch"),
         (np.full((2, 6), "a"), "must be integers. Received: string"),
     ],
     ids=["unbatched", "ragged", "lists", "fractions", "text"],

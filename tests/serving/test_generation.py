@@ -60,6 +60,7 @@ def test_beams_and_lengths_are_inputs_without_this_package(model, folder):
     [
         ({"num_beams": 0}, "`num_beams` must be at least 1"),
         ({"max_length": 1}, "`max_length` must be at least 2"),
+        ({"length_penalty": float("nan")}, "`length_penalty` must be a finite number"),
         ({"min_length": -1}, "`min_length` must be at least 0"),
         ({"min_length": 7}, "`min_length` must be at most `max_length`"),
     ],

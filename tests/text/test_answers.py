@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from etcmodel.text.answers import best_answer
+from etcmodel.text.answers import best_answer, widened
 from etcmodel.text.processor import EtcProcessor
 
 WORDS = ["emma", "is", "a", "novel", "by", "jane", "austen", ".", "who", "?"]
@@ -116,3 +116,50 @@ def test_what_is_no_answer(processor):
         best_answer(batch, zeros, zeros[:, 1:])
     with pytest.raises(ValueError, match="The logits of row 1 must be finite"):
         best_answer(batch, zeros + [[0.0], [np.nan]], zeros, example=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "whole"),
+    [
+        ("by Jane Austen.", "ane Aust", "Jane Austen"),
+        ("by Jane Austen.", "Austen", "Austen"),
+        ("by Jane Austen.", "n.", "Austen."),
+        ("by Jane Austen.", " ", " "),
+        ("Austen", "ust", "Austen"),
+        ("Austen's well-known", "known", "known"),
+        ("Austen's well-known", "sten", "Austen"),
+        ("of 1,000.50 men, 3, 4", "0", "1,000.50"),
+        ("of 1,000.50 men, 3, 4", "3", "3"),
+        ("in the 1800s", "18", "1800s"),
+        ("caf\u00e9 cafe\u0301s", "\u00e9", "caf\u00e9"),
+        ("caf\u00e9 cafe\u0301s", "\u0301", "cafe\u0301s"),
+        (
+            "\u041c\u043e\u0441\u043a\u0432\u0430 \u0438",
+            "\u0441\u043a",
+            "\u041c\u043e\u0441\u043a\u0432\u0430",
+        ),
+        ("\u7b80\u5965\u65af\u6c40\u5199", "\u5965\u65af", "\u5965\u65af"),
+        ("\u30b8\u30a7\u30fc\u30f3\u306f\u4f5c\u5bb6", "\u30a7\u30fc", "\u30a7\u30fc"),
+        ("\u0e40\u0e08\u0e19 \u0e2d\u0e2d\u0e2a", "\u0e08", "\u0e08"),
+    ],
+)
+def test_spans_become_whole_words_where_words_end_at_spaces(text, found, whole):
+    start = text.index(found)
+    start, end = widened(text, start, start + len(found))
+    assert text[start:end] == whole
+
+
+def test_an_answer_has_whole_words_unless_it_is_to_have_its_tokens_alone(tmp_path):
+    path = tmp_path / "vocab.txt"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "?", "jane", "aus", "##ten", "wrote"]
+    path.write_text("\n".join(pieces), encoding="utf-8")
+    batch = EtcProcessor(str(path))(question="Who?", text="Jane Austen wrote")
+    (row,) = batch["token_ids"]
+    place = row.tolist().index(pieces.index("aus"))
+    begin, end = np.zeros([2, *batch["token_ids"].shape])
+    begin[0, place - 1] = end[0, place] = 5.0
+    whole = best_answer(batch, begin, end)
+    assert (whole.content, whole.start, whole.end) == ("Jane Austen", 0, 11)
+    alone = best_answer(batch, begin, end, whole_words=False)
+    assert (alone.content, alone.start, alone.end) == ("Jane Aus", 0, 8)
+    assert whole[4:] == alone[4:] and alone.last == place  # Scores are those of the tokens.

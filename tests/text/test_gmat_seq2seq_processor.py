@@ -85,6 +85,7 @@ def test_answers_come_back(vocab):
     ids = np.array([WORDS.index(x) for x in pieces])
     assert processor.decode(ids) == "407 apples"
     assert processor.decode(ids[1:4]) == "407"
+    assert processor.decode([ids[0], 10**6, *ids[1:]]) == "407 apples"  # An id of the model alone.
     batch = processor("The king had 12 apples", targets="12")
     assert processor.decode(batch["labels"][0]) == "12"
 

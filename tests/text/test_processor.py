@@ -242,5 +242,10 @@ def test_decoding_leaves_special_tokens_out(processor):
     row = processor(["Emma stays in!", "A"])["token_ids"][0]
     assert processor.decode(row) == "emma stays in !"
     assert processor.decode(row, keep_special_tokens=True) == "[CLS] emma stays in ! [SEP]"
-    with pytest.raises(ValueError, match=r"`ids\[1\]` must be from 0 to 19. Received: 20"):
-        processor.decode([1, 20])
+    with pytest.raises(ValueError, match=r"`ids\[1\]` must be at least 0. Received: -100"):
+        processor.decode([1, -100])
+
+
+def test_ids_that_only_the_model_has_are_left_out(processor):
+    row = processor(["Emma stays in!"])["token_ids"][0].tolist()
+    assert processor.decode([20, *row, 31, 10**6]) == "emma stays in !"

@@ -46,6 +46,8 @@ def test_byte_level_texts_are_hugging_faces_of_the_same_files():
         assert tokenizer.decode(case["ids"]) == case["decoded_skip_special"].strip()
     assert (tokenizer.pad_id, tokenizer.eos_id) == (1, 2)
     assert tokenizer.decode([0, tokenizer.vocab_size + 3, 2]) == ""
+    with pytest.raises(ValueError, match=r"`ids\[1\]` must be at least 0. Received: -100"):
+        tokenizer.decode([0, -100])
 
 
 def test_what_is_cut_is_counted_and_the_end_stays():

@@ -151,6 +151,7 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
             g2g_relative_att_ids,
             l2g_relative_att_ids,
             g2l_relative_att_ids,
+            relative_vocab_size=self.relative_vocab_size,
         )
         self._check_inputs(long_input, global_input, pairs)
         pieces = self.project_pieces(*sublayers.cast_all(self, long_input, global_input))

@@ -54,6 +54,22 @@ class DenseSideInputs(NamedTuple):
         """Whether nothing is given, so that all tokens within reach may attend to each other."""
         return all(tensor is None for tensor in self)
 
+    def checked(self, relative_vocab_size):
+        """The same with masks as bool, after a check of all values: see `pairs_of`."""
+        found = {name: x for name, x in self._asdict().items() if x is not None}
+        for name, x in found.items():
+            try:
+                argument_checks.check_shapes({name: x}, SIDE_INPUT_AXES)
+            except ValueError:
+                continue  # The layer's own check follows, which can tell the sizes of the others.
+            if name.endswith("_mask"):
+                found[name] = argument_checks.mask_of(name, x)
+            elif relative_vocab_size is not None:
+                found[name] = argument_checks.table_ids(
+                    name, x, relative_vocab_size, "relative_vocab_size"
+                )
+        return self._replace(**found)
+
     def check_labels(self):
         """Raises ValueError if labels are given for one of two pieces that share a softmax."""
         for one, other in (("l2l", "l2g"), ("g2g", "g2l")):
@@ -69,41 +85,46 @@ class DenseSideInputs(NamedTuple):
             global_len: likewise.
             long_len: likewise.
         Returns:
-            (att_mask, relative_att_ids): int32 [batch, global_len, global_len + long_len] each, or
-            None. If only one piece has a mask, all pairs of the other one may attend.
+            (att_mask, relative_att_ids): bool and int32 [batch, global_len, global_len + long_len],
+            or None. If only one piece has a mask, all pairs of the other one may attend.
         """
         mask = [self.g2g_att_mask, self.g2l_att_mask]
         if sum(piece is None for piece in mask) == 1:
             lengths = (global_len, long_len)
             mask = [
-                tf.fill([batch, global_len, length], 1) if piece is None else piece
+                tf.fill([batch, global_len, length], True) if piece is None else piece
                 for piece, length in zip(mask, lengths, strict=True)
             ]
-        return _joined(mask), _joined([self.g2g_relative_att_ids, self.g2l_relative_att_ids])
+        ids = [self.g2g_relative_att_ids, self.g2l_relative_att_ids]
+        return _joined(mask, tf.bool), _joined(ids, tf.int32)
 
 
-def _joined(pieces):
+def _joined(pieces, dtype):
     if pieces[0] is None:
         return None
-    return tf.concat([tf.cast(piece, tf.int32) for piece in pieces], axis=2)
+    return tf.concat([tf.cast(piece, dtype) for piece in pieces], axis=2)
 
 
 @tf.autograph.experimental.do_not_convert
-def pairs_of(structure, *dense):
-    """The masks and labels of a call, from one of the two kinds of arguments.
+def pairs_of(structure, *dense, relative_vocab_size):
+    """The masks and labels of a call, from one of the two kinds of arguments, after checks.
+
+    In a graph, masks and labels are checked when it runs; code compiled by XLA omits the checks.
 
     Args:
         structure: `GlobalLocalStructure` (or a list of its fields, see `GlobalLocalStructure.of`),
             `DenseSideInputs`, or None.
         *dense: the fields of `DenseSideInputs`, in their order.
+        relative_vocab_size: int or None. Number of labels.
     Returns:
-        `GlobalLocalStructure` or `DenseSideInputs`.
+        `GlobalLocalStructure` or `DenseSideInputs`, whose masks are bool.
     Raises:
-        ValueError: if both are given.
+        ValueError: if both are given; naming the argument, if a mask has other values than 0 and 1,
+            or an id no label.
     """
     given = DenseSideInputs(*dense)
     if structure is None:
-        return given
+        return given.checked(relative_vocab_size)
     if not given.is_empty:
         argument_checks.fail("Give `structure`, or masks and relative labels, not both.")
     if isinstance(structure, DenseSideInputs):

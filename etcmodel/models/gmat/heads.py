@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from etcmodel.models.gmat import inputs as inputs_lib
 from etcmodel.models.gmat.modeling import GmatModel
 from etcmodel.models.heads import base, losses, of_text
 
@@ -10,6 +11,7 @@ __all__ = [
     "GmatForMultipleChoice",
     "GmatForQuestionAnswering",
     "GmatForSequenceClassification",
+    "GmatFirstTokenHead",
     "GmatForTokenClassification",
     "GmatHead",
 ]
@@ -34,6 +36,16 @@ class GmatHead(of_text.TextHead):
         return (hidden, memory, *observed)
 
 
+class GmatFirstTokenHead(GmatHead, of_text.FirstTokenHead):
+    """The base of those that read the first token.
+
+    Positions and chunks count by place, so a text is moved to the left of its padding first.
+    """
+
+    def encode(self, batch, training):
+        return super().encode(inputs_lib.from_first_token(batch), training)
+
+
 @base.register_head
 class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
     """`MaskedLM` of a GMAT, measured by the perplexity and the share of errors, as in the paper."""
@@ -45,7 +57,7 @@ class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
 
 
 @base.register_head
-class GmatForSequenceClassification(GmatHead, of_text.SequenceClassification):
+class GmatForSequenceClassification(GmatFirstTokenHead, of_text.SequenceClassification):
     """`SequenceClassification` of a GMAT."""
 
     head_type = "gmat_sequence_classification"
@@ -66,7 +78,7 @@ class GmatForQuestionAnswering(GmatHead, of_text.QuestionAnswering):
 
 
 @base.register_head
-class GmatForMultipleChoice(GmatHead, of_text.MultipleChoice):
+class GmatForMultipleChoice(GmatFirstTokenHead, of_text.MultipleChoice):
     """`MultipleChoice` of a GMAT, from the first token of each text through a pooler as BERT's."""
 
     head_type = "gmat_multiple_choice"

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from etcmodel import tensor_utils
+from etcmodel.models import padding
 from etcmodel.ops import argument_checks
 
-__all__ = ["Inputs", "checked", "checked_memory"]
+__all__ = ["Inputs", "checked", "checked_memory", "from_first_token"]
 
 _AXES = {
     "input_ids": "batch length",
@@ -34,11 +35,11 @@ class Inputs(NamedTuple):
         batch: int or int32 scalar.
         input_ids: int [batch, length], or None.
         inputs_embeds: float [batch, length, hidden_size], or None.
-        attention_mask: 0/1 int [batch, length], or None.
+        attention_mask: bool [batch, length], or None.
         token_type_ids: int [batch or 1, length].
         position_ids: int [batch or 1, length].
         memory_ids: int [batch, num_memory_tokens], or None.
-        memory_mask: 0/1 int [batch, num_memory_tokens], or None.
+        memory_mask: bool [batch, num_memory_tokens], or None.
     """
 
     batch: object
@@ -92,14 +93,40 @@ def checked(config, given):
     return Inputs(batch, **{**given, "position_ids": positions, "token_type_ids": types})
 
 
+@tf.autograph.experimental.do_not_convert
+def from_first_token(batch):
+    """The arguments of a call with each text at the left, and the padding that was before behind.
+
+    Args:
+        batch: dict of arguments of `GmatModel` by name.
+    Returns:
+        dict like `batch`.
+    Raises:
+        ValueError: naming the argument, if shapes do not fit; or if there is padding before a text
+            whose hidden states or attentions by place are asked for.
+    """
+    if batch.get("attention_mask") is None:
+        return batch
+    rows = {
+        name: x for name, x in batch.items() if "length" in _AXES.get(name, "") and x is not None
+    }
+    argument_checks.check_shapes(rows, _AXES)
+    is_token = tf.cast(rows["attention_mask"], tf.bool)
+    if batch.get("output_hidden_states") or batch.get("output_attentions"):
+        asserts, words = [], "Hidden states and attentions of texts need padding at the end alone."
+        begins = is_token[:, 0] | ~tf.reduce_any(is_token, axis=1)
+        argument_checks.check(tf.reduce_all(begins), words, asserts=asserts)
+        with tf.control_dependencies(asserts):
+            return {**batch, "attention_mask": tf.identity(rows["attention_mask"])}
+    return {**batch, **{name: padding.from_first_real(x, is_token) for name, x in rows.items()}}
+
+
 def _tensor(config, name, x, asserts):
     """An argument as a checked tensor; None if it is not given."""
     if x is None or name == "inputs_embeds":
         return x
     if name in ("attention_mask", "memory_mask"):
-        mask, words = tf.cast(x, tf.int32), "2 (0: padding, 1: a token)"
-        argument_checks.check_range(name, mask, 0, 2, words, asserts=asserts)
-        return mask
+        return argument_checks.checked_mask(name, x, ("padding", "a token"), asserts=asserts)
     entry, words = _TABLES[name]
     num_rows = getattr(config, entry)
     return argument_checks.checked_ids(name, x, num_rows, f"{num_rows}, {words}", asserts=asserts)

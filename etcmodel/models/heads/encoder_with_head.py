@@ -15,6 +15,7 @@ from etcmodel.models import conveniences, encoders, json_config, text_data
 __all__ = ["EncoderWithHead", "head_class", "head_classes", "register_head"]
 
 _DEFAULT_LEARNING_RATE = 5e-5
+_CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are no features.
 _HEADS = {}
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -68,7 +69,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         own: dict. The arguments that the subclass adds, by name; they become attributes.
         **kwargs: of the Keras model.
     Call args:
-        features: dict of name to int tensor, or token ids [batch, long_len].
+        features: dict of name to int tensor, or token ids [batch, long_len]. Features may also be
+            arguments by name, as of the encoder: `model(**batch)`.
         training: bool.
     Raises:
         ValueError: if `encoder` is neither, or naming the argument, if it is of a wrong type or out
@@ -136,6 +138,19 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         raise ValueError(
             f"`encoder` must be an encoder or the config of one. Received: {type(encoder).__name__}"
         )
+
+    def __call__(self, features=None, *args, **kwargs):
+        """As in Keras, with features that are given by name among the others."""
+        is_option = {
+            name: name in _CALL_OPTIONS or isinstance(x, bool) for name, x in kwargs.items()
+        }
+        named = {name: x for name, x in kwargs.items() if not is_option[name] and x is not None}
+        if named:
+            if features is not None and not hasattr(features, "items"):
+                features = {self.token_feature: features}
+            features = {**(features or {}), **named}
+        options = {name: x for name, x in kwargs.items() if is_option[name]}
+        return super().__call__({} if features is None else features, *args, **options)
 
     @classmethod
     def make_encoder(cls, config):

@@ -9,15 +9,19 @@ import tf_keras
 from etcmodel.layers import dense, initializers, masked_lm
 from etcmodel.layers import heads as head_layers
 from etcmodel.models import features as features_lib
+from etcmodel.models import padding
 from etcmodel.models.heads import base, losses
+from etcmodel.ops import argument_checks
 
 __all__ = [
     "MaskedLM",
     "MultipleChoice",
+    "FirstTokenHead",
     "QuestionAnswering",
     "SequenceClassification",
     "TextHead",
     "TokenClassification",
+    "token_mask",
 ]
 
 
@@ -30,8 +34,8 @@ class TextHead(base.EncoderWithHead):
         encoder: an `encoder_class`, or its config, of which the model makes one.
         **kwargs: of `EncoderWithHead`.
     Call args:
-        features: dict of the encoder's arguments, or `input_ids` alone. Labels, whose names begin
-            with "labels/", are left out.
+        features: dict of the encoder's arguments, or `input_ids` alone; these may also be arguments
+            by name, `model(**batch)`. Labels, whose names begin with "labels/", are left out.
         training: bool.
         **arguments: further arguments of the encoder.
     Returns:
@@ -97,6 +101,23 @@ class TextHead(base.EncoderWithHead):
         )
 
 
+class FirstTokenHead(TextHead):
+    """The base of those that read the first token alone: the first that is no padding."""
+
+    def encode(self, batch, training):
+        """As `TextHead.encode`, of the first token: hidden states [batch, 1, hidden_size]."""
+        hidden, other, *observed = super().encode(batch, training)
+        first = padding.first_real(hidden, token_mask(batch))
+        return (first[:, tf.newaxis], other, *observed)
+
+
+def token_mask(batch):
+    """Which tokens are no padding: bool [batch, length]; None if the batch has no mask."""
+    mask = batch.get("attention_mask")
+    argument_checks.check_shapes({"attention_mask": mask}, {"attention_mask": "batch length"})
+    return None if mask is None else tf.cast(mask, tf.bool)
+
+
 def _batch_of(features):
     """dict of what is given and is no label."""
     given = features if hasattr(features, "items") else {"input_ids": features}
@@ -138,8 +159,8 @@ _PROBLEMS = {
 }
 
 
-class SequenceClassification(TextHead):
-    """Classes of texts, from their first token.
+class SequenceClassification(FirstTokenHead):
+    """Classes of texts, from their first token that is no padding.
 
     Labels are int [batch]; with `problem_type` "multi_label_classification" 0/1 [batch,
     num_labels], with "regression" float [batch] or [batch, num_labels].

@@ -12,6 +12,7 @@ from etcmodel.models.heads.selection import sentence_logits
 __all__ = ["ANSWER_TYPES", "EtcForQuestionAnswering", "best_spans"]
 
 ANSWER_TYPES = ("span", "yes", "no", "no_answer")
+_SPAN = "span"
 _ENDS = ("start", "end")
 
 
@@ -26,7 +27,8 @@ class EtcForQuestionAnswering(base.HeadModel):
 
     Args:
         encoder: see `HeadModel`.
-        answer_types: sequence of str. Kinds of answers; empty if all are spans.
+        answer_types: sequence of str, different ones with "span" among them, which `start` and
+            `end` are of. Kinds of answers; empty if all are spans.
         evidence: bool. Whether to score sentences, by their global tokens, as evidence.
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. The vectors for the
             answer's type.
@@ -35,6 +37,8 @@ class EtcForQuestionAnswering(base.HeadModel):
     Returns:
         dict of float32 logits: `start`, `end` [batch, long_len], -1e9 for padding; `type` [batch,
         number of types]; `evidence` [batch, global_len], -1e9 for padding.
+    Raises:
+        ValueError: as of `HeadModel`; or if `answer_types` cannot be.
     """
 
     head_type = "question_answering"
@@ -48,7 +52,11 @@ class EtcForQuestionAnswering(base.HeadModel):
         pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
         **kwargs,
     ):
-        own = {"answer_types": tuple(answer_types), "evidence": evidence, "pooling": pooling}
+        own = {
+            "answer_types": _checked_types(answer_types),
+            "evidence": evidence,
+            "pooling": pooling,
+        }
         super().__init__(encoder, own=own, **kwargs)
 
     def make_head(self):
@@ -81,6 +89,23 @@ class EtcForQuestionAnswering(base.HeadModel):
 
     def default_metrics(self):
         return self._by_output(losses.SparseAccuracy, losses.BinaryAccuracy)
+
+
+def _checked_types(answer_types):
+    """The types as a tuple of str.
+
+    Raises:
+        ValueError: if they are no different str, or `_SPAN` is not among them.
+    """
+    is_list = isinstance(answer_types, (list, tuple))
+    types = tuple(answer_types) if is_list else ()
+    are_names = is_list and all(isinstance(x, str) and x for x in types)
+    if not are_names or len(set(types)) < len(types) or (types and _SPAN not in types):
+        raise ValueError(
+            f"`answer_types` must be different names, {_SPAN!r} among them, of which `start` and "
+            f"`end` tell the place; or empty if all answers are spans. Received: {answer_types!r}"
+        )
+    return types
 
 
 def best_spans(outputs, max_length=30):

@@ -6,6 +6,7 @@ from etcmodel.layers import stack
 from etcmodel.layers.attention.decoder import CausalSelfAttention, CrossAttention
 from etcmodel.models.led import parts
 from etcmodel.models.led.config import LedConfig
+from etcmodel.models.longformer import inputs as longformer_inputs
 from etcmodel.models.seq2seq import decoder
 
 __all__ = ["LedDecoder", "LedDecoderLayers"]
@@ -68,6 +69,8 @@ class LedDecoder(decoder.Decoder, parts.LedStack):
         token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.
         name: name of the layer.
     """
+
+    mask_kinds = longformer_inputs.KINDS
 
     def __init__(self, config, token_embedding=None, name="decoder", **kwargs):
         super().__init__(

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from etcmodel import shown_values
+from etcmodel.models import padding
 from etcmodel.models.heads import base, of_text
 from etcmodel.models.longformer.modeling import LongformerModel
 from etcmodel.ops import argument_checks
@@ -110,7 +111,7 @@ class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
 
 @base.register_head
 class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassification):
-    """`SequenceClassification` of a Longformer; the first token alone is global by default.
+    """`SequenceClassification` of a Longformer; by default the token that it reads is global.
 
     Args, errors: see `LabelledHead`.
     """
@@ -118,7 +119,8 @@ class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassifi
     head_type = "longformer_sequence_classification"
 
     def default_globals(self, batch):
-        return [0]
+        is_token = of_text.token_mask(batch)
+        return [0] if is_token is None else padding.is_first_real(is_token)
 
 
 @base.register_head

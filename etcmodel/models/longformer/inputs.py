@@ -6,7 +6,9 @@ import tensorflow as tf
 
 from etcmodel.ops import argument_checks, global_tokens
 
-__all__ = ["Inputs", "attention_of", "checked", "position_ids_of"]
+__all__ = ["KINDS", "Inputs", "attention_of", "checked", "position_ids_of"]
+
+KINDS = ("padding", "local", "global")  # What 0, 1 and 2 of an `attention_mask` stand for.
 
 _AXES = {
     "input_ids": "batch length",
@@ -135,9 +137,9 @@ def attention_of(attention_mask, global_attention_mask, shape, config, asserts):
     """
     token_mask = is_global = None
     if attention_mask is not None:
-        attention_mask = tf.cast(attention_mask, tf.int32)
-        words = "3 (0: padding, 1: local, 2: global)"
-        argument_checks.check_range("attention_mask", attention_mask, 0, 3, words, asserts=asserts)
+        attention_mask = argument_checks.checked_mask(
+            "attention_mask", attention_mask, KINDS, asserts=asserts
+        )
         token_mask, is_global = attention_mask > 0, attention_mask > 1
     if global_attention_mask is not None:
         chosen = global_tokens.mask_of(global_attention_mask, *shape, asserts)

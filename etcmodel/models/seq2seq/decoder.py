@@ -3,10 +3,13 @@
 What a system adds is in its own classes: embeddings, normalization, biases of positions.
 """
 
+import tensorflow as tf
+
 from etcmodel.layers import stack, sublayers
 from etcmodel.layers import steps as steps_lib
 from etcmodel.layers.observation import run_observed
 from etcmodel.models.seq2seq import caches, input_checks
+from etcmodel.ops import argument_checks
 
 __all__ = ["Decoder", "DecoderLayers"]
 
@@ -79,7 +82,8 @@ class Decoder:
     That layer has `layers`, which are `DecoderLayers`, and two methods around them: `embed(ids,
     embeddings, start, training)`, to float [batch, length, hidden_size], where `start` is the
     position of the first id, and `finish(hidden, training)`. Where the encoder's output is of more
-    than its input, `mask_of_output` says what of it is seen.
+    than its input, `mask_of_output` says what of it is seen; `mask_kinds` says what 0, 1 … of the
+    encoder's mask stand for.
 
     Call args:
         decoder_input_ids: int [batch, length], or None with `decoder_inputs_embeds`.
@@ -100,6 +104,8 @@ class Decoder:
             knows `tf.errors.InvalidArgumentError`.
     """
 
+    mask_kinds = input_checks.KINDS
+
     def call(
         self,
         decoder_input_ids=None,
@@ -119,7 +125,9 @@ class Decoder:
             "decoder_attention_mask": decoder_attention_mask,
         }
         size, vocab_size = self.layers.streams[0].hidden_size, self.config.vocab_size
-        given = input_checks.of_decoder(given, size, vocab_size, self.mask_of_output)
+        given = input_checks.of_decoder(
+            given, size, vocab_size, self.mask_of_output, self.mask_kinds
+        )
         ids, embeddings = given["decoder_input_ids"], given["decoder_inputs_embeds"]
         hidden = self.embed(ids, embeddings, training=training)
         names = ("encoder_output", "encoder_mask", "decoder_attention_mask")
@@ -152,7 +160,7 @@ class Decoder:
 
         Args:
             encoder_output: float [batch, encoder_length, hidden_size].
-            encoder_mask: 0/1 int [batch, encoder_length], or None.
+            encoder_mask: 0/1 int or bool [batch, encoder_length], or None.
             num_rows: int or int32 scalar. Sequences to decode, a multiple of the batch.
             max_length: int or int32 scalar. Most tokens of a sequence.
         Returns:
@@ -163,6 +171,9 @@ class Decoder:
         attention, _ = pairs[0]
         shape = [attention.num_heads, num_rows, max_length, attention.size_per_head]
         cache = caches.Cache.empty(len(keys), shape, encoder_output.dtype)
+        if encoder_mask is not None:  # Checked once, not at each token.
+            mask = argument_checks.mask_of("encoder_mask", encoder_mask, self.mask_kinds)
+            encoder_mask = tf.cast(mask, tf.bool)
         return caches.Memory(keys, self.mask_of_output(encoder_mask)), cache
 
     def step(self, ids, memory, cache):

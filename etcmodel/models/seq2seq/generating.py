@@ -7,10 +7,17 @@ import tensorflow as tf
 from etcmodel.generation import GenerationSettings, beam_search, sample
 from etcmodel.layers import sublayers
 from etcmodel.models.seq2seq import generation_config as generation_config_lib
+from etcmodel.models.seq2seq import input_checks
+from etcmodel.ops import argument_checks
 
 __all__ = ["Generating", "decode", "search"]
 
-_NOT_OF_ENCODER = ("labels", "decoder_input_ids", "decoder_attention_mask")
+_OF_DECODER = ("decoder_input_ids", "decoder_attention_mask")
+_PROMPT_AXES = {
+    "input_ids": "batch length*",
+    "decoder_input_ids": "batch prompt_length",
+    "decoder_attention_mask": "batch prompt_length",
+}
 
 
 class Generating:
@@ -33,29 +40,41 @@ class Generating:
 
         Args:
             input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
-                labels and decoder inputs are left out.
+                labels are left out.
             attention_mask: 0/1 int [batch, length], or None. 0 for padding.
+            decoder_input_ids: int [batch, prompt_length], or None. Prompts, which are continued.
+                Those that do not begin with the start token get it in front, as Hugging Face's; in
+                a graph, they must have it.
+            decoder_attention_mask: 0/1 int [batch, prompt_length], or None. All 1: the prompts of a
+                batch are as long as each other.
             with_scores: bool. Of greedy search and sampling: whether to return `step_scores`.
             **options: of `GenerationSettings`, and `max_new_tokens` and `min_new_tokens`, which do
-                not count the start token; what is not given is as `generation_config` says, and
-                None the default of Hugging Face's. And the `encoder_arguments`.
+                not count the start token or the prompt; what is not given is as `generation_config`
+                says, and None the default of Hugging Face's. And the `encoder_arguments`.
         Returns:
             dict: `sequences`, int32 [batch * num_return_sequences, the longest of them], the start
-            token first, padded after the end token; of beams `sequences_scores`, float32 [batch *
-            num_return_sequences]; with scores `step_scores`: see `generation.sample`. In code that
-            XLA compiles, sequences have `max_length` places.
+            token or the prompt first, padded after the end token; of beams `sequences_scores`,
+            float32 [batch * num_return_sequences]; with scores `step_scores`: see
+            `generation.sample`. In code that XLA compiles, sequences have `max_length` places.
         Raises:
             ValueError: naming the setting, if it is unknown or cannot be; if there is no start
-                token.
+                token; or naming the argument, if prompts are no ids of the model, of another batch,
+                not shorter than `max_length`, or padded.
         """
         if hasattr(input_ids, "items"):
-            batch = {name: x for name, x in input_ids.items() if name not in _NOT_OF_ENCODER}
+            batch = {name: x for name, x in input_ids.items() if name != "labels"}
             if attention_mask is not None:
                 batch["attention_mask"] = attention_mask
             return self.generate(**{**batch, "with_scores": with_scores, **options})
         of_encoder = {name: options.pop(name, None) for name in self.encoder_arguments}
         of_encoder = {name: _as_tensor(x) for name, x in of_encoder.items() if x is not None}
-        settings = self.generation_settings(**options)
+        of_decoder = {name: options.pop(name, None) for name in _OF_DECODER}
+        start, defaults = self.config.decoder_start_token_id, self.generation_config
+        start = generation_config_lib.start_token_of(options, start, defaults)
+        of_decoder = {"input_ids": input_ids, **of_decoder}
+        prompt = _checked_prompt(of_decoder, start, self.config.vocab_size)
+        length = 1 if prompt is None else prompt.shape[1]
+        settings = self.generation_settings(**options, prompt_length=length)
         sublayers.build_sublayer(self, None)
         input_ids = tf.convert_to_tensor(input_ids)
         if attention_mask is not None:
@@ -67,17 +86,17 @@ class Generating:
         fields = tuple(fields.items())
         is_xla = tf.__internal__.get_enclosing_xla_context() is not None
         return _compiled(
-            self, input_ids, attention_mask, of_encoder, fields, seed, with_scores, is_xla
+            self, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
         )
 
-    def generation_settings(self, **given):
+    def generation_settings(self, *, prompt_length=1, **given):
         """The `GenerationSettings` of a call: see `generation_config.settings_of`.
 
         Raises:
             ValueError: as there, or if `max_length` is more than the model has positions for.
         """
         defaults, limit = self.generation_config, self.max_generated_length
-        settings = generation_config_lib.settings_of(given, self.config, defaults)
+        settings = generation_config_lib.settings_of(given, self.config, defaults, prompt_length)
         if limit is not None and settings.max_length > limit:
             raise ValueError(
                 f"`max_length` must be at most {limit}, as the decoder has {limit - 1} positions. "
@@ -86,18 +105,59 @@ class Generating:
         return settings
 
 
+def _checked_prompt(given, start, vocab_size):
+    """The prompts of `generate`, each with the start token first: int32 [batch, length], or None.
+
+    Args:
+        given: dict of `input_ids` and of the decoder's two inputs, each of which may be None.
+        start: int or None. The start token; None where there is none, which is told elsewhere.
+        vocab_size: int.
+    Raises:
+        ValueError: see `generate`.
+    """
+    mask, prompt = given["decoder_attention_mask"], given["decoder_input_ids"]
+    if prompt is None:
+        return None
+    asserts = []
+    sizes = argument_checks.check_shapes(given, _PROMPT_AXES, asserts=asserts)
+    argument_checks.check_not_empty("decoder_input_ids", sizes["prompt_length"], asserts=asserts)
+    words = f"{vocab_size}, which is `vocab_size`"
+    name = "decoder_input_ids"
+    prompt = argument_checks.checked_ids(name, prompt, vocab_size, words, asserts=asserts)
+    if prompt.shape[1] is None:
+        argument_checks.fail(f"`{name}` must have a length that is known when tracing.")
+    if mask is not None:
+        mask = argument_checks.checked_mask(
+            "decoder_attention_mask", mask, input_checks.KINDS, asserts=asserts
+        )
+        words = "`decoder_attention_mask` must be all 1: prompts of a batch are of one length."
+        argument_checks.check(tf.reduce_all(mask), words, asserts=asserts)
+    prompt = tf.cast(prompt, tf.int32)
+    if start is None:
+        return prompt
+    begins = tf.equal(prompt[:, 0], start)
+    if tf.executing_eagerly() and not tf.reduce_any(begins):
+        return tf.pad(prompt, [[0, 0], [1, 0]], constant_values=start)
+    words = f"`{name}` must all begin with `decoder_start_token_id`, {start}, or none of them."
+    argument_checks.check(tf.reduce_all(begins), words, asserts=asserts)
+    with tf.control_dependencies(asserts):
+        return tf.identity(prompt)
+
+
 def _as_tensor(x):
     return x if isinstance(x, tf.RaggedTensor) else tf.convert_to_tensor(x)
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _compiled(model, input_ids, attention_mask, of_encoder, fields, seed, with_scores, is_xla):
+def _compiled(
+    model, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
+):
     del is_xla  # What is traced for XLA differs, which the cache of a `tf.function` does not see.
     settings = GenerationSettings(**dict(fields), seed=seed)
-    return search(model, input_ids, attention_mask, of_encoder, settings, with_scores)
+    return search(model, input_ids, attention_mask, of_encoder, settings, with_scores, prompt)
 
 
-def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=False):
+def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=False, prompt=None):
     """The loop of `Generating.generate`, in a graph.
 
     Args:
@@ -105,19 +165,20 @@ def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=F
         input_ids, attention_mask, with_scores: see there.
         of_encoder: dict of further arguments of the encoder.
         settings: `GenerationSettings` with all tokens, whose seed may be a scalar tensor.
+        prompt: int32 [batch, prompt_length], or None for the start token.
     Returns:
         See there.
     """
     encoded = model.encoder(input_ids, attention_mask, training=False, **of_encoder)
     encoded = encoded["last_hidden_state"]
-    return decode(model, encoded, attention_mask, settings, with_scores)
+    return decode(model, encoded, attention_mask, settings, with_scores, prompt)
 
 
-def decode(model, encoded, attention_mask, settings, with_scores=False):
+def decode(model, encoded, attention_mask, settings, with_scores=False, prompt=None):
     """The search alone, of an encoder's output.
 
     Args:
-        model, attention_mask, with_scores: see `search`.
+        model, attention_mask, with_scores, prompt: see `search`.
         encoded: float [batch, length, hidden_size].
         settings: as in `search`; or an object with its attributes, some of which may be tensors,
             for `beam_search` if `num_beams` is one, and else for `sample`: see there.
@@ -134,7 +195,7 @@ def decode(model, encoded, attention_mask, settings, with_scores=False):
         return model.logits(hidden), cache
 
     tokens = {
-        "start": settings.decoder_start_token_id,
+        "start": settings.decoder_start_token_id if prompt is None else prompt,
         "eos": settings.eos_token_id,
         "pad": settings.pad_token_id,
     }
@@ -142,14 +203,16 @@ def decode(model, encoded, attention_mask, settings, with_scores=False):
         outputs = beam_search(step, cache, batch, settings, **tokens)
     else:
         outputs = sample(step, cache, num_rows, settings, **tokens, with_scores=with_scores)
-    return {**outputs, "sequences": _trimmed(outputs["sequences"], settings.eos_token_id)}
+    length = 1 if prompt is None else tf.shape(prompt)[1]
+    return {**outputs, "sequences": _trimmed(outputs["sequences"], length, settings.eos_token_id)}
 
 
-def _trimmed(sequences, eos):
+def _trimmed(sequences, prompt_length, eos):
     """Without the places after the longest sequence."""
     if tf.__internal__.get_enclosing_xla_context() is not None:
         return sequences  # Shapes must be known.
-    ends = tf.equal(sequences[:, 1:], eos)
-    places = tf.argmax(tf.cast(ends, tf.int32), axis=1, output_type=tf.int32) + 2
+    ends = tf.equal(sequences[:, prompt_length:], eos)
+    places = tf.argmax(tf.cast(ends, tf.int32), axis=1, output_type=tf.int32)
+    places += prompt_length + 1
     lengths = tf.where(tf.reduce_any(ends, axis=1), places, tf.shape(sequences)[1])
     return sequences[:, : tf.reduce_max(lengths)]

@@ -13,11 +13,12 @@ from etcmodel import bounded_json
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import json_config
 
-__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of"]
+__all__ = ["FILE_NAME", "GenerationConfig", "read", "read_file", "settings_of", "start_token_of"]
 
 FILE_NAME = "generation_config.json"
 _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSettings)}
-_NEW_TOKENS = ("max_new_tokens", "min_new_tokens")  # Lengths without the start token.
+# Lengths without the start token or the prompt.
+_NEW_TOKENS = ("max_new_tokens", "min_new_tokens")
 _TOKENS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
 # Settings of Hugging Face's that there are not here, unless they are as good as not there: None,
 # false, zero or empty; these also if they are 1.
@@ -161,18 +162,19 @@ def read(directory, config):
     return _config(entries, path)
 
 
-def settings_of(given, config, defaults=None):
+def settings_of(given, config, defaults=None, prompt_length=1):
     """The settings of a call of `generate`.
 
     Args:
         given: dict of what the call says, which wins; None stands for the default of Hugging Face.
         config: the model's config, which has tokens.
         defaults: `GenerationConfig` or None.
+        prompt_length: int. Tokens that a sequence begins with, 1 for the start token alone.
     Returns:
         `GenerationSettings`, with all tokens.
     Raises:
-        ValueError: naming the setting, if it is unknown or cannot be; or if there is no start,
-            end or padding token.
+        ValueError: naming the setting, if it is unknown or cannot be; if there is no start,
+            end or padding token; or if the prompt is not shorter than `max_length`.
     """
     entries = {} if defaults is None else defaults.entries
     for name in given:
@@ -190,11 +192,34 @@ def settings_of(given, config, defaults=None):
     own = {}
     if defaults is None:
         own = {name: getattr(config, name) for name in _SETTINGS if hasattr(config, name)}
-    settings = {**own, **_read_settings(entries), **_read_settings(given, keeps_none=True)}
+    settings = {
+        **own,
+        **_read_settings(entries, prompt_length),
+        **_read_settings(given, prompt_length, keeps_none=True),
+    }
     tokens = {name: getattr(config, name) for name in _TOKENS}
-    settings = {**tokens, **{name: x for name, x in settings.items() if x is not None}}
+    usual = {**tokens, "max_length": GenerationSettings.max_length - 1 + prompt_length}
+    settings = {**usual, **{name: x for name, x in settings.items() if x is not None}}
     _check_tokens(settings, config.vocab_size)
-    return GenerationSettings(**settings)
+    made = GenerationSettings(**settings)
+    if made.max_length <= prompt_length:
+        raise ValueError(
+            "`max_length` must be above the length of the prompt, `decoder_input_ids` with the "
+            f"start token, {prompt_length}. Received: {made.max_length}"
+        )
+    return made
+
+
+def start_token_of(given, own, defaults=None):
+    """The start token that `settings_of` finds: int, or None if there is none.
+
+    Args:
+        given, defaults: see there.
+        own: int or None. The config's.
+    """
+    name, entries = "decoder_start_token_id", {} if defaults is None else defaults.entries
+    found = given[name] if name in given else entries.get(name)
+    return own if not isinstance(found, (int, np.integer)) else int(found)
 
 
 def _check_tokens(settings, vocab_size):
@@ -228,7 +253,7 @@ def _is_several_ends(name, value):
     return name == "eos_token_id" and isinstance(value, (list, tuple)) and len(value) > 1
 
 
-def _read_settings(entries, keeps_none=False):
+def _read_settings(entries, prompt_length=1, keeps_none=False):
     """What entries say of `GenerationSettings`, by name; without those that are None, or with them.
 
     Raises:
@@ -253,9 +278,8 @@ def _read_settings(entries, keeps_none=False):
             field = types.SimpleNamespace(name=name, type=int)
             json_config.check_entry(field, number, least=int(name == "max_new_tokens"))
             # It counts, whatever the entry of whole lengths says.
-            found[{"max_new_tokens": "max_length", "min_new_tokens": "min_length"}[name]] = (
-                1 + number
-            )
+            whole = {"max_new_tokens": "max_length", "min_new_tokens": "min_length"}[name]
+            found[whole] = prompt_length + number
     return {name: x for name, x in found.items() if keeps_none or x is not None}
 
 

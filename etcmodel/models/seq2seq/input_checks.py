@@ -5,7 +5,9 @@ import tensorflow as tf
 from etcmodel.layers import sublayers
 from etcmodel.ops import argument_checks
 
-__all__ = ["of_decoder", "of_encoder"]
+__all__ = ["KINDS", "of_decoder", "of_encoder"]
+
+KINDS = ("padding", "a token")  # What 0 and 1 of a mask stand for, as errors name them.
 
 _ENCODER_AXES = {
     "input_ids": "batch length",
@@ -49,13 +51,14 @@ def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
 
 
 @tf.autograph.experimental.do_not_convert
-def of_decoder(given, hidden_size, vocab_size, mask_of_output):
+def of_decoder(given, hidden_size, vocab_size, mask_of_output, mask_kinds=KINDS):
     """Checks what a decoder is called with.
 
     Args:
         given: dict of the tensors that `seq2seq.decoder.Decoder` is called with, by name.
         hidden_size, vocab_size: see `of_encoder`.
         mask_of_output: function of `encoder_mask`, to the mask of the encoder's output.
+        mask_kinds: tuple of str. What 0, 1 … of `encoder_mask` stand for.
     Returns:
         dict like `given`, as tensors that depend on the checks; `encoder_mask` is that of the
         encoder's output.
@@ -66,7 +69,10 @@ def of_decoder(given, hidden_size, vocab_size, mask_of_output):
     sizes = {"hidden_size": hidden_size}
     sizes = argument_checks.check_shapes(given, _DECODER_AXES, sizes, asserts)
     if given["encoder_mask"] is not None:
-        mask = {"encoder_mask": mask_of_output(given["encoder_mask"])}
+        seen = argument_checks.checked_mask(
+            "encoder_mask", given["encoder_mask"], mask_kinds, asserts=asserts
+        )
+        mask = {"encoder_mask": mask_of_output(tf.cast(seen, tf.bool))}
         axes = {"encoder_mask": "batch encoder_length"}
         argument_checks.check_shapes(mask, axes, sizes, asserts)
         given = {**given, **mask}
@@ -84,8 +90,7 @@ def _with_checked(given, masks, vocab_size, asserts):
             )
     for name in masks:
         if (mask := given.get(name)) is not None:
-            mask, words = tf.cast(mask, tf.int32), "2 (0: padding, 1: a token)"
-            argument_checks.check_range(name, mask, 0, 2, words, asserts=asserts)
+            checked[name] = argument_checks.checked_mask(name, mask, KINDS, asserts=asserts)
     return checked
 
 

@@ -17,7 +17,9 @@ from etcmodel.text import characters
 __all__ = [
     "CASED",
     "CASE_IGNORABLE",
+    "DIGIT",
     "MARK",
+    "OF_WORD",
     "PUNCTUATION",
     "SPACE",
     "WORD_BREAK",
@@ -40,6 +42,9 @@ PUNCTUATION = 8
 MARK = 16  # Nonspacing marks, such as accents.
 CASED = 32  # These two decide about a final sigma.
 CASE_IGNORABLE = 64
+
+OF_WORD = 128  # See `characters.is_of_word`.
+DIGIT = 256  # Decimal ones.
 
 _FINAL_SIGMA = "ς"
 _SIGMA = "Σ"
@@ -102,6 +107,8 @@ def _properties_of(code):
         MARK: unicodedata.category(char) == "Mn",
         CASED: ends_sigma,
         CASE_IGNORABLE: is_skipped,
+        OF_WORD: characters.is_of_word(char),
+        DIGIT: char.isdecimal(),
     }
     return sum(bit for bit, holds in held.items() if holds)
 

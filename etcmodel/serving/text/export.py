@@ -19,6 +19,8 @@ class TextOptions:
     Attributes:
         labels: sequence of str, the names of a classifier's labels; by default their numbers.
         max_answer_tokens: int. A longer span is no answer.
+        whole_words: bool. Whether an answer has all of the words in which it begins and ends: see
+            `text.answers.widened`.
         num_phrases: int. Key phrases of a text.
         attention_keys: int. How many tokens the signature `attention` names that a token looks at;
             0 for an export without signatures of attention.
@@ -30,12 +32,15 @@ class TextOptions:
 
     labels: tuple = ()
     max_answer_tokens: int = 30
+    whole_words: bool = True
     num_phrases: int = 5
     attention_keys: int = 8
     attention_layer: int | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "labels", tuple(self.labels or ()))
+        if not isinstance(self.whole_words, bool):
+            raise ValueError(f"`whole_words` must be a bool. Received: {self.whole_words!r}")
         if not all(isinstance(label, str) for label in self.labels):
             raise ValueError(f"`labels` must be strings. Received: {list(self.labels)}")
         least = {"max_answer_tokens": 1, "num_phrases": 1, "attention_keys": 0}

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from etcmodel.serving.text import sequences
+from etcmodel.serving.text import code_points, sequences
+from etcmodel.text import answers
 
-__all__ = ["Places", "substrings", "texts_of", "to_characters"]
+__all__ = ["Places", "substrings", "texts_of", "to_characters", "widened"]
 
 _NONE = -1
 
@@ -54,6 +55,37 @@ def to_characters(source, rows, spans):
     end = tf.math.unsorted_segment_max(tf.gather(ends, pieces), spans_of, size)
     start, end = (tf.reshape(x, tf.shape(first)) for x in (start, end))
     return Places(*(tf.where(there, x, _NONE) for x in (tf.gather(texts, first), start, end)))
+
+
+def widened(texts, places):
+    """`Places` with all of the words in which they begin and end: see `text.answers.widened`.
+
+    Args:
+        texts: ragged int32 code points [num_texts, (num_chars)].
+        places: `Places`.
+    """
+    begins = ~_joined(texts)
+    there = places.texts >= 0
+    offsets = tf.concat([tf.cast(texts.row_starts(), tf.int32), [0]], 0)
+    offset = tf.gather(offsets, tf.where(there, places.texts, 0))
+    start, end = (offset + tf.where(there, x, 0) for x in (places.starts, places.ends))
+    before, after = sequences.previous_true(begins), sequences.next_true(begins)
+    start = tf.where(tf.gather(begins, start), start, tf.gather(before, start))
+    end = tf.where(tf.gather(begins, end), end, tf.gather(after, end))
+    return Places(places.texts, *(tf.where(there, x - offset, _NONE) for x in (start, end)))
+
+
+def _joined(texts):
+    """bool [num_chars + 1]: which characters of all texts are of one word with those before."""
+    chars, rows = texts.flat_values, texts.value_rowids()
+    held = code_points.properties()(chars)
+    of_word = code_points.has(held, code_points.OF_WORD)
+    is_digit = code_points.has(held, code_points.DIGIT)
+    is_between = is_digit[:-2] & is_digit[2:] & tf.equal(rows[:-2], rows[2:])
+    is_separator = tf.reduce_any([tf.equal(chars, ord(x)) for x in answers.SEPARATORS], axis=0)
+    of_word |= is_separator & tf.pad(is_between, [[1, 1]])[: tf.size(chars)]
+    joined = of_word[:-1] & of_word[1:] & tf.equal(rows[:-1], rows[1:])
+    return tf.pad(joined, [[1, 1]])[: tf.size(chars) + 1]
 
 
 def substrings(texts, places):

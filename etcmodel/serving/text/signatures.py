@@ -74,11 +74,6 @@ class QuestionAnswerer(TextModule):
     def __init__(self, model, processor, options):
         super().__init__(model, processor, options)
         self._types = list(model.answer_types)
-        if self._types and answers.SPAN not in self._types:
-            raise ValueError(
-                f"One of the model's `answer_types` must be {answers.SPAN!r}, which has the answer "
-                f"in the text. Received: {self._types}"
-            )
 
     def functions(self):
         return {
@@ -114,6 +109,8 @@ class QuestionAnswerer(TextModule):
             self._options.max_answer_tokens,
         )
         found = places.to_characters(source, rows, spans)
+        if self._options.whole_words:
+            found = places.widened(texts.code_points, found)
         strings = places.substrings(texts.code_points, found)
         kind, probability = tf.fill(tf.shape(strings), answers.SPAN), spans.probabilities
         if self._types:

@@ -279,7 +279,7 @@ def test_calls_that_cannot_be_are_refused():
         MODEL(models.ids(1, 61), labels=ids)
     with pytest.raises(ValueError, match="below 20, which is `max_decoder_position_embeddings`"):
         MODEL(ids, labels=models.ids(1, 21))
-    with pytest.raises(ValueError, match="`global_attention_mask` must be 1 for global tokens"):
+    with pytest.raises(ValueError, match="`global_attention_mask` must be at least 0 and below 2"):
         MODEL(ids, labels=ids, global_attention_mask=np.full([1, 9], 2))
     with pytest.raises(ValueError, match="at most `max_global_tokens`, 1, global"):
         models.model(max_global_tokens=1)(ids, labels=ids, global_attention_mask=[0, 1])

@@ -127,6 +127,11 @@ def test_arguments_are_given_by_name_as_in_hugging_face():
         "global_attention_mask": np.array([[1] + [0] * 6] * 2),
     }
     named = model(ids(), **given)
+    np.testing.assert_array_equal(model(input_ids=ids(), **given), named)
+    np.testing.assert_array_equal(model(**{"input_ids": ids(), **given, "labels": ids()}), named)
+    states = model(input_ids=ids(), **given, token_type_ids=None, output_hidden_states=True)
+    np.testing.assert_allclose(states["logits"], named, atol=1e-5)
+    assert model.config is model.encoder.config
     np.testing.assert_array_equal(named, model({"input_ids": ids(), **given}))
     assert np.abs(named - model(ids())).max() > 1e-4
 

@@ -167,7 +167,7 @@ WRONG = {
     ),
     "global": (
         {"input_ids": small.ids(3), "global_attention_mask": np.array([[2, 1, 1]])},
-        "`global_attention_mask` must be 1 for global tokens and 0 for all others",
+        r"`global_attention_mask` must be at least 0 and below 2 \(0: local, 1: global; 2 for",
     ),
     "long": (
         {"input_ids": small.ids(39)},

@@ -261,8 +261,8 @@ def test_refuses_what_it_cannot_answer(exported, tmp_path):
         export(classifier, num_phrases=0)
     with pytest.raises(ValueError, match="Received: EtcForMaskedLM"):
         export(vocabularies.model(etcmodel.EtcForMaskedLM))
-    with pytest.raises(ValueError, match="must be 'span'"):
-        export(vocabularies.model(etcmodel.EtcForQuestionAnswering, answer_types=["yes", "no"]))
+    with pytest.raises(ValueError, match="`whole_words` must be a bool"):
+        export(classifier, whole_words=1)
     with pytest.raises(ValueError, match="`processor` must be given"):
         serving.export_text_model(classifier, str(tmp_path / "export"))
     with pytest.raises(ValueError, match="already something at"):
