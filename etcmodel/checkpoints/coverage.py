@@ -69,20 +69,17 @@ def _num_layers(names):
     return 1 + max((int(match.group(2)) for match in numbers if match), default=-1)
 
 
-def check_layers(source, model, found, expendable=None):
+def check_layers(source, model, found):
     """Checks that a checkpoint has something of each layer of the model's encoder, if it has one.
 
     Args:
         source: `Source`.
         model: a built `Encoder`, or a model that may hold one.
         found: container of the names of the model's variables that the checkpoint has.
-        expendable: pattern of further variables that may be missing, or None.
     Raises:
         ValueError: naming the layers, if there is nothing of them.
     """
     names = names_lib.encoder_variables(model)
-    if expendable is not None:
-        names = [name for name in names if not expendable.fullmatch(name)]
     if lost := missing_layers(names, found):
         there, needed = _num_layers(found), _num_layers(names)
         number = f" It has {there} transformer layers, the model {needed}." * (there != needed)

@@ -47,8 +47,11 @@ _ORIGINS = tuple(
     )
 )
 _ROBERTA_FIRST_POSITION = 2
-# Not every kind of BERT has them.
-_EXPENDABLE = re.compile(r"(?:.*/)?(?:segment_emb|position_emb)_lookup\w*/\w+")
+# Not every kind of BERT has them; one whose config has the entry does.
+_EXPENDABLE = {
+    re.compile(r"(?:.*/)?segment_emb_lookup\w*/\w+"): "type_vocab_size",
+    re.compile(r"(?:.*/)?position_emb_lookup\w*/\w+"): "max_position_embeddings",
+}
 
 
 def lift_bert(model, checkpoint, *, token_rows=None):
@@ -74,8 +77,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
         checkpoint's.
     Raises:
         ValueError: if the checkpoint holds no BERT, the model is no ETC, or the checkpoint lacks
-            whole layers, or sizes differ; all that differ are named; or if weights are no floats,
-            or copies of them differ. The model is then unchanged.
+            weights of the encoder, or sizes differ; all that differ are named; or if weights are no
+            floats, or copies of them differ. The model is then unchanged.
     """
     source = sources.open_source(checkpoint)
     bert = bert_names.find_bert(source)
@@ -95,10 +98,10 @@ def lift_bert(model, checkpoint, *, token_rows=None):
     variables = names_lib.release_names(model)
     origins = {name: origin for name in variables if (origin := _origin(name)) in bert.names}
     values, notes = _fitted_values(bert, variables, origins, token_rows)
-    coverage.check_layers(source, model, origins, _EXPENDABLE)
+    not_in_checkpoint = tuple(name for name in variables if name not in origins)
+    lost = _lost(model, bert, not_in_checkpoint)
     for name, value in values.items():
         variables[name].assign(value)
-    not_in_checkpoint = tuple(name for name in variables if name not in origins)
     used = {bert.names[origin] for origin in origins.values()}
     return LoadReport(
         checkpoint=source.path,
@@ -108,16 +111,34 @@ def lift_bert(model, checkpoint, *, token_rows=None):
         training_state=source.training_state,
         origins={name: bert.names[origin] for name, origin in origins.items()},
         notes=(*notes, *_other_notes(config, bert, token_rows)),
-        warnings=(*_lost(model, not_in_checkpoint), *_warnings(config, bert)),
+        warnings=(
+            *(f"the checkpoint lacks {name}: initial value" for name in lost),
+            *_warnings(config, bert),
+        ),
     )
 
 
-def _lost(model, not_in_checkpoint):
-    """What of the encoder a BERT usually has, and this one has not."""
+def _lost(model, bert, not_in_checkpoint):
+    """What of the encoder most kinds of BERT have, and this one has not: list of names.
+
+    Raises:
+        ValueError: naming what every BERT has, or this one by its config, if that is missing.
+    """
     encoder = set(names_lib.encoder_variables(model))
-    for name in not_in_checkpoint:
-        if name in encoder and not coverage.may_be_missing(name):
-            yield f"the checkpoint lacks {name}: initial value"
+    found = [x for x in not_in_checkpoint if x in encoder and not coverage.may_be_missing(x)]
+
+    def is_needed(name):
+        entries = [entry for pattern, entry in _EXPENDABLE.items() if pattern.fullmatch(name)]
+        return not entries or bert.config.get(entries[0])
+
+    if needed := list(filter(is_needed, found)):
+        there, wanted = bert.num_hidden_layers, names_lib.encoder_of(model).config.num_hidden_layers
+        number = f" It has {there} transformer layers, the model {wanted}." * (there != wanted)
+        raise ValueError(
+            f"{bert.source.path!r} has no weights for {listed(needed)}.{number} They would keep "
+            "their initial values. Take a checkpoint that is whole."
+        )
+    return found
 
 
 def _origin(name):

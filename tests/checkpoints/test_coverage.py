@@ -179,7 +179,7 @@ def test_bert_without_a_whole_layer_is_not_lifted(tmp_path):
         CONFIG, segment_vocab_size=berts.TYPES, intermediate_size=berts.INTERMEDIATE
     )
     model = make_model(config)
-    message = f"no weights for {STACK}/feed_forward_layer_1/dense_layers/layer_0. Give"
+    message = f"no weights for {STACK}/feed_forward_layer_1/dense_layers/layer_0/kernel, "
     with pytest.raises(ValueError, match=message):
         checkpoints.lift_bert(model, berts.write_safetensors(tmp_path, kept))
 

@@ -148,10 +148,26 @@ def test_what_lifting_always_leaves_out_is_no_warning(tmp_path, weights, logged)
         assert expected in told
 
 
-def test_what_a_bert_should_have_and_has_not_is_a_warning(tmp_path, weights, logged):
+@pytest.mark.parametrize("name", ["attention.output.dense.bias", "output.LayerNorm.weight"])
+def test_a_bert_without_one_of_the_weights_is_refused(tmp_path, weights, name):
     berts.write_config(tmp_path)
+    weights[f"bert.encoder.layer.0.{name}_orig"] = weights.pop(f"bert.encoder.layer.0.{name}")
+    berts.write_safetensors(tmp_path, weights)
+    model = make_model(hidden_act="gelu_exact")
+    before = values_of(model)
+    with pytest.raises(ValueError, match="has no weights for etc_document_bert/.*_layer_0/"):
+        checkpoints.initialize(model, str(tmp_path))
+    for name, value in values_of(model).items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_what_not_every_bert_has_is_a_warning_unless_the_config_says_it(tmp_path, weights, logged):
     del weights["bert.embeddings.token_type_embeddings.weight"]
     berts.write_safetensors(tmp_path, weights)
+    berts.write_config(tmp_path, type_vocab_size=2)
+    with pytest.raises(ValueError, match=f"has no weights for {SEGMENTS}"):
+        checkpoints.initialize(make_model(hidden_act="gelu_exact"), str(tmp_path))
+    berts.write_config(tmp_path)
     checkpoints.initialize(make_model(hidden_act="gelu_exact"), str(tmp_path))
     (warning,) = logged["warning"]
     assert f"the checkpoint lacks {SEGMENTS}: initial value" in warning
