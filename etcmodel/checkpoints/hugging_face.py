@@ -118,8 +118,8 @@ def load(model, source):
         `LoadReport`.
     Raises:
         ValueError: if weights of the encoder are missing, a head's are there in part, shapes differ
-            or weights are no floats, all of which are named, or copies differ. The model is then
-            unchanged.
+            or weights are no floats, the first of which are named, or copies differ. The model is
+            then unchanged.
     """
     by_name = places(model)
     naming = _NAMINGS[names_lib.encoder_of(model).config.model_type]

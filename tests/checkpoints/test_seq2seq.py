@@ -114,8 +114,9 @@ def test_missing_weights_are_an_error_and_never_random(folder):
 
 def test_weights_of_another_shape_are_named_with_both_shapes(folder):
     message = r"wi_0.weight: \[24, 16\] in the file, \[25, 16\] by the config"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as error:
         etcmodel.from_pretrained(folder, d_ff=25)
+    assert "\n" not in str(error.value) and str(error.value).endswith(" more")
 
 
 def test_what_cannot_be_is_refused(folder):
