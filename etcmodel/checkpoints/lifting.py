@@ -81,18 +81,8 @@ def lift_bert(model, checkpoint, *, token_rows=None):
             floats, or copies of them differ. The model is then unchanged.
     """
     source = sources.open_source(checkpoint)
-    bert = bert_names.find_bert(source)
-    if bert is None:
-        raise ValueError(
-            f"{source.path!r} holds no BERT or RoBERTa encoder. It has, for example, "
-            f"{sorted(source.shapes)[:2]}."
-        )
     config = names_lib.encoder_of(model).config
-    if config.model_type != EtcConfig.model_type:
-        raise ValueError(
-            f"{source.path!r} is of BERT, whose weights are lifted into ETC only. The model is of "
-            f"type {config.model_type!r}."
-        )
+    bert = _bert_of(source, config)
     _check_config(config, bert)
     bert.check()
     variables = names_lib.release_names(model)
@@ -116,6 +106,26 @@ def lift_bert(model, checkpoint, *, token_rows=None):
             *_warnings(config, bert),
         ),
     )
+
+
+def _bert_of(source, config):
+    """The `BertWeights` of a source, for an encoder of this config.
+
+    Raises:
+        ValueError: if there is none, or the encoder is no ETC.
+    """
+    bert = bert_names.find_bert(source)
+    if bert is None:
+        raise ValueError(
+            f"{source.path!r} holds no BERT or RoBERTa encoder. It has, for example, "
+            f"{sorted(source.shapes)[:2]}."
+        )
+    if config.model_type != EtcConfig.model_type:
+        raise ValueError(
+            f"{source.path!r} is of BERT, whose weights are lifted into ETC only. The model is of "
+            f"type {config.model_type!r}."
+        )
+    return bert
 
 
 def _lost(model, bert, not_in_checkpoint):

@@ -4,6 +4,8 @@ import dataclasses
 import typing
 from collections.abc import Mapping
 
+from absl import logging
+
 from etcmodel import shown_values
 from etcmodel.models import hugging_face, json_config
 from etcmodel.ops.relation_labels import RelationLabels
@@ -121,6 +123,16 @@ class EtcConfig(json_config.JsonConfig):
 
     @classmethod
     def from_dict(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
+        """As `of_entries`; unknown entries are passed over with a warning, as in the release."""
+        _check_family(json_object)
+        known = {field.name for field in dataclasses.fields(cls)}
+        known |= {*cls.without_effect, *cls.only, "model_type"}
+        if unknown := sorted(set(json_object) - known):
+            logging.warning("Ignored unknown entries of the config: %s", ", ".join(unknown))
+        return cls.of_entries({x: json_object[x] for x in json_object if x in known})
+
+    @classmethod
+    def of_entries(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
         """As `JsonConfig.from_dict`, each entry checked by itself: `check` does the rest.
 
         Raises:

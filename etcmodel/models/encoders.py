@@ -198,7 +198,7 @@ def config_from_dict(entries, source="config"):
     """
     config_class = encoder_type(entries.get("model_type"), source).config_class
     try:
-        return config_class.from_dict(entries)
+        return config_class.of_entries(entries)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
 

@@ -65,10 +65,10 @@ class JsonConfig:
         """A config of this class, from one or its dict.
 
         Raises:
-            ValueError: if it is neither, or as of `from_dict`.
+            ValueError: if it is neither, or as of `of_entries`.
         """
         if isinstance(config, dict):
-            config = cls.from_dict(config)
+            config = cls.of_entries(config)
         if not isinstance(config, cls):
             raise ValueError(
                 f"`config` must be a `{cls.__name__}` or its dict. Received: {shown(config)}"
@@ -91,6 +91,11 @@ class JsonConfig:
         return cls(**{name: _from_json(value) for name, value in given.items() if name in fields})
 
     @classmethod
+    def of_entries(cls, given: Mapping[str, typing.Any]) -> typing.Self:
+        """As `from_dict`, for what is to be loaded: no class passes over what it does not know."""
+        return cls.from_dict(given)
+
+    @classmethod
     def from_json_file(cls, json_file: str | os.PathLike[str]) -> typing.Self:
         """Reads a JSON file.
 
@@ -107,11 +112,11 @@ class JsonConfig:
 
         Raises:
             ValueError: naming the source and, if it is not JSON, the position; or as of
-                `from_dict`.
+                `of_entries`.
         """
         entries = json_object(text, source)
         try:
-            return cls.from_dict(entries)
+            return cls.of_entries(entries)
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
 

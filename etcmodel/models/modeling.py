@@ -82,7 +82,7 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # As in `EmbeddingLookup`: the first argument is ids.
         if isinstance(config, dict):
-            config = EtcConfig.from_dict(config)
+            config = EtcConfig.of_entries(config)
         if not isinstance(config, EtcConfig):
             raise ValueError(f"`config` must be an `EtcConfig` or its dict. Received: {config!r}")
         # A copy, since the caller may change the config for other models.

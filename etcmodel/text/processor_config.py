@@ -142,8 +142,9 @@ class ProcessorConfig:
             is_open = value is None and name not in _NEVER_NONE
             if not is_open and (type(value) is not int or value < least):
                 _fail(name, f"an int of at least {least}", value)
-            if not is_open and value > bounded_json.MAX_INT:
-                _fail(name, f"at most {bounded_json.MAX_INT}", value)
+            most = _MOST_PADDING if name == "pad_to_multiple_of" else bounded_json.MAX_INT
+            if not is_open and value > most:
+                _fail(name, f"at most {most}", value)
         for name, kind in _DICTS.items():
             _check_dict(name, getattr(self, name), kind)
         for name in ("segments", "global_segments"):
@@ -157,8 +158,6 @@ class ProcessorConfig:
             _fail("long_relation_names", f"names among {edges}", self.long_relation_names)
 
     def _check_lengths(self) -> None:
-        if self.pad_to_multiple_of > _MOST_PADDING:
-            _fail("pad_to_multiple_of", f"at most {_MOST_PADDING}", self.pad_to_multiple_of)
         are_given = self.max_long_len is not None and self.max_global_len is not None
         for name, is_on in (("pad_to='max'", self.pad_to == "max"), ("pack=True", self.pack)):
             if is_on and not are_given:

@@ -77,7 +77,7 @@ CASES = [
         "longt5",
         "processor_config.json",
         {"extra_ids": 10**99},
-        "`extra_ids` must be at most 2147483647",
+        "`extra_ids` must be at most 1048576",
     ),
     (
         "longt5",

@@ -150,8 +150,9 @@ def test_the_start_token_is_that_of_the_call():
 
 
 def test_new_tokens_are_those_behind_the_prompt():
+    never = models.VOCAB_SIZE  # No token of the model's.
     for options, new in (({}, 20), ({"max_length": None}, 20), ({"max_new_tokens": 4}, 4)):
-        found = MODEL.generate(IDS, decoder_input_ids=PROMPTS, eos_token_id=-1, **options)
+        found = MODEL.generate(IDS, decoder_input_ids=PROMPTS, eos_token_id=never, **options)
         assert found["sequences"].shape == (2, 3 + new)
     options = {"min_length": 7, "max_new_tokens": 4}
     assert MODEL.generate(IDS, decoder_input_ids=PROMPTS, **options)["sequences"].shape == (2, 7)

@@ -110,13 +110,10 @@ def test_classes_of_a_longformer():
     check_head(model, *text(longformers.ids(7, 2)))
 
 
-def test_choices_of_a_longformer_and_its_pooled_output():
+def test_choices_of_a_longformer():
     model = randomized(LongformerForMultipleChoice(longformers.config()))
     ids = longformers.ids(7, 4)
     ids[:, 2] = model.config.sep_token_id
-    alone, padded = text(ids)
-    wanted = model.encoder(**alone)[1]
-    np.testing.assert_allclose(model.encoder(**padded)[1], wanted, atol=1e-5)
     check_head(model, *text(ids.reshape([2, 2, 7])))
 
 

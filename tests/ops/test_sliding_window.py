@@ -84,7 +84,7 @@ def test_rows_of_positions_may_differ():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([[0, 2, 0]], r"1 for global tokens and 0 for all others .*`attention_mask`.* from 0 to 2"),
+        ([[0, 2, 0]], r"below 2 \(0: local, 1: global; .*`attention_mask`\).* from 0 to 2"),
         ([[0, -1, 0]], r"Received values from -1 to 0"),
         ([3], r"as positions.* below the number of tokens. Received values from 3 to 3"),
         ([[[1]]], r"must be a mask of shape \[batch, length\] or int positions"),

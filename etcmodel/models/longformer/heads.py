@@ -154,6 +154,12 @@ class LongformerForMultipleChoice(LongformerHead, of_text.MultipleChoice):
     head_type = "longformer_multiple_choice"
     needs_pooler = True
 
+    def encode(self, batch, training):
+        """As `TextHead.encode`; the second output is of the first token that is no padding."""
+        hidden, _, *observed = super().encode(batch, training)
+        first = padding.first_real(hidden, of_text.token_mask(batch))
+        return (hidden, self.encoder.pooler(first), *observed)
+
     def default_globals(self, batch):
         ids, first = self._first_separator(batch)
         return tf.range(tf.shape(ids)[1]) > first + 1

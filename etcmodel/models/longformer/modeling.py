@@ -14,7 +14,7 @@ from etcmodel.layers import (
     stack,
     sublayers,
 )
-from etcmodel.models import conveniences, padding
+from etcmodel.models import conveniences
 from etcmodel.models.longformer import inputs as inputs_lib
 from etcmodel.models.longformer import layers
 from etcmodel.models.longformer.config import LongformerConfig
@@ -163,13 +163,13 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         attention = {"token_mask": inputs.token_mask, "global_tokens": inputs.global_tokens}
         if not (output_hidden_states or output_attentions):
             hidden = self.layers(embedded, training=training, **attention)
-            return hidden, self._pool(hidden, inputs)
+            return hidden, self._pool(hidden)
         all_hidden, extras = self.layers.observed(
             embedded, training, with_attentions=output_attentions, **attention
         )
         if output_hidden_states:
             extras["hidden_states"] = all_hidden
-        return all_hidden[-1], self._pool(all_hidden[-1], inputs), extras
+        return all_hidden[-1], self._pool(all_hidden[-1]), extras
 
     def _embed(self, inputs, training):
         """Embeddings: float [batch, length, hidden_size]."""
@@ -181,10 +181,9 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         embeddings += self.token_type_embeddings(inputs.token_type_ids)
         return self.embedding_dropout(self.embedding_norm(embeddings), training=training)
 
-    def _pool(self, hidden, inputs):
-        if self.pooler is None:
-            return None
-        return self.pooler(padding.first_real(hidden, inputs.token_mask))
+    def _pool(self, hidden):
+        """Of the first place, padding or not, as in Hugging Face's; heads read the first token."""
+        return None if self.pooler is None else self.pooler(hidden[:, 0])
 
     def get_token_embedding_table(self):
         """The table of token embeddings: variable [vocab_size, hidden_size]."""

@@ -179,7 +179,7 @@ def test_strict_fails_with_one_line_and_leaves_nothing(tmp_path, input_file, voc
             ["--input_json_filename=none*.json", "--output_tf_examples_file_path_prefix=x"],
             "Either --vocab_file or --spm_model_file must be given.",
         ),
-        (["--num_shards=0"], "flag --num_shards=0: 0 is not a positive integer"),
+        (["--num_shards=0"], "flag --num_shards=0: 0 is not an integer in the range [1, 99999]"),
     ],
 )
 def test_impossible_flags_are_named_in_one_line(arguments, message):
