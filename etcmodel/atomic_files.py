@@ -190,14 +190,18 @@ def settle(directory, concerns=None):
             cannot be known whether the process lives, as where there are no locks.
     """
     directory = os.fspath(directory)
-    for folder, plan, is_locked in _begun(directory):
+    for folder, plan, is_locked in _begun(directory, concerns):
+        names = [_name_of(folder), *plan[_OLDS], *(target for _, target in plan[_MOVES])]
+        is_concern = concerns is None or any(map(concerns, names))
         try:
             if not is_locked:
                 raise OSError("it cannot be locked")
             _complete(folder, plan)
+        except ValueError:
+            if is_concern:
+                raise
         except OSError as error:
-            names = [_name_of(folder), *plan[_OLDS], *(target for _, target in plan[_MOVES])]
-            if concerns is None or any(map(concerns, names)):
+            if is_concern:
                 raise ValueError(
                     f"{folder!r} holds files of a saving that was killed, or goes on in another "
                     f"process ({error}). If none goes on there, complete it by "
@@ -247,8 +251,10 @@ def remains_of_older_versions(directory, concerns=None):
     return ""
 
 
-def _begun(directory):
+def _begun(directory, concerns=None):
     """Each replacing in a folder that is not complete; waits for its process, if it lives.
+
+    What is no list of moves is an error where the main file is of concern, and else left alone.
 
     Yields:
         (scratch folder, its list of moves, whether its lock is held until the next one).
@@ -257,8 +263,15 @@ def _begun(directory):
     for folder in _scratch_folders(directory):
         if journal := _journal(files, folder):
             with files.locked(journal) as is_locked:
-                if files.exists(journal):  # Else its process, or another reader, was faster.
-                    yield folder, _plan(journal), is_locked
+                if not files.exists(journal):  # Its process, or another reader, was faster.
+                    continue
+                try:
+                    plan = _plan(journal)
+                except ValueError:
+                    if concerns is None or concerns(_name_of(folder)):
+                        raise
+                else:
+                    yield folder, plan, is_locked
 
 
 def _scratch_folders(directory):

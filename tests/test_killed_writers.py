@@ -323,6 +323,7 @@ def test_moves_to_elsewhere_are_refused(tmp_path, name, key):
     scratch.mkdir()
     plan = {"moves": [["a", name]], "olds": []} if key == "moves" else {"moves": [], "olds": [name]}
     (scratch / "moves.json").write_text(json.dumps(plan))
+    atomic_files.settle(str(tmp_path), lambda name: name == "another")
     with pytest.raises(ValueError, match="moves.json' is no list of moves"):
         atomic_files.settle(str(tmp_path))
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import bounded_json
+from etcmodel import bounded_json, shown_values
 from etcmodel.checkpoints import processors, seq2seq, sources, strict
 from etcmodel.models import encoders, json_config
 from etcmodel.models.led import LedConfig, LedForConditionalGeneration
@@ -71,7 +71,7 @@ def lift_bart(directory, max_length=16384, **changes):
     if entries.get("model_type") != "bart":
         raise ValueError(
             f"{path}: only a BART is lifted into LED. Received: a model of type "
-            f"{entries.get('model_type')!r}"
+            f"{shown_values.shown(entries.get('model_type'))}"
         )
     json_config.check_not_quantized(entries, path)
     config = _config(entries, path, max_length, changes)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from etcmodel import bounded_json
+from etcmodel import bounded_json, shown_values
 from etcmodel.checkpoints import bert_config, bert_names, hugging_face, processors, sources
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.models import encoders
@@ -64,7 +64,7 @@ def lift_roberta(directory, max_length=4096, **changes):
     if entries.get("model_type") not in bert_config.ROBERTA_TYPES:
         raise ValueError(
             f"{path}: only a RoBERTa is lifted into Longformer. Received: a model of type "
-            f"{entries.get('model_type')!r}"
+            f"{shown_values.shown(entries.get('model_type'))}"
         )
     bert_config.check(entries, path)
     source = sources.open_source(directory)

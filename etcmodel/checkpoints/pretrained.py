@@ -22,6 +22,7 @@ from etcmodel.checkpoints import (
     writing,
 )
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints.report import listed
 from etcmodel.models import downloads, encoders, heads
 from etcmodel.models.gmat import heads as _gmat_heads  # noqa: F401  # Registers them.
 
@@ -211,7 +212,7 @@ def _initialize(model, source, is_whole):
         inside = names_lib.encoder_variables(model)
         lost = [name for name in report.not_in_checkpoint if name in inside]
         if lost := [name for name in lost if not coverage.is_without_use(name, model)]:
-            raise ValueError(f"{source.path!r} lacks weights of the model: {', '.join(lost)}")
+            raise ValueError(f"{source.path!r} lacks weights of the model: {listed(lost)}")
     return report
 
 
@@ -224,7 +225,7 @@ def _loaded_head(head_class, encoder, source, settings, changes, is_whole):
     report = _initialize(model, source, is_whole)
     encoder_names = names_lib.encoder_variables(model)
     if lost := [name for name in report.not_in_checkpoint if name not in encoder_names]:
-        raise ValueError(f"{source.path!r} lacks weights of the head: {', '.join(lost)}")
+        raise ValueError(f"{source.path!r} lacks weights of the head: {listed(lost)}")
     return model
 
 

@@ -166,7 +166,8 @@ def labels(entries):
         )
     if names is None:
         return number, []
-    if not isinstance(names, dict) or not all(type(x) in (str, int) for x in names.values()):
+    plain = (str, int, float, type(None))
+    if not isinstance(names, dict) or not all(isinstance(x, plain) for x in names.values()):
         raise ValueError(
             f"`id2label` must be names by number. Received: {shown_values.shown(names)}"
         )

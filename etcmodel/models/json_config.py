@@ -191,7 +191,7 @@ def check_not_quantized(entries: Mapping[str, typing.Any], source: str | os.Path
     if (found := entries.get("quantization_config")) is not None:
         raise ValueError(
             f"{source}: `quantization_config` says that weights are quantized, which are not read. "
-            f"Take the model in float32, float16 or bfloat16. Received: {str(found)[:100]}"
+            f"Take the model in float32, float16 or bfloat16. Received: {shown(found)}"
         )
 
 
@@ -240,7 +240,7 @@ def check_entry(field: dataclasses.Field[typing.Any], value: typing.Any, least: 
     """
     check_type(field, value)
     for number in _numbers_in(value):
-        if _RATE in field.name and not 0 <= number < 1:
+        if _RATE in field.name and field.type is not int and not 0 <= number < 1:
             raise ValueError(
                 f"`{field.name}` must be at least 0 and below 1. Received: {shown(value)}"
             )
@@ -279,14 +279,14 @@ def can_check(kind: typing.Any) -> bool:
 
 
 def _is_of(value: typing.Any, kind: typing.Any) -> bool:
-    if typing.get_origin(kind) is tuple:  # Of any number of one kind.
-        of_each, _ = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple and typing.get_args(kind)[1:] == (...,):
+        (of_each, _) = typing.get_args(kind)
         return isinstance(value, tuple) and all(_is_of(x, of_each) for x in value)
     if typing.get_origin(kind) is typing.Literal:
         return value in typing.get_args(kind)
     if isinstance(value, bool):
         return kind is bool
-    return isinstance(value, _ACCEPTED.get(kind, kind))
+    return isinstance(value, _ACCEPTED.get(kind, typing.get_origin(kind) or kind))
 
 
 def _kind_name(kind: typing.Any) -> str:

@@ -208,6 +208,17 @@ def test_the_file_of_a_folder_of_hugging_face_goes_back(topic, kind, tmp_path):
     assert one == other
 
 
+def test_what_only_some_searches_mind_is_no_matter_when_loading(tmp_path):
+    models.model(num_layers=1).save_pretrained(tmp_path)
+    entries = {"do_sample": False, "temperature": 0.0, "max_length": 1, "length_penalty": -1}
+    (tmp_path / "generation_config.json").write_text(json.dumps(entries))
+    model = etcmodel.load_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="`temperature` must be above 0"):
+        model.generate(models.ids(1, 9), max_length=5)
+    found = model.generate(models.ids(1, 9), max_length=5, temperature=1.0, num_beams=2)
+    assert found["sequences"].shape[0] == 1
+
+
 @pytest.mark.parametrize(
     "name", ["forced_bos_token_id", "forced_eos_token_id", "decoder_start_token_id"]
 )

@@ -99,6 +99,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         """`EncoderConfig` of the encoder."""
         return self.encoder.config
 
+    def check_config(self):
+        """As of the encoder: `conveniences.Pretrained.check_config`."""
+        if hasattr(self.encoder, "check_config"):  # Another's encoder may be without.
+            self.encoder.check_config()
+
     @classmethod
     def setting_types(cls):
         """The class's arguments, except the encoder and Keras's: dict of name to type."""

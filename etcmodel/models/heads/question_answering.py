@@ -4,6 +4,7 @@ import typing
 
 import tensorflow as tf
 
+from etcmodel import shown_values
 from etcmodel.layers import heads
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.models.heads import base, losses
@@ -103,7 +104,8 @@ def _checked_types(answer_types):
     if not are_names or len(set(types)) < len(types) or (types and _SPAN not in types):
         raise ValueError(
             f"`answer_types` must be different names, {_SPAN!r} among them, of which `start` and "
-            f"`end` tell the place; or empty if all answers are spans. Received: {answer_types!r}"
+            "`end` tell the place; or empty if all answers are spans. Received: "
+            f"{shown_values.shown(answer_types)}"
         )
     return types
 

@@ -12,6 +12,11 @@ WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
     "classif_dropout",
     "force_bos_token_to_be_generated",
     "num_hidden_layers",
+    # Of distillation.
+    "replacing_rate",
+    "save_step",
+    "student_decoder_layers",
+    "student_encoder_layers",
 }
 ONLY = {
     **hugging_face.ONLY,

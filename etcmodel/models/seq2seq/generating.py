@@ -117,6 +117,10 @@ def _checked_prompt(given, start, vocab_size):
     """
     mask, prompt = given["decoder_attention_mask"], given["decoder_input_ids"]
     if prompt is None:
+        if mask is not None:
+            raise ValueError(
+                "`decoder_attention_mask` is of `decoder_input_ids`, which are missing."
+            )
         return None
     asserts = []
     sizes = argument_checks.check_shapes(given, _PROMPT_AXES, asserts=asserts)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from etcmodel import bounded_json
+from etcmodel import bounded_json, shown_values
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import json_config
 
@@ -92,7 +92,8 @@ class GenerationConfig:
 
     Attributes:
         entries: dict by name. Those of `GenerationSettings`, `max_new_tokens` and `min_new_tokens`,
-            which do not count the start token; others are kept for Hugging Face's library.
+            which do not count the start token or the prompt; others are kept for Hugging Face's
+            library.
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
     """
@@ -184,8 +185,8 @@ def settings_of(given, config, defaults=None, prompt_length=1):
         if not _is_known_or_neutral(name, value):
             place = "The call" if name in given else f"`{FILE_NAME}`"
             raise ValueError(
-                f"{place} has `{name}`, {value!r}, which `generate` does not know. Give it "
-                f"`{name}=None` to do without."
+                f"{place} has `{name}`, {shown_values.shown(value)}, which `generate` does not "
+                f"know. Give it `{name}=None` to do without."
             )
     # A call takes an entry back, by a None also one that stands for another.
     entries = {name: x for name, x in entries.items() if name not in given}
@@ -286,12 +287,15 @@ def _read_settings(entries, prompt_length=1, keeps_none=False):
 def _check_alone(name, value):
     """Raises ValueError, naming a setting of `GenerationSettings`, if no search can have it."""
     field = _SETTINGS[name]
-    if isinstance(value, float):  # A penalty may be negative.
+    if (
+        field.type is float
+    ):  # A penalty may be negative, and only sampling minds a temperature of 0.
         json_config.check_type(field, value)
         json_config.check_finite(name, value)
-    else:
-        json_config.check_entry(field, value, least=-bounded_json.MAX_INT if name == "seed" else 0)
-    most = {"max_length": bounded_json.MAX_INT}
-    if name == "num_return_sequences":
-        most["num_beams"] = value
-    GenerationSettings(**{**most, name: value})
+        return
+    json_config.check_entry(field, value, least=-bounded_json.MAX_INT if name == "seed" else 0)
+    if name != "max_length":  # How short it may be depends on the prompt.
+        most = {"max_length": bounded_json.MAX_INT}
+        if name == "num_return_sequences":
+            most["num_beams"] = value
+        GenerationSettings(**{**most, name: value})
