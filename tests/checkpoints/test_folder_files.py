@@ -69,7 +69,12 @@ CASES = [
     ("longt5", "generation_config.json", {"num_beams": -1}, "`num_beams` must be at least 0"),
     ("longt5", "generation_config.json", {"num_beams": [2]}, "`num_beams` must be of type int"),
     ("longt5", "generation_config.json", {"top_p": float("nan")}, "`top_p` must be a finite numb"),
-    ("longt5", "generation_config.json", {"temperature": float("nan")}, "`temperature` must be a finite number"),
+    (
+        "longt5",
+        "generation_config.json",
+        {"temperature": float("nan")},
+        "`temperature` must be a finite number",
+    ),
     ("longt5", "generation_config.json", {"early_stopping": "soon"}, "`early_stopping` must be T"),
     ("longt5", "generation_config.json", {"max_new_tokens": 0}, "`max_new_tokens` must be at lea"),
     ("longt5", "generation_config.json", {"eos_token_id": {}}, "`eos_token_id` must be of type i"),
