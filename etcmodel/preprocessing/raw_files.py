@@ -152,7 +152,7 @@ def read_json_member(path, name):
         name: str.
 
     Yields, raises:
-        As `read_json_values`; also a ValueError if there is an object without such an array.
+        As `read_json_values`. An object without such an array is an example, as in JSON lines.
     """
     return map(_value, opener.read_rows(path, member=name))
 

@@ -129,7 +129,6 @@ class TestMember:
             ('{"Data": [1 2]}', "line 1, column 13: Expecting ',' delimiter"),
             ('{"Data": []}\n{}', "line 2, column 1: Extra data"),
             ('{"Data": {"Data": [1]}}', "expected a JSON object with an array `Data`"),
-            ("", "expected a JSON array or JSON objects, found an empty file"),
         ],
     )
     def test_other_files_are_named_with_the_place(self, tmp_path, content, message):
