@@ -41,7 +41,9 @@ __all__ = [
     "read_lines",
     "read_rows",
     "read_text",
+    "shown",
     "text_files",
+    "unpacked_name",
 ]
 
 BLOCK = json_stream.BLOCK  # Bytes that are read at once.
@@ -180,7 +182,7 @@ _PACKINGS = (
     (re.compile(rb"\xfd7zXZ\x00"), "xz", lzma.LZMAFile),
     (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), "zstd", _Zstd),
 )
-_PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+_PACKED_ENDING = re.compile(r"(\.(gz|bz2|xz|zstd?))+$", re.IGNORECASE)
 
 
 class _Unpacked(io.RawIOBase):
@@ -500,6 +502,7 @@ _FULL_LINE = re.compile(rb"\S[^\n]*")
 _TWO_LINES = re.compile(rb"\s*+[^\n]++\n\s*+[^\n]++\n")
 _JSON_IN_TABLE = re.compile(rb'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')  # Not a column `[id]`.
 _JSON_IN_PROSE = re.compile(rb'\{\s*"|\[\s*\{\s*(?:"|\Z)')
+_GOES_ON = re.compile(rb'[^\n]*(?:\{\s*\n["}]|[\[,:]\s*\n)')  # An object, in the second line.
 _MAYBE_SEVERAL = re.compile(r"\}\s*\{")  # Objects of one line; or it is within a string.
 _ROWS_PER_BATCH = 64
 
@@ -581,10 +584,12 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
 
 def _ending(path):
     """The ending of a file's name in lower case, without that of its packing: str."""
-    name = os.path.basename(str(path)).lower()
-    for packed in _PACKED_ENDINGS:
-        name = name.removesuffix(packed)
-    return os.path.splitext(name)[1]
+    return os.path.splitext(unpacked_name(path))[1].lower()
+
+
+def unpacked_name(path):
+    """The name of a file without its folder and without the ending of its packing: str."""
+    return _PACKED_ENDING.sub("", os.path.basename(str(path)))
 
 
 def _looked_ahead(file):
@@ -634,12 +639,12 @@ def _layout_of_objects(lines, ending, member):
         begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), lines[0])
         if begins_so or isinstance(first.get(member), list):
             return _MEMBER
-    if any(has_lines for _, has_lines in whole):
-        return _VALUES
-    goes_on = len(lines) > 1 and lines[0].rstrip().endswith((b"{", b"[", b",", b":"))
-    if line or _has_line_of_its_own(lines) or (ending in _LINE_ENDINGS and not goes_on):
+    goes_on = any(has_lines for _, has_lines in whole)
+    if not goes_on and (line or _has_line_of_its_own(lines)):
         return _LINES
-    return _VALUES if member is None or whole else _MEMBER
+    if ending in _LINE_ENDINGS and not (goes_on or _GOES_ON.match(b"\n".join(lines[:2]))):
+        return _LINES
+    return _VALUES if member is None or len(whole) > 1 else _MEMBER
 
 
 def _has_line_of_its_own(lines):
@@ -810,17 +815,9 @@ def _column_rows(file, is_parquet):
     number = 0
     try:
         for batch in _batches(file, is_parquet):
-            is_plain = all(map(_is_plain, batch.schema.types))
-            for index in range(batch.num_rows):
+            for value, problem in _values_of_batch(batch):
                 number += 1
-                try:
-                    (value,) = batch.slice(index, 1).to_pylist()
-                    plain = value if is_plain else json.loads(json.dumps(value, default=_as_json))
-                # Such as dates that Python has not, and zones of time that nobody knows.
-                except (ValueError, OverflowError, LookupError, pyarrow.ArrowException) as error:
-                    yield Row("row", number, None, f"it cannot be read: {_one_line(error)}")
-                else:
-                    yield Row("row", number, plain)
+                yield Row("row", number, value, problem)
     except (pyarrow.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
@@ -852,6 +849,24 @@ def _batches(file, is_parquet):
             yield batch.slice(start, _ROWS_PER_BATCH)
 
 
+def _values_of_batch(batch):
+    """Yields (value, problem) of each row: a value that Python has not costs only its row."""
+    import pyarrow
+
+    try:
+        values = batch.to_pylist()
+        if not all(map(_is_plain, batch.schema.types)):
+            values = [json.loads(json.dumps(value, default=_as_json)) for value in values]
+    except (ValueError, OverflowError, LookupError, pyarrow.ArrowException) as error:
+        if batch.num_rows == 1:
+            yield None, f"it cannot be read: {_one_line(error)}"
+        else:
+            for index in range(batch.num_rows):
+                yield from _values_of_batch(batch.slice(index, 1))
+    else:
+        yield from ((value, "") for value in values)
+
+
 def _is_plain(kind):
     """Whether the values of a column are what JSON has."""
     import pyarrow
@@ -881,6 +896,16 @@ def is_folder(path):
 def is_hidden(name):
     """Whether a file or folder is one that its file system does not show."""
     return name.startswith(".")
+
+
+def shown(paths, pattern):
+    """The paths (list of str) of those that match a pattern, of which it names what is hidden."""
+
+    def is_shown(path):
+        parts = zip(path.split("/"), pattern.split("/"), strict=False)
+        return not any(is_hidden(x) and not is_hidden(y) for x, y in parts)
+
+    return list(filter(is_shown, paths))
 
 
 def text_files(folder, tells=True):

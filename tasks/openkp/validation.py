@@ -109,9 +109,9 @@ class Deduplicator:
         """
         self.report.num_lines += 1
         try:
-            page, num_dropped = validated(raw_files.load_json_line(raw["line"]), self._is_eval)
+            page, num_dropped = validated(raw_files.load_json_text(raw["line"]), self._is_eval)
         except ValueError as error:
-            message = f"line {raw['line_number']}: {error}"
+            message = f"{raw['place']}: {error}"
             if self._strict:
                 raise ValueError(message) from error
             self.report.num_bad += 1
@@ -144,7 +144,7 @@ class Deduplicator:
             url = urls.get(number)
             if url is not None:
                 line = self._better.get(url, raw["line"])
-                page, _ = validated(raw_files.load_json_line(line), self._is_eval)
+                page, _ = validated(raw_files.load_json_text(line), self._is_eval)
                 self.report.num_written += 1
                 yield json.dumps(page)
 
