@@ -633,7 +633,8 @@ def _layout_of_objects(lines, ending, member):
     """Likewise of a text that begins with a brace: damage does not hide what is whole."""
     line = _object_of(lines[0])
     # Two objects in two lines say enough.
-    whole = [] if all(map(_object_of, lines[:2])) else [*_whole_objects(lines)]
+    is_enough = line and all(map(_object_of, lines[1:2]))
+    whole = [] if is_enough else [*_whole_objects(lines)]
     if member is not None:
         first = line or next((value for value, _ in whole), {})
         begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), lines[0])

@@ -116,6 +116,21 @@ def test_rows_are_the_same_in_every_layout_packing_and_name(
     assert rows(path) == (values, [])
 
 
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(ROWS, st.sampled_from(["a.jsonl", "a.json", "a.txt", "a"]), st.data())
+def test_lines_that_are_cut_off_anywhere_cost_those_lines(tmp_path_factory, values, name, data):
+    texts = [json.dumps(value) for value in values]
+    cuts = st.sampled_from(texts).flatmap(
+        lambda text: st.integers(1, len(text) - 1).map(lambda end: text[:end])
+    )
+    cut = data.draw(st.lists(cuts, max_size=4))
+    lines = data.draw(st.permutations([*enumerate(texts), *((None, text) for text in cut)]))
+    content = "\n".join(text for _, text in lines)
+    found, problems = rows(write(tmp_path_factory.mktemp("cut") / name, content))
+    assert found == [values[index] for index, _ in lines if index is not None]
+    assert len(problems) == len(cut)
+
+
 @pytest.mark.parametrize("layout", COLUMNS)
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "A.DATA", "a.jsonl"])
 def test_columns_are_rows_likewise(tmp_path, layout, name):
