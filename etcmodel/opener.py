@@ -14,6 +14,7 @@ import csv
 import dataclasses
 import gzip
 import io
+import itertools
 import json
 import logging
 import lzma
@@ -40,7 +41,9 @@ __all__ = [
     "read_lines",
     "read_rows",
     "read_text",
+    "shown",
     "text_files",
+    "unpacked_name",
 ]
 
 BLOCK = json_stream.BLOCK  # Bytes that are read at once.
@@ -179,7 +182,7 @@ _PACKINGS = (
     (re.compile(rb"\xfd7zXZ\x00"), "xz", lzma.LZMAFile),
     (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), "zstd", _Zstd),
 )
-_PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+_PACKED_ENDING = re.compile(r"(\.(gz|bz2|xz|zstd?))+$", re.IGNORECASE)
 
 
 class _Unpacked(io.RawIOBase):
@@ -207,7 +210,9 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-# What a file that is no text begins with, what it then is, and what helps.
+# What a file that is no text begins with, what it then is, and what helps. Letters alone are not
+# enough: prose may begin with them.
+_BINARY = rb"(?s:.{0,7})[\0-\x08\x0e-\x1f]"
 _NO_TEXT = (
     (rb"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or save it as CSV in UTF-8"),
     (rb"%PDF-", "a PDF file", "extract its text first"),
@@ -215,26 +220,53 @@ _NO_TEXT = (
     (rb"\x04\x22\x4d\x18", "packed by lz4", "unpack it first"),
     (rb"\x89HDF", "an HDF5 file", "write it as JSON lines first"),
     (rb"SQLite format 3\0", "an SQLite database", "write it as JSON lines first"),
-    (rb"(?s:.{257})ustar", "a tar archive", "unpack it first"),
-    (rb"PAR1", "a Parquet file", "text is needed here"),
-    (rb"ARROW1|FEA1|\xff\xff\xff\xff", "an Arrow file", "text is needed here"),
-    (rb"PARE", "an encrypted Parquet file", "decrypt it first"),
+    (rb"(?s:.{257})ustar(?:\0|  \0)", "a tar archive", "unpack it first"),
+    (_PARQUET := rb"PAR1" + _BINARY, "a Parquet file", "text is needed here"),
+    (_ARROW := rb"ARROW1\0\0|\xff\xff\xff\xff", "an Arrow file", "text is needed here"),
+    (rb"FEA1" + _BINARY, "a Feather file of version 1", "write it as Parquet"),
+    (rb"PARE" + _BINARY, "an encrypted Parquet file", "decrypt it first"),
 )
-_ARROW = re.compile(rb"ARROW1|\xff\xff\xff\xff")
 
 
 def _opened(path, is_metered=True):
     """The bytes of a file, unpacked: a buffered binary file, which the caller closes."""
     file = io.BufferedReader(_Source(path, _meter.get() if is_metered else None), _BUFFER)
     try:
-        head = file.peek(_HEAD)
+        head, file = _with_head(file)
         for magic, packing, unpack in _PACKINGS:
             if magic.match(head):
-                return io.BufferedReader(_Unpacked(file, packing, unpack), _BUFFER)
+                file = io.BufferedReader(_Unpacked(file, packing, unpack), _BUFFER)
+                return _with_head(file)[1]
     except BaseException:
         file.close()
         raise
     return file
+
+
+def _with_head(file):
+    """What a buffered file begins with, and the file, whose `peek` shows as much: `_HEAD` bytes."""
+    head = file.peek(_HEAD)
+    if len(head) >= _HEAD or file.seekable():
+        return head, file
+    head = file.read(_HEAD)  # Of a pipe, or of what unpacks, the first bytes may be few.
+    return head, io.BufferedReader(_Rewound(head, file), _BUFFER)
+
+
+class _Rewound(io.RawIOBase):
+    """A file whose beginning was read already."""
+
+    def __init__(self, start, file):
+        self._start, self._file = io.BytesIO(start), file
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self._start.readinto(buffer) or self._file.readinto(buffer)
+
+    def close(self):
+        self._file.close()
+        super().close()
 
 
 def _as_text(file):
@@ -280,31 +312,28 @@ def _naming_rows(path, rows):
         path: str.
         rows: generator of `Row`s.
     """
-    place = "line 0"
+    last = Row("line", 0, None)
     try:
         with _naming(path), contextlib.closing(rows):
             for row in rows:
                 yield row
-                place = row.place
-    except extras.MissingExtraError as error:
-        raise extras.MissingExtraError(f"{path}: {error}", name=error.name) from error
+                last = row
     except json_stream.JsonPlaceError as error:
         raise ValueError(f"{path}: {_placed(path, error)}") from error
     except BrokenFileError as error:
-        raise ValueError(f"{path}: {error.after(place)}") from error
+        raise ValueError(f"{path}: {error.after(last.place)}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 @contextlib.contextmanager
 def _naming(path):
-    """Names the file in errors of the system, which do not while a file is read."""
+    """Names the file in errors of the system, and where a package is needed to read it."""
     try:
-        yield
-    except OSError as error:
-        if error.filename or not error.strerror:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        with file_systems.naming(path):
+            yield
+    except extras.MissingExtraError as error:
+        raise extras.MissingExtraError(f"{path}: {error}", name=error.name) from error
 
 
 def _placed(path, error):
@@ -469,9 +498,12 @@ _ARRAY, _LINES, _VALUES, _MEMBER, _TABLE = "array", "lines", "values", "member",
 _LINE_ENDINGS = (".jsonl", ".ndjson", ".jsonlines")
 _JSON_ENDINGS = (".json", *_LINE_ENDINGS)
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-_FIRST_LINES = re.compile(rb"\s*+([^\n]*+)(?:\n\s*+([^\n]*+)(\n)?)?")
-_JSON_IN_TABLE_FILE = re.compile(rb'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')  # Not a column `[id]`.
-_JSON_IN_PROSE_FILE = re.compile(rb'\{\s*"|\[\s*\{\s*(?:"|\Z)')
+_FULL_LINE = re.compile(rb"\S[^\n]*")
+_TWO_LINES = re.compile(rb"\s*+[^\n]++\n\s*+[^\n]++\n")
+_JSON_IN_TABLE = re.compile(rb'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')  # Not a column `[id]`.
+_JSON_IN_PROSE = re.compile(rb'\{\s*"|\[\s*\{\s*(?:"|\Z)')
+_GOES_ON = re.compile(rb'[^\n]*(?:\{\s*\n["}]|[\[,:]\s*\n)')  # An object, in the second line.
+_MAYBE_SEVERAL = re.compile(r"\}\s*\{")  # Objects of one line; or it is within a string.
 _ROWS_PER_BATCH = 64
 
 
@@ -530,13 +562,13 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
     def rows():
         with contextlib.closing(_opened(path)) as file:
             head = file.peek(_HEAD)
-            if (is_parquet := head.startswith(b"PAR1")) or _ARROW.match(head):
+            if (is_parquet := bool(re.match(_PARQUET, head))) or re.match(_ARROW, head):
                 yield from _column_rows(file, is_parquet)
                 return
-            first, second, file = _looked_ahead(_as_text(file))
-            layout = _layout(first, second, _ending(path), member, table, may_be_prose)
+            lines, file = _looked_ahead(_as_text(file))
+            layout = _layout(lines, _ending(path), member, table, may_be_prose)
             if layout == _TABLE:
-                form = (table or Table()).completed(first, _ending(path))
+                form = (table or Table()).completed(lines[0] if lines else b"", _ending(path))
                 yield from _table_rows(path, file, form, tells)
             elif layout == _LINES:
                 yield from _json_lines(file, is_parsed)
@@ -552,92 +584,120 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
 
 def _ending(path):
     """The ending of a file's name in lower case, without that of its packing: str."""
-    name = os.path.basename(str(path)).lower()
-    for packed in _PACKED_ENDINGS:
-        name = name.removesuffix(packed)
-    return os.path.splitext(name)[1]
+    return os.path.splitext(unpacked_name(path))[1].lower()
+
+
+def unpacked_name(path):
+    """The name of a file without its folder and without the ending of its packing: str."""
+    return _PACKED_ENDING.sub("", os.path.basename(str(path)))
 
 
 def _looked_ahead(file):
-    """The first two lines that are not blank, and the file as if nothing had been read."""
+    """The first lines that are not blank, two at least if there are, and the file as it was."""
     start, is_enough = bytearray(), False
     while not is_enough and (block := file.read(BLOCK)):
         start += block
         is_enough = len(start) > bounded_json.MAX_BYTES or (
-            b"\n" in block and bool(_FIRST_LINES.match(start)[3])
+            b"\n" in block and bool(_TWO_LINES.match(start))
         )
-    first, second = (bytes(line or b"") for line in _FIRST_LINES.match(start).groups()[:2])
-    return first, second, io.BufferedReader(_Rewound(bytes(start), file), _BUFFER)
+    lines = _FULL_LINE.findall(bytes(start))
+    return lines, io.BufferedReader(_Rewound(bytes(start), file), _BUFFER)
 
 
-class _Rewound(io.RawIOBase):
-    """A file whose beginning was read already."""
-
-    def __init__(self, start, file):
-        self._start, self._file = io.BytesIO(start), file
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        return self._start.readinto(buffer) or self._file.readinto(buffer)
-
-
-def _layout(first, second, ending, member, table, may_be_prose):
-    """How a text is laid out, by its first two lines (bytes), else by its name's ending."""
-    is_named = ending in _JSON_ENDINGS or ending in _DELIMITERS
-    if may_be_prose and not (is_named or _JSON_IN_PROSE_FILE.match(first + b"\n" + second)):
-        return PROSE
-    if ending not in _DELIMITERS or _JSON_IN_TABLE_FILE.match(first):
+def _layout(lines, ending, member, table, may_be_prose):
+    """How a text is laid out, by its first lines (bytes, none blank), else by its name's ending."""
+    first = lines[0] if lines else b""
+    is_json, is_table = ending in _JSON_ENDINGS, ending in _DELIMITERS
+    if may_be_prose and not (is_json or is_table or _JSON_IN_PROSE.match(b"\n".join(lines[:2]))):
+        is_said = table is not None and table.delimiter and table.delimiter.encode() in first
+        return _TABLE if is_said else PROSE
+    if not is_table or _JSON_IN_TABLE.match(first):
         if first.startswith(b"["):
-            are_lines = ending in _LINE_ENDINGS and second and _json_value(first) is not None
-            return _LINES if are_lines else _ARRAY
+            is_line = len(lines) > 1 and _json_value(first) is not None
+            return _LINES if ending in _LINE_ENDINGS and is_line else _ARRAY
         if first.startswith(b"{"):
-            return _layout_of_objects(first, second, ending, member)
-    if ending in _DELIMITERS:
+            return _layout_of_objects(lines, ending, member)
+    if is_table:
         return _TABLE
-    if ending in _LINE_ENDINGS or may_be_prose or isinstance(_json_value(second), dict):
+    if not lines or ending in _LINE_ENDINGS or may_be_prose or any(map(_object_of, lines)):
         return _LINES
-    if table is not None and table.completed(first, "").delimiter.encode() in first:
+    if table and not is_json and table.completed(first, "").delimiter.encode() in first:
         return _TABLE
-    or_table = "" if table is None else ", or a table whose first line names its columns"
-    found = f"the character {chr(first[0])!r}" if first else "an empty file"
-    raise ValueError(f"expected a JSON array or JSON objects{or_table}, found {found}")
+    or_table = ", or a table whose first line names its columns" if table else ""
+    raise ValueError(
+        f"expected a JSON array or JSON objects{or_table}, found the character {chr(first[0])!r}"
+    )
 
 
-def _layout_of_objects(first, second, ending, member):
-    value = _json_value(first)
+def _layout_of_objects(lines, ending, member):
+    """Likewise of a text that begins with a brace: damage does not hide what is whole."""
+    line = _object_of(lines[0])
+    # Two objects in two lines say enough.
+    is_enough = line and all(map(_object_of, lines[1:2]))
+    whole = [] if is_enough else [*_whole_objects(lines)]
     if member is not None:
-        begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), first)
-        if begins_so or (isinstance(value, dict) and isinstance(value.get(member), list)):
+        first = line or next((value for value, _ in whole), {})
+        begins_so = re.match(rb"\{\s*%b\s*:" % re.escape(json.dumps(member).encode()), lines[0])
+        if begins_so or isinstance(first.get(member), list):
             return _MEMBER
-    goes_on = second and first.rstrip().endswith((b"{", b"[", b",", b":"))
-    is_named_so = ending in _LINE_ENDINGS and not goes_on
-    if value is not None or is_named_so or isinstance(_json_value(second), dict | list):
+    goes_on = any(has_lines for _, has_lines in whole)
+    if not goes_on and (line or _has_line_of_its_own(lines)):
         return _LINES
-    return _VALUES if member is None else _MEMBER
+    if ending in _LINE_ENDINGS and not (goes_on or _GOES_ON.match(b"\n".join(lines[:2]))):
+        return _LINES
+    return _VALUES if member is None or len(whole) > 1 else _MEMBER
+
+
+def _has_line_of_its_own(lines):
+    """Whether a line is an object that is within no other: there, more would follow it."""
+    return any(
+        not after.startswith((b",", b"]", b"}")) and _object_of(line)
+        for line, after in itertools.pairwise([*lines, b""])
+    )
 
 
 def _json_value(line):
-    """What a line holds if it is JSON by itself, else None."""
+    """What a text (str or bytes) holds if it is JSON by itself, else None."""
     try:
         return bounded_json.loads(line)
     except ValueError:
         return None
 
 
+def _object_of(line):
+    """The JSON object that a line (bytes) is, else an empty one."""
+    value = _json_value(line) if line.startswith(b"{") else None
+    return value if isinstance(value, dict) else {}
+
+
+def _whole_objects(lines):
+    """Yields (object, whether it has several lines) of the JSON objects that a text begins with."""
+    start = io.BytesIO(b"\n".join(lines)[:BLOCK])
+    with contextlib.suppress(ValueError):  # At damage it ends.
+        for text, _ in json_stream.read(start, is_parsed=False):
+            if text and isinstance(value := _json_value(text), dict):
+                yield value, "\n" in text
+
+
 def _json_lines(file, is_parsed):
     for row in _lines(file, keep_blank=False):
-        if not is_parsed:
+        if is_parsed or _MAYBE_SEVERAL.search(row.value):
+            yield from _values_of_line(row, is_parsed)
+        else:
             yield row
-            continue
-        try:
-            yield row._replace(value=load_json_line(row.value))
-        except ValueError as error:
-            values = _objects_of(row.value)
-            yield from (row._replace(value=value) for value in values)
-            if not values:
-                yield row._replace(value=None, problem=str(error))
+
+
+def _values_of_line(row, is_parsed):
+    """Yields the `Row`s of a line: one, or as many as it has JSON objects."""
+    try:
+        value = load_json_line(row.value)
+    except ValueError as error:
+        objects = _objects_of(row.value)
+        yield from (row._replace(value=x if is_parsed else json.dumps(x)) for x in objects)
+        if not objects:
+            yield row._replace(value=None, problem=str(error)) if is_parsed else row
+    else:
+        yield row._replace(value=value) if is_parsed else row
 
 
 def _objects_of(line):
@@ -756,15 +816,9 @@ def _column_rows(file, is_parquet):
     number = 0
     try:
         for batch in _batches(file, is_parquet):
-            is_plain = all(map(_is_plain, batch.schema.types))
-            for value in batch.to_pylist():
+            for value, problem in _values_of_batch(batch):
                 number += 1
-                try:
-                    plain = value if is_plain else json.loads(json.dumps(value, default=_as_json))
-                except ValueError as error:
-                    yield Row("row", number, None, str(error))
-                else:
-                    yield Row("row", number, plain)
+                yield Row("row", number, value, problem)
     except (pyarrow.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
@@ -794,6 +848,24 @@ def _batches(file, is_parquet):
     for batch in batches:
         for start in range(0, batch.num_rows, _ROWS_PER_BATCH):
             yield batch.slice(start, _ROWS_PER_BATCH)
+
+
+def _values_of_batch(batch):
+    """Yields (value, problem) of each row: a value that Python has not costs only its row."""
+    import pyarrow
+
+    try:
+        values = batch.to_pylist()
+        if not all(map(_is_plain, batch.schema.types)):
+            values = [json.loads(json.dumps(value, default=_as_json)) for value in values]
+    except (ValueError, OverflowError, LookupError, pyarrow.ArrowException) as error:
+        if batch.num_rows == 1:
+            yield None, f"it cannot be read: {_one_line(error)}"
+        else:
+            for index in range(batch.num_rows):
+                yield from _values_of_batch(batch.slice(index, 1))
+    else:
+        yield from ((value, "") for value in values)
 
 
 def _is_plain(kind):
@@ -827,6 +899,16 @@ def is_hidden(name):
     return name.startswith(".")
 
 
+def shown(paths, pattern):
+    """The paths (list of str) of those that match a pattern, of which it names what is hidden."""
+
+    def is_shown(path):
+        parts = zip(path.split("/"), pattern.split("/"), strict=False)
+        return not any(is_hidden(x) and not is_hidden(y) for x, y in parts)
+
+    return list(filter(is_shown, paths))
+
+
 def text_files(folder, tells=True):
     """The `.txt` files of a folder and of all folders in it, packed or not, by name.
 
@@ -838,30 +920,32 @@ def text_files(folder, tells=True):
         str. Path below the folder, with `/` between its parts.
     """
     hidden, others = [], []
-    yield from _texts_of(folder, "", hidden, others)
+    yield from _texts_of(folder, "", (), hidden, others)
     left_out = {"hidden": hidden, "not .txt": others}
     if tells and (hidden or others):
         told = [f"{len(x)} {name} (such as {x[0]})" for name, x in left_out.items() if x]
         logging.warning("%s: left out: %s", folder, ", ".join(told))
 
 
-def _texts_of(folder, below, hidden, others):
-    here = os.path.join(folder, below)
-    names = file_systems.gfile().listdir(here) if "://" in str(folder) else os.listdir(here)
-    for name in sorted(name.rstrip("/") for name in names):
+def _texts_of(folder, below, above, hidden, others):
+    here, is_remote = os.path.join(folder, below), "://" in str(folder)
+    names = file_systems.gfile().listdir(here) if is_remote else os.listdir(here)
+    above = above if is_remote else (*above, os.path.realpath(here))
+    for listed in sorted(names, key=lambda name: name.rstrip("/")):
+        name = listed.rstrip("/")
         inner = os.path.join(below, name)
         path = os.path.join(folder, inner)
+        is_text = _ending(name) == ".txt"
+        # To ask takes a request for each of thousands of texts, where they are remote.
+        is_known = is_remote and (is_text or listed != name)
         if is_hidden(name):
             hidden.append(inner)
-        elif is_folder(path) and not _leads_back(path):
-            yield from _texts_of(folder, inner, hidden, others)
-        elif _ending(name) == ".txt":
+        elif listed != name if is_known else is_folder(path):
+            if is_remote or os.path.realpath(path) not in above:  # Else a link leads back.
+                yield from _texts_of(folder, inner, above, hidden, others)
+            else:
+                others.append(inner)
+        elif is_text:
             yield inner
         else:
             others.append(inner)
-
-
-def _leads_back(path):
-    """Whether a folder is a link to one that it lies in."""
-    above = os.path.realpath(os.path.dirname(path))
-    return os.path.islink(path) and f"{above}/".startswith(f"{os.path.realpath(path)}/")

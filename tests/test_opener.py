@@ -8,6 +8,10 @@ import itertools
 import json
 import logging
 import lzma
+import os
+import sys
+import tarfile
+import threading
 import tracemalloc
 
 import pyarrow
@@ -18,7 +22,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel import bounded_json, opener
+from etcmodel import bounded_json, extras, opener
 
 PACKINGS = {
     "": lambda content: content,
@@ -112,6 +116,21 @@ def test_rows_are_the_same_in_every_layout_packing_and_name(
     assert rows(path) == (values, [])
 
 
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(ROWS, st.sampled_from(["a.jsonl", "a.json", "a.txt", "a"]), st.data())
+def test_lines_that_are_cut_off_anywhere_cost_those_lines(tmp_path_factory, values, name, data):
+    texts = [json.dumps(value) for value in values]
+    cuts = st.sampled_from(texts).flatmap(
+        lambda text: st.integers(1, len(text) - 1).map(lambda end: text[:end])
+    )
+    cut = data.draw(st.lists(cuts, max_size=4))
+    lines = data.draw(st.permutations([*enumerate(texts), *((None, text) for text in cut)]))
+    content = "\n".join(text for _, text in lines)
+    found, problems = rows(write(tmp_path_factory.mktemp("cut") / name, content))
+    assert found == [values[index] for index, _ in lines if index is not None]
+    assert len(problems) == len(cut)
+
+
 @pytest.mark.parametrize("layout", COLUMNS)
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "A.DATA", "a.jsonl"])
 def test_columns_are_rows_likewise(tmp_path, layout, name):
@@ -132,6 +151,25 @@ def test_values_of_columns_are_those_of_json_or_problems(tmp_path):
     values, problems = rows(str(tmp_path / "a.parquet"))
     assert values == [{"raw": "café", "day": "2019-04-14", "nested": [{"a": 1}]}]
     assert len(problems) == 1 and "can't decode byte 0xff" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        (pyarrow.timestamp("us"), 2**62),
+        (pyarrow.timestamp("us", tz="Foo/Bar"), 1),
+        (pyarrow.date32(), 2**30),
+        (pyarrow.duration("s"), 2**62),
+    ],
+)
+def test_a_value_that_python_has_not_costs_its_row(tmp_path, kind, bad):
+    column = pyarrow.array([None, bad, None], pyarrow.int32() if bad == 2**30 else pyarrow.int64())
+    table = pyarrow.table({"a": [1, 2, 3], "time": column.cast(kind, safe=False)})
+    with pyarrow.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    values, problems = rows(str(tmp_path / "a.arrow"))
+    assert [value["a"] for value in values] == [1, 3]
+    assert len(problems) == 1 and problems[0].startswith("it cannot be read: ")
 
 
 class TestTables:
@@ -209,6 +247,77 @@ class TestJson:
         values, problems = rows(path)
         assert values == [{"a": 0}, {"a": 1}, {"a": 2}] and len(problems) == 1
 
+    @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.txt", "a"])
+    @pytest.mark.parametrize(
+        ("content", "num_bad"),
+        [
+            ('{"a": "x\n{"a": "y\n{"a": 2}\n{"a": 3}', 2),
+            ('{"a": [1,\n{"a": [1,\n{"a": 2}\n{"a": 3}', 2),
+            ('{"a": 1},\n{"a": 4},\n{"a": 2}\n{"a": 3}', 2),
+            ('garbage, x\nmore\n{"a": 2}\n{"a": 3}', 2),
+            ('{"a": 2}\n{"a": "x\n{"a": "y\n{"a": 3}', 2),
+        ],
+    )
+    def test_bad_lines_at_the_beginning_cost_those_lines(self, tmp_path, name, content, num_bad):
+        values, problems = rows(write(tmp_path / name, content))
+        assert values == [{"a": 2}, {"a": 3}] and len(problems) == num_bad
+
+    @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a"])
+    @pytest.mark.parametrize("member", [None, "Data"])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            '{"a": 1}\n{\n"a": 2\n}',
+            '{\n"a": 1\n}\n{"a": 2}',
+            '{"a":\n1}{"a":\n2\n}',
+            '{"a": 1} {"a": 2}',
+        ],
+    )
+    def test_objects_are_read_wherever_lines_break(self, tmp_path, name, content, member):
+        path = write(tmp_path / name, content)
+        assert rows(path, member=member) == ([{"a": 1}, {"a": 2}], [])
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            '{"V":1,"Data":[{"a":1},{"a":2}]}',
+            '{"V":1,"Data":\n[{"a":1},{"a":2}]\n}',
+            '{"V":1,"Data":[\n{"a":1},\n{"a":2}\n]}',
+            '{\n"V":1,\n"Data":[\n{"a":1}\n,\n{"a":2}\n]}',
+        ],
+    )
+    @pytest.mark.parametrize("size", [0, 2 * opener.BLOCK])
+    def test_a_member_is_read_wherever_lines_break(self, tmp_path, content, size):
+        longer = content.replace("]", "]" + " " * size)
+        assert rows(write(tmp_path / "a.json", longer), member="Data")[0] == [{"a": 1}, {"a": 2}]
+
+    def test_several_objects_of_a_line_are_as_many_parsed_or_not(self, tmp_path):
+        content = '{"a": "} {"}{"a": 2}\n{"a": "} {"}\n{"a": 1} {"a"\n{"a": 1}{"a": 2} 3\n'
+        path = write(tmp_path / "a.jsonl", content)
+        parsed = list(opener.read_rows(path))
+        assert [row.number for row in parsed] == [1, 1, 2, 3, 4]
+        assert [bool(row.problem) for row in parsed] == [False] * 3 + [True] * 2
+        texts = list(opener.read_rows(path, is_parsed=False))
+        assert [row.number for row in texts] == [1, 1, 2, 3, 4]
+        for row, text in zip(parsed, texts, strict=True):
+            if row.problem:
+                with pytest.raises(ValueError, match="malformed JSON at column"):
+                    opener.load_json_line(text.value)
+            else:
+                assert opener.load_json_line(text.value) == row.value
+
+    @pytest.mark.parametrize("name", ["part-00000", "a.json", "a.jsonl", "a.txt", "a.json.gz"])
+    @pytest.mark.parametrize("content", [b"", b" \n\n", BOM])
+    def test_an_empty_file_has_no_rows(self, tmp_path, name, content):
+        path = write(tmp_path / name, content)
+        for options in ({}, {"table": None}, {"member": "Data"}, {"is_parsed": False}):
+            assert rows(path, **options) == ([], [])
+
+    @pytest.mark.parametrize("name", ["a.json", "a.JSON.gz"])
+    def test_a_name_of_json_makes_no_table(self, tmp_path, name):
+        with pytest.raises(ValueError, match="expected a JSON array or JSON objects"):
+            rows(write(tmp_path / name, "garbage, x\nmore, y\n"))
+
     def test_lines_may_begin_anew_with_a_byte_order_mark(self, tmp_path):
         both = BOM + b'{"a": 1}\n' + BOM + b'{"a": 2}\n'
         assert rows(write(tmp_path / "a.jsonl", both)) == ([{"a": 1}, {"a": 2}], [])
@@ -222,6 +331,13 @@ class TestJson:
         assert [x if is_parsed else json.loads(x) for x in found] == values
 
 
+def tar(form):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=form) as archive:
+        archive.addfile(tarfile.TarInfo("a.jsonl"))
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -231,7 +347,10 @@ class TestJson:
         ("text,label\n".encode("utf-32-le"), "the text is in UTF-32"),
         (b"PK\x03\x04 and more", "this is a ZIP archive or a spreadsheet: unpack it, or save it"),
         (b"%PDF-1.7", "this is a PDF file"),
-        (b"a.jsonl".ljust(257, b"\0") + b"ustar", "this is a tar archive: unpack it first"),
+        (tar(tarfile.USTAR_FORMAT), "this is a tar archive: unpack it first"),
+        (tar(tarfile.GNU_FORMAT), "this is a tar archive: unpack it first"),
+        (b"FEA1\0\0\0\0\x01", "this is a Feather file of version 1: write it as Parquet"),
+        (b"PARE\x05\x02\0\0", "this is an encrypted Parquet file: decrypt it first"),
         (gzip.compress(b"[]", mtime=0), "it is packed twice, the second time by gzip"),
         (COLUMNS["an Arrow file"]([{"a": 1}]), "a packed file of Parquet or Arrow"),
         (b'"text"', "expected a JSON array or JSON objects, or a table whose first line names its"),
@@ -241,6 +360,23 @@ def test_what_cannot_be_read_is_told_by_its_name(tmp_path, content, message):
     packed = write(tmp_path / "a.txt.gz", gzip.compress(content))
     with pytest.raises(ValueError, match=f"^{packed}: {message}"):
         rows(packed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PARENTS beware",
+        "PAR1 is a magic",
+        "ARROW1 too",
+        "FEA1, as",
+        "a" * 257 + "ustard, or mustard",
+    ],
+)
+def test_prose_that_begins_as_other_files_do_is_prose(tmp_path, text):
+    path = write(tmp_path / "a.txt", f"{text}\n")
+    (row,) = opener.read_rows(path, may_be_prose=True)
+    assert (row.unit, row.value) == (opener.PROSE, f"{text}\n")
+    assert opener.read_text(path) == f"{text}\n"
 
 
 @pytest.mark.parametrize("packing", [*PACKINGS][1:])
@@ -306,6 +442,24 @@ class TestFolders:
             "a.json)"
         ]
 
+    def test_links_that_lead_to_each_other_are_followed_once(self, tmp_path):
+        for here, there in ("ab", "ba"):
+            write(tmp_path / here / f"{here}.txt", "text")
+            (tmp_path / here / "link").symlink_to(tmp_path / there)
+        found = list(opener.text_files(str(tmp_path)))
+        assert found == ["a/a.txt", "a/link/b.txt", "b/b.txt", "b/link/a.txt"]
+
+    def test_remote_texts_are_listed_without_a_request_for_each(self, monkeypatch):
+        class Bucket:
+            FILES = {
+                "gs://b/": ["pos/", "1.txt", ".git/"],
+                "gs://b/pos": [f"{i}.txt" for i in "23"],
+            }
+            listdir = staticmethod(FILES.__getitem__)
+
+        monkeypatch.setattr(opener.file_systems, "gfile", Bucket)
+        assert list(opener.text_files("gs://b")) == ["1.txt", "pos/2.txt", "pos/3.txt"]
+
     def test_remote_folders_likewise(self):
         for name in ("pos/1.txt", "pos/.hidden.txt", "b.txt"):
             tf.io.gfile.makedirs("ram://folder/pos")
@@ -329,6 +483,52 @@ def test_prose_is_read_whole_unless_it_begins_as_json(tmp_path):
         assert units(name, content) == [("line", value) for value in values]
     assert units("a.txt", '[\n {\n  "text": "a"}]') == [("element", {"text": "a"})]
     assert units("a.csv", "text\na\n") == [("line", {"text": "a"})]
+
+
+def test_a_table_in_a_file_of_prose_is_one_where_its_delimiter_is_given(tmp_path):
+    def values(delimiter):
+        table, path = opener.Table(delimiter), write(tmp_path / "a.txt", "id\ttext\n1\ta\n")
+        return [row.value for row in opener.read_rows(path, table=table, may_be_prose=True)]
+
+    assert values("\t") == [{"id": "1", "text": "a"}]
+    assert values(None) == values("|") == ["id\ttext\n", "1\ta\n"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "packing"), [([1, 1, 2], ""), ([1, 3], ".gz"), ([2, 2], ".zst")]
+)
+def test_what_a_pipe_gives_little_by_little_is_known_likewise(tmp_path, pieces, packing):
+    content = PACKINGS[packing](BOM + b'[{"a": 1}]')
+    os.mkfifo(tmp_path / "pipe")
+    # The reader is there when it is opened; each write is then what one read gives, or less.
+    writer = threading.Thread(target=write_pieces, args=(tmp_path / "pipe", content, pieces))
+    writer.start()
+    assert rows(str(tmp_path / "pipe")) == ([{"a": 1}], [])
+    writer.join()
+
+
+def write_pieces(path, content, sizes):
+    with open(path, "wb", buffering=0) as file:
+        for size in [*sizes, len(content)]:
+            file.write(content[:size])
+            content = content[size:]
+
+
+def test_a_frame_of_one_byte_does_not_hide_what_follows(tmp_path):
+    frames = (BOM[:1], BOM[1:] + b'[{"a"', b": 1}]")
+    path = write(tmp_path / "a.zst", b"".join(map(PACKINGS[".zst"], frames)))
+    assert rows(path) == ([{"a": 1}], [])
+    twice = PACKINGS[".zst"](b"P") + PACKINGS[".zst"](b"K\x03\x04")
+    with pytest.raises(ValueError, match="a ZIP archive"):
+        rows(write(tmp_path / "b.zst", twice))
+
+
+def test_a_package_that_a_text_needs_is_told_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    path = write(tmp_path / "a.txt.zst", PACKINGS[".zst"](b"text"))
+    for read in (opener.read_text, lambda x: list(opener.read_lines(x))):
+        with pytest.raises(extras.MissingExtraError, match=f"^{path}: "):
+            read(path)
 
 
 def test_nothing_is_logged_where_nothing_is_left_out(tmp_path, caplog):

@@ -96,19 +96,13 @@ def input_files(patterns):
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         # A name may hold brackets, which a pattern means otherwise.
         found = [pattern] if tf.io.gfile.exists(pattern) else tf.io.gfile.glob(pattern)
-        shown = [path for path in found if not _is_hidden(path, pattern)]
+        shown = opener.shown(found, pattern)
         if len(shown) < len(found):
             logging.warning("%s: %d hidden files left out", pattern, len(found) - len(shown))
         if not shown:
             raise ValueError(f"No input file matches {pattern!r}.")
         files.update(shown)
     return sorted(files)
-
-
-def _is_hidden(path, pattern):
-    """Whether a wildcard of a pattern stands for a hidden file or folder of a path."""
-    parts = zip(path.split("/"), pattern.split("/"), strict=False)
-    return any(opener.is_hidden(x) and not opener.is_hidden(y) for x, y in parts)
 
 
 def _run(job, run_examples):

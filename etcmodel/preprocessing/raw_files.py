@@ -13,15 +13,15 @@ __all__ = [
     "check_utf8",
     "example_reader",
     "fields_of",
-    "load_json_line",
+    "load_json_text",
     "read_entries",
     "read_json_elements",
     "read_json_member",
     "read_json_texts",
     "read_json_values",
     "read_lines",
-    "read_rows",
     "read_text",
+    "read_text_rows",
     "row_reader",
     "unreadable",
 ]
@@ -152,28 +152,26 @@ def read_json_member(path, name):
         name: str.
 
     Yields, raises:
-        As `read_json_values`; also a ValueError if there is an object without such an array.
+        As `read_json_values`; also a ValueError if all that there is is one object of several
+        lines without such an array. Of a line, it is an example.
     """
     return map(_value, opener.read_rows(path, member=name))
 
 
 def read_json_texts(path):
-    """Likewise, but not parsed yet, which takes long: (number, str for `load_json_line`) of each.
-
-    The number is that of the line where there are lines.
-    """
+    """Likewise, but not parsed yet, which takes long: (place, str for `load_json_text`) of each."""
     for row in opener.read_rows(path, is_parsed=False):
         value = _value(row)
-        yield row.number, value if isinstance(value, str) else json.dumps(value)
+        yield row.place, value if isinstance(value, str) else json.dumps(value)
 
 
-def load_json_line(line):
-    """The JSON value of a line of `read_lines`, or of a str of `read_json_texts`.
+def load_json_text(text):
+    """The JSON value of a str of `read_json_texts`.
 
     Raises:
         ValueError: saying what is wrong, if it is not UTF-8 or not JSON, or could not be read.
     """
-    value = opener.load_json_line(line)
+    value = opener.load_json_line(text)
     check_readable(value)
     return value
 
@@ -182,7 +180,7 @@ def _value(row):
     return unreadable(row.problem) if row.problem else row.value
 
 
-def read_rows(path, table=None, tells=True):
+def read_text_rows(path, table=None, tells=True):
     """Streams the texts of a file or folder, as they stand there.
 
     Args:
@@ -222,7 +220,7 @@ def fields_of(row, **names):
     """The fields of an example, a dict.
 
     Args:
-        row: dict of `read_rows`.
+        row: dict of `read_text_rows`.
         **names: what fields the `text` and the `label` of a folder's file become: str.
     Raises:
         ValueError: if the row has a problem instead.
@@ -236,7 +234,9 @@ def row_reader(parse, table=None):
     """The function that reads the examples of a file or folder: see `example_reader`.
 
     Args:
-        parse: function of a dict of `read_rows` to an example.
-        table: as in `read_rows`.
+        parse: function of a dict of `read_text_rows` to an example.
+        table: as in `read_text_rows`.
     """
-    return example_reader(lambda path: ((x["place"], x) for x in read_rows(path, table)), parse)
+    return example_reader(
+        lambda path: ((x["place"], x) for x in read_text_rows(path, table)), parse
+    )

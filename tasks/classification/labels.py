@@ -18,7 +18,7 @@ def gather(input_pattern, options):
     """
     found, first = set(), ""
     for path in input_files(input_pattern):
-        for row in raw_files.read_rows(path, options.table(), tells=False):
+        for row in raw_files.read_text_rows(path, options.table(), tells=False):
             try:
                 label = parse_row(row, options, needs_labels=True).label
             except ValueError as error:  # Preprocessing counts and names it.

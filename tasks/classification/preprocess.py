@@ -60,7 +60,7 @@ def load_parts():
 
     from . import conversion  # With TensorFlow, which takes seconds to import.
 
-    return conversion.ConverterFactory, raw_files.read_rows
+    return conversion.ConverterFactory, raw_files.read_text_rows
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class TextExample:
 
 
 def parse_row(row, options, with_label=True, needs_labels=False):
-    """The `TextExample` of what `raw_files.read_rows` yields, as `parse_example`."""
+    """The `TextExample` of what `raw_files.read_text_rows` yields, as `parse_example`."""
     fields = raw_files.fields_of(row, text=options.text_field, label=options.label_field)
     return parse_example(fields, options, row["id"], with_label, needs_labels)
 

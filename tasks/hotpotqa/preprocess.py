@@ -25,8 +25,8 @@ class PreprocessOptions(HotpotQAExampleOptions, program.PreprocessOptions):
         "output_tf_examples_stat_filename": "statistics_file",
     }
     help_texts = {
-        "input_pattern": "HotpotQA's JSON file (a pattern for several), possibly .gz, or Hugging "
-        "Face's layout of it.",
+        "input_pattern": "HotpotQA's JSON file (a pattern for several), packed or not, or "
+        "Hugging Face's layout of it.",
     }
 
     debug: bool = changed(HotpotQAExampleOptions, "debug", default=True)

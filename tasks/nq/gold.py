@@ -5,7 +5,7 @@ import gzip
 import json
 import os
 
-from etcmodel import atomic_files
+from etcmodel import atomic_files, opener
 from etcmodel.preprocessing import raw_files
 
 from .raw_data import annotations_of, example_id_of
@@ -26,14 +26,14 @@ def read_gold(pattern, skip=None):
         dict of example id to tuple of `Annotation`, at least one of them.
 
     Raises:
-        ValueError: if no file matches, or one holds no example or is a broken gzip file; names file
-            and line of what is malformed, is there twice or has no annotation.
+        ValueError: if no file matches, or one holds no example or is broken; names file and place
+            of what is malformed, is there twice or has no annotation.
     """
     gold = {}
     for path in matching_files(pattern):
         num_before, num_skipped = len(gold), 0
-        for number, line in raw_files.read_json_texts(path):
-            place = f"{path}: line {number}"
+        for where, line in raw_files.read_json_texts(path):
+            place = f"{path}: {where}"
             try:
                 example_id, annotations = _annotated(line)
             except ValueError as error:
@@ -66,10 +66,10 @@ def write_gold_cache(pattern, path, skip=None):
         ValueError: as `read_gold`.
     """
     gold = read_gold(pattern, skip)
-    opener = gzip.open if path.endswith(".gz") else open
+    open_text = gzip.open if path.endswith(".gz") else open
     with (
         atomic_files.new_file(path) as unfinished,
-        opener(unfinished, "wt", encoding="utf-8") as file,
+        open_text(unfinished, "wt", encoding="utf-8") as file,
     ):
         for example_id, annotations in gold.items():
             file.write(json.dumps(_as_raw(example_id, annotations)) + "\n")
@@ -94,16 +94,17 @@ def matching_files(pattern):
     if "://" in pattern:
         import tensorflow as tf  # Slow to import, and local files do not need it.
 
-        files = sorted(tf.io.gfile.glob(pattern))
+        files = tf.io.gfile.glob(pattern)
     else:
-        files = sorted(glob.glob(pattern))
+        files = glob.glob(pattern)
+    files = sorted(opener.shown(files, pattern))
     if not files:
         raise ValueError(f"No gold file matches {pattern!r}.")
     return files
 
 
 def _annotated(line):
-    raw = raw_files.load_json_line(line)
+    raw = raw_files.load_json_text(line)
     return example_id_of(raw), annotations_of(raw)
 
 

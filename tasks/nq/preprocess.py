@@ -15,6 +15,7 @@ statistics. Files of any size are streamed; with flags of Apache Beam, such as
 import dataclasses
 import os
 
+from etcmodel import opener
 from etcmodel.options import option
 from etcmodel.preprocessing import program
 
@@ -33,8 +34,8 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
         "global_seq_len": "global_seq_length",
     }
     help_texts = {
-        "input_pattern": "JSON lines, original or simplified layout, possibly .gz (a pattern for "
-        "several).",
+        "input_pattern": "JSON lines, original or simplified layout, packed or not (a pattern "
+        "for several).",
     }
 
     input_dir: str = option(
@@ -89,7 +90,7 @@ def _patterns(pattern):
     """Of a pattern and that of compressed files, those that match: list of str."""
     import tensorflow as tf  # Takes seconds to import.
 
-    found = {x: tf.io.gfile.glob(x) for x in (pattern, f"{pattern}.gz")}
+    found = {x: opener.shown(tf.io.gfile.glob(x), x) for x in (pattern, f"{pattern}.gz")}
     plain, packed = found.values()
     if twice := sorted({f"{file}.gz" for file in plain} & set(packed)):
         raise ValueError(

@@ -95,7 +95,7 @@ def parse_line(line):
     Raises:
         ValueError: if the line is not UTF-8 or not JSON, and as `parse_example`.
     """
-    return parse_example(raw_files.load_json_line(line))
+    return parse_example(raw_files.load_json_text(line))
 
 
 def parse_example(raw):

@@ -28,7 +28,7 @@ class NqConfig(
         "sep_tok_id": "sep_token_id",
     }
     help_texts = {
-        "input_file": "Raw file of the questions to answer (JSON lines, possibly .gz), in mode "
+        "input_file": "Raw file of the questions to answer (JSON lines, packed or not), in mode "
         "predict.",
     }
 

@@ -42,7 +42,7 @@ class ConverterFactory(preprocessing.ConverterFactory):
         try:
             converted = examples.make_features(example, config, tokenize_word)
         except ValueError as error:
-            return _malformed(line, f"line {raw['line_number']}: {error}")
+            return _malformed(line, f"{raw['place']}: {error}")
         return preprocessing.Converted.of_one(
             converted,
             drop_reasons=examples.DROP_REASONS,

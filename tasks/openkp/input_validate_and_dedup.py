@@ -21,7 +21,7 @@ _MAX_BAD_SHOWN = 20
 class CleaningOptions(Options):
     """What to clean, and where to."""
 
-    input_file: str = option("", "OpenKP's JSONL file, possibly .gz.", is_needed=True)
+    input_file: str = option("", "OpenKP's JSONL file, packed or not.", is_needed=True)
     output_file: str = option("", "Where the clean lines go.", is_needed=True)
     is_eval: bool = option(False, "There are no key phrases: only drop repeated URLs.")
     strict: bool = option(

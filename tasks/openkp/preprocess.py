@@ -11,7 +11,7 @@ given too, such as `--runner=DataflowRunner`.
 import dataclasses
 import os
 
-from etcmodel import atomic_files, bounded_json
+from etcmodel import atomic_files, bounded_json, opener
 from etcmodel.options import changed, option
 from etcmodel.preprocessing import program
 
@@ -31,7 +31,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
         "spm_model_path": "spm_model_file",
     }
     help_texts = {
-        "input_pattern": "OpenKP's JSONL files, possibly .gz: patterns with commas between. "
+        "input_pattern": "OpenKP's JSONL files, packed or not: patterns with commas between. "
         "Without a prefix, each file makes records of its own.",
     }
 
@@ -56,7 +56,8 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
             super().check_inputs()
 
     def _prefix(self, file):
-        name = os.path.basename(file).removesuffix(".gz").removesuffix(".jsonl")
+        name = opener.unpacked_name(file)
+        name = name[: -len(".jsonl")] if name.lower().endswith(".jsonl") else name
         return os.path.join(self.output_dir, f"{name}.tfrecord")
 
     def sets(self):

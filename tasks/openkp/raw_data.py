@@ -43,14 +43,14 @@ def read_lines(path):
         path: str. JSON lines, or anything else that `raw_files.read_json_values` takes.
 
     Yields:
-        dict: `line_number`, an int, and `line`, a str of JSON that may hold escaped malformed
+        dict of str: `place`, such as "line 3", and `line`, JSON that may hold escaped malformed
         UTF-8; see `parse_line`.
 
     Raises:
         ValueError: if the file is nothing of this kind, or is broken; names it and the place.
     """
-    for line_number, line in raw_files.read_json_texts(path):
-        yield {"line_number": line_number, "line": line}
+    for place, line in raw_files.read_json_texts(path):
+        yield {"place": place, "line": line}
 
 
 def parse_line(raw):
@@ -60,23 +60,19 @@ def parse_line(raw):
         raw: dict of `read_lines`.
 
     Raises:
-        ValueError: names the line, and the page and the field where they are known.
+        ValueError: names the place, and the page and the field where they are known.
     """
     try:
         return _parse_text(raw["line"])
     except ValueError as error:
-        raise ValueError(f"line {raw['line_number']}: {error}") from error
+        raise ValueError(f"{raw['place']}: {error}") from error
 
 
 def _parse_text(line):
-    return parse_example(raw_files.load_json_line(line))
+    return parse_example(raw_files.load_json_text(line))
 
 
-def _numbered_lines(path):
-    return ((f"line {number}", line) for number, line in raw_files.read_json_texts(path))
-
-
-read_examples = raw_files.example_reader(_numbered_lines, _parse_text, noun="pages")
+read_examples = raw_files.example_reader(raw_files.read_json_texts, _parse_text, noun="pages")
 
 
 def parse_example(raw):

@@ -97,7 +97,7 @@ class Deduplicator:
         self.report = ValidationReport()
         self._is_eval = is_eval
         self._strict = strict
-        self._first = {}  # Line number by URL.
+        self._first = {}  # Place among the pages by URL: a line may have several.
         self._num_phrases = {}
         self._better = {}  # Line that replaces the first one, by URL.
 
@@ -109,9 +109,9 @@ class Deduplicator:
         """
         self.report.num_lines += 1
         try:
-            page, num_dropped = validated(raw_files.load_json_line(raw["line"]), self._is_eval)
+            page, num_dropped = validated(raw_files.load_json_text(raw["line"]), self._is_eval)
         except ValueError as error:
-            message = f"line {raw['line_number']}: {error}"
+            message = f"{raw['place']}: {error}"
             if self._strict:
                 raise ValueError(message) from error
             self.report.num_bad += 1
@@ -122,7 +122,7 @@ class Deduplicator:
         num_phrases = 0 if self._is_eval else len(page["KeyPhrases"])
         self.report.num_phrases_dropped += num_dropped
         if url not in self._first:
-            self._first[url] = raw["line_number"]
+            self._first[url] = self.report.num_lines
             self._num_phrases[url] = num_phrases
             return
         self.report.num_duplicates += 1
@@ -139,12 +139,12 @@ class Deduplicator:
         Yields:
             str: a line of JSON, without its end.
         """
-        first_lines = {number: url for url, number in self._first.items()}
-        for raw in raws:
-            url = first_lines.get(raw["line_number"])
+        urls = {number: url for url, number in self._first.items()}
+        for number, raw in enumerate(raws, 1):
+            url = urls.get(number)
             if url is not None:
                 line = self._better.get(url, raw["line"])
-                page, _ = validated(raw_files.load_json_line(line), self._is_eval)
+                page, _ = validated(raw_files.load_json_text(line), self._is_eval)
                 self.report.num_written += 1
                 yield json.dumps(page)
 

@@ -27,7 +27,7 @@ class SummaryExample:
 
 
 def parse_row(row, options, with_summary=True):
-    """The `SummaryExample` of what `raw_files.read_rows` yields, as `parse_example`."""
+    """The `SummaryExample` of what `raw_files.read_text_rows` yields, as `parse_example`."""
     fields = raw_files.fields_of(row, text=options.text_fields[0])
     return parse_example(fields, options, row["id"], with_summary)
 

@@ -20,7 +20,7 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
     """TriviaQA's options; those of role "features" are arguments of `TriviaQaInputConfig`."""
 
     help_texts = {
-        "input_pattern": "TriviaQA's JSON file (a pattern for several), possibly .gz.",
+        "input_pattern": "TriviaQA's JSON file (a pattern for several), packed or not.",
         "vocab_file": ANY_VOCABULARY,
     }
 

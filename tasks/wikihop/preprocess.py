@@ -33,7 +33,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         "global_seq_len": "global_seq_length",
     }
     help_texts = {
-        "input_pattern": "WikiHop's JSON file to train on (a pattern for several), possibly .gz.",
+        "input_pattern": "WikiHop's JSON file to train on (a pattern for several), packed or not.",
     }
 
     dev_input_pattern: str = option("", "Likewise, to evaluate on.")

@@ -18,7 +18,7 @@ def write(path, content):
 
 
 def rows(path):
-    return list(raw_files.read_rows(path))
+    return list(raw_files.read_text_rows(path))
 
 
 def test_json_lines_have_places_and_a_broken_line_is_a_problem(tmp_path):

@@ -143,7 +143,7 @@ def url_of(record):
 def check_dedup(case):
     content = cases.load_json(TOPIC, case["file"])
     lines = [
-        {"line_number": number, "line": json.dumps(page)}
+        {"place": f"line {number}", "line": json.dumps(page)}
         for number, page in enumerate(content["input"], 1)
     ]
     deduplicator = validation.Deduplicator(content["is_eval"], strict=True)

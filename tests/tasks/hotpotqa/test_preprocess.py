@@ -210,7 +210,7 @@ def test_help_explains_each_flag_with_its_default():
     ("content", "message"),
     [
         ("[]", "no example is left to write"),
-        ("", "found an empty file"),
+        ("", "no example is left to write: the input holds none"),
         ('[{"_id": }]', "malformed JSON at line 1, column 10"),
         (json.dumps([BAD_EXAMPLE]), "1 are malformed, the first: .* example 'bad'"),
         (json.dumps([DROPPED_EXAMPLE]), "examples read: 1, dropped no answer in input: 1"),

@@ -53,7 +53,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("", "expected a JSON array or JSON objects, found an empty file"),
+            ("", "the file holds no examples"),
             ('"text"', "expected a JSON array"),
             ('[{"_id": "a",\n "question" 3}]', "malformed JSON at line 2, column 13"),
             ("[] x", "malformed JSON at line 1, column 4"),

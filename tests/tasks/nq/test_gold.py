@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+import tensorflow as tf
 
 from etcmodel.tasks.nq import evaluate, gold, raw_data
 from tests.tasks import programs
@@ -32,6 +33,18 @@ class TestGold:
             not in gzip.decompress((tmp_path / "sub" / "gold.jsonl.gz").read_bytes()).decode()
         )
         assert [path.name for path in (tmp_path / "sub").iterdir()] == ["gold.jsonl.gz"]
+
+    def test_wildcards_leave_hidden_files_out_and_places_are_what_they_count(self, tmp_path):
+        array = json.dumps([raw_example(example_id=1), {}])
+        for name in ("a.json", ".a.json"):
+            (tmp_path / name).write_text(array)
+        skipped = []
+        assert list(gold.read_gold(str(tmp_path / "*.json"), skipped.append)) == [1]
+        assert len(skipped) == 1 and skipped[0].startswith(f"{tmp_path}/a.json: element 1: ")
+        for name in ("a.json", ".a.json"):
+            with tf.io.gfile.GFile(f"ram://gold/{name}", "w") as file:
+                file.write(array)
+        assert gold.matching_files("ram://gold/*a.json") == ["ram://gold/a.json"]
 
     def test_the_cache_keeps_the_bytes(self, tmp_path):
         note = annotation((3, 8, 50, 90), ((4, 6, 55, 66), (-1, -1, 70, 80)))

@@ -116,6 +116,9 @@ def test_output_names_follow_the_input_or_the_prefix():
 
     named = options(input_pattern="in/OpenKPTrain.jsonl.gz", output_dir="out")
     assert named.output_prefix == "out/OpenKPTrain.tfrecord"
+    assert options(input_pattern="a.b.JSONL.ZST", output_dir="out").output_prefix == (
+        "out/a.b.tfrecord"
+    )
     given = options(input_pattern="in/a.jsonl", output_dir="out", output_prefix="elsewhere/b")
     assert given.output_prefix == "elsewhere/b"
     with pytest.raises(ValueError, match="--output_prefix must be given"):

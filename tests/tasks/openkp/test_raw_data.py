@@ -19,7 +19,7 @@ class TestReadLines:
     def test_numbers_the_lines_and_leaves_out_blank_ones(self, tmp_path):
         path = write_lines(tmp_path / "a.jsonl", [page("one"), "\n", page("two"), " \n"])
         lines = list(raw_data.read_lines(path))
-        assert [raw["line_number"] for raw in lines] == [1, 3]
+        assert [raw["place"] for raw in lines] == ["line 1", "line 3"]
         assert raw_data.parse_line(lines[1]).words == ("two",)
 
     def test_a_compressed_file_reads_the_same(self, tmp_path):
@@ -39,7 +39,14 @@ class TestReadLines:
     def test_what_is_named_so_and_is_not_packed_is_read(self, tmp_path):
         path = tmp_path / "a.jsonl.gz"
         path.write_text("{}")
-        assert list(raw_data.read_lines(path)) == [{"line_number": 1, "line": "{}"}]
+        assert list(raw_data.read_lines(path)) == [{"place": "line 1", "line": "{}"}]
+
+    def test_elements_are_named_as_such(self, tmp_path):
+        path = tmp_path / "a.json"
+        path.write_text(json.dumps([page("one"), {}]))
+        _, bad = raw_data.read_lines(path)
+        with pytest.raises(ValueError, match="^element 1: "):
+            raw_data.parse_line(bad)
 
     def test_invalid_utf8_spoils_its_own_line_only(self, tmp_path):
         path = tmp_path / "a.jsonl"

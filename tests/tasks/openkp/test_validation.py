@@ -109,3 +109,12 @@ def test_strict_fails_and_writes_nothing(tmp_path, bad):
 def test_a_file_without_a_good_line(tmp_path):
     with pytest.raises(ValueError, match="no line of 1 can be kept, the first: line 1: malformed"):
         clean(tmp_path, ["{\n"])
+
+
+def test_pages_of_one_line_are_pages_of_their_own(tmp_path):
+    few = page("a red rose", key_phrases=[["rose"]])
+    other = page("a red rose", url="other")
+    many = page("a red rose", key_phrases=[["rose"], ["red"]])
+    kept, report = clean(tmp_path, [" ".join(map(json.dumps, (few, other, many))) + "\n"])
+    assert [(p["url"], len(p["KeyPhrases"])) for p in kept] == [(few["url"], 2), ("other", 1)]
+    assert (report.num_lines, report.num_written, report.num_duplicates) == (3, 2, 1)

@@ -38,7 +38,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("", "expected a JSON array or JSON objects, found an empty file"),
+            ("", "the file holds no examples"),
             ('"text"', "expected a JSON array"),
             ('[{"id": "a",\n "query" 3}]', "malformed JSON at line 2, column 10"),
             (json.dumps([raw_example()] * 2)[:-5], "malformed JSON at line 1, column"),
