@@ -50,7 +50,7 @@ class ServeOptions(Options):
     batch_threads: int = option(1, "Batches that run at the same time.", lower_bound=1)
     max_rows: int = option(64, "Most examples of one request.", lower_bound=1)
     max_request_tokens: int = option(
-        1 << 17,
+        1 << 18,
         "Most tokens of one request, those to generate included; of texts they are counted about, "
         "before the model reads them.",
         lower_bound=1,

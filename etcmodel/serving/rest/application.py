@@ -49,7 +49,7 @@ class Application:
         max_rows, max_tokens, max_windows: int. A request of more is refused: see `work.Limits`.
     """
 
-    def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 17, max_windows=64):
+    def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64):
         self._model, self._predict = model, predict
         self._limits = work.Limits(max_rows, max_tokens, max_windows)
         self._page = page.render_page(model.name, model.version, model.signatures).encode()
