@@ -33,7 +33,9 @@ class ServeOptions(Options):
     )
     model_name: str = option("model", "The model's name in addresses: /v1/models/NAME.")
     host: str = option(
-        "127.0.0.1", "Address to listen on; 0.0.0.0 lets every machine of the network ask."
+        "127.0.0.1",
+        "Address to listen on; 0.0.0.0 lets every machine of the network ask by its address; by "
+        "name with --allowed_hosts.",
     )
     port: int = option(
         8501, "Port to listen on; 0: any free one, which is told.", lower_bound=0, upper_bound=65535
@@ -41,7 +43,7 @@ class ServeOptions(Options):
     max_batch_size: int = option(
         16,
         "Requests that wait at the same time are joined up to so many examples; larger ones are "
-        "run in parts.",
+        "run in parts where each example's answer is its own.",
         lower_bound=1,
     )
     batch_wait_ms: float = option(

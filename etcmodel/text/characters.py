@@ -31,8 +31,9 @@ _CJK_BLOCKS = (
 )
 
 
-# First and last letter of scripts that put no spaces between words: CJK ideographs, kana and bopomofo; Thai, Lao
-# and Myanmar; Tibetan; Khmer; Tai Le, New Tai Lue and Tai Tham; half-width kana; further kana.
+# First and last letter of scripts that put no spaces between words: CJK ideographs, kana and
+# bopomofo; Thai, Lao and Myanmar; Tibetan; Khmer; Tai Le, New Tai Lue and Tai Tham; half-width
+# kana; further kana.
 BLOCKS_WITHOUT_SPACES = (
     *_CJK_BLOCKS,
     (0x3005, 0x3007),
