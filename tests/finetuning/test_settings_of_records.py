@@ -146,7 +146,7 @@ class TestEvaluation:
     def test_other_options_of_features_are_refused(self, toy_data, tmp_path):
         assert self.error(toy_data, tmp_path, do_lower_case=True, tokenizer="wordpiece") == (
             f"{tmp_path}/dev.config.json: the records were made with --do_lower_case=true, and "
-            "the model's inputs with --do_lower_case=False. Preprocess them alike; where no run "
+            "the model's inputs with --do_lower_case=false. Preprocess them alike; where no run "
             "tells how the model was trained, give the flag."
         )
         assert "--long_seq_length=3, and" in self.error(toy_data, tmp_path, long_seq_len=3)
