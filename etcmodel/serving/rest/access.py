@@ -24,8 +24,10 @@ HEADERS = {  # Of all answers.
 }
 _AUTHORITY = re.compile(r"(\[[^\[\]@/]+\]|[^:\[\]@/?#\\\s]+)(:\d{0,5})?")
 # What a browser sends: an origin without a path, and names in ASCII.
-_HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE)
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?/?|null", re.I)
+_HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.I | re.A)
+_ORIGIN = re.compile(
+    r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?/?|null", re.I | re.A
+)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SECONDS = "600"  # So long a browser need not ask again whether it may.
 

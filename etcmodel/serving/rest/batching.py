@@ -91,9 +91,9 @@ class Batcher:
         """The outputs, once they are there; see `submit`.
 
         A request that is larger than a batch is run in several, so that others need not wait for
-        all of it; but at once if it has no `joining_key`, or what comes back may be more than its
-        rows (such as how alike any two are). The windows of one example are never parted. When its
-        client has gone (`clients.has_left`), what has not begun is dropped.
+        all of it; but whole if it has no `joining_key`, or if what comes back may be of more than
+        its rows alone, such as how alike any two are. Windows of one example are never parted. When
+        its client has gone (`clients.has_left`), what has not begun is dropped.
 
         Raises:
             RequestError: 499, if the client has gone.

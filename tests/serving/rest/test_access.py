@@ -135,6 +135,7 @@ def test_pages_that_may_ask(host, origin, expected):
         ("allowed_hosts", ["my-machine.lan/"]),
         ("allowed_hosts", ["*.lan"]),
         ("allowed_hosts", [""]),
+        ("allowed_hosts", ["m\u00fcller.lan"]),
         ("allowed_hosts", [3]),
         ("cors_origins", "https://good.example"),
         ("cors_origins", ["good.example"]),
