@@ -261,7 +261,10 @@ def test_the_help_and_the_page_name_what_may_change():
         ("learning_rate=-1", "--change: `learning_rate` must be at least 0"),
         ("learning_rate_schedule=up", "`learning_rate_schedule` must be one of"),
         ("poly_power=2", "--change=poly_power=2: `poly_power` is given twice"),
-        ("learning_rate=[", r"--change=learning_rate=\[, line 1: malformed YAML: expected the node"),
+        (
+            "learning_rate=[",
+            r"--change=learning_rate=\[, line 1: malformed YAML: expected the node",
+        ),
         (
             "learning_rate=!!int ''",
             "--change=learning_rate=!!int '', line 1: .* '' is no value of the kind `int`",
