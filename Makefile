@@ -44,8 +44,9 @@ test-browser: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check selenium==4.51.0
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m pytest -m browser
 
-# Generated malformed inputs, COUNT for each format, one in 16 of them for each system's folder, and one
-# in 50 for each whole program; others with another SEED. Prints how many were refused and how many were taken.
+# Generated malformed inputs, COUNT for each format, half of them for option files and requests, one in 16 for
+# each system's folder, and one in 50 for each whole program; others with another SEED. Prints how many were
+# refused and how many were taken.
 COUNT ?= 2000
 SEED ?= 0
 soak: $(STAMP)

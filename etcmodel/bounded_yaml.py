@@ -10,12 +10,12 @@ import yaml
 
 from etcmodel.shown_values import shortened, shown
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "loads"]
+__all__ = ["INTEGERS", "MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "loads"]
 
 MAX_BYTES = 256 << 10  # A file of options has a few thousand.
 MAX_DEPTH = 50  # One of options has three levels.
 MAX_VALUES = 10_000  # Keys too, each alias with all that it stands for.
-_MAX_BITS = 64  # Of an integer.
+INTEGERS = range(-(2**63), 2**63)  # Those of signed 64 bits.
 
 _PREFIX = "tag:yaml.org,2002:"
 _TAKEN = frozenset(_PREFIX + kind for kind in ("map", "seq", "str", "int", "float", "bool", "null"))
@@ -106,8 +106,8 @@ class _Loader(yaml.SafeLoader):
         except (ValueError, LookupError, OverflowError):
             kind = node.tag.removeprefix(_PREFIX)
             self._refuse(f"{shown(node.value)} is no value of the kind `{kind}`", node)
-        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-            self._refuse(f"{shown(node.value)} is longer than {_MAX_BITS} bits", node)
+        if isinstance(value, int) and value not in INTEGERS:
+            self._refuse(f"{shown(node.value)} does not fit into signed 64 bits", node)
         return value
 
     def construct_mapping(self, node, deep=False):

@@ -5,7 +5,7 @@ No TensorFlow is needed.
 
 import reprlib
 
-__all__ = ["shortened", "shown"]
+__all__ = ["as_flag", "shortened", "shown"]
 
 _MAX_CHARS = 200
 _MAX_LINE = 8_000
@@ -31,6 +31,15 @@ def shortened(text, max_chars=_MAX_LINE):
         return text
     half = max_chars // 2
     return f"{text[:half]} … ({len(text)} characters) … {text[-half:]}"
+
+
+def as_flag(value):
+    """A value as it is written on a command line, without the middle of what is long: str."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
+    return shortened(value, 2 * _MAX_CHARS) if isinstance(value, str) else shown(value)
 
 
 class _Repr(reprlib.Repr):

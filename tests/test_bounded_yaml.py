@@ -71,6 +71,10 @@ def test_what_looks_like_a_date_is_a_text():
         ),
         ("x" * (MAX_BYTES + 1), "f: is longer than 256 KiB."),
         ("\nn: " + "9" * 400, "f, line 2: malformed YAML: '999"),
+        (
+            "n: 9223372036854775808",
+            "f, line 1: malformed YAML: '9223372036854775808' does not fit into",
+        ),
         ("n: " + "9" * 5000, "f, line 1: malformed YAML: '999"),
         ("n: 0x" + "f" * 5000, "f, line 1: malformed YAML: '0xfff"),
         ("n: 1" + ":1" * 9000, "f, line 1: malformed YAML: '1:1:1"),
@@ -103,6 +107,10 @@ def test_what_is_refused_is_told_in_a_short_line(text, problem):
     message = str(error.value)
     assert message.startswith(problem)
     assert "\n" not in message and len(message) < 600
+
+
+def test_integers_are_those_of_64_bits_with_a_sign():
+    assert loads("[-9223372036854775808, 9223372036854775807]", "f") == [-(2**63), 2**63 - 1]
 
 
 @given(st.text("ab1:-?*&!<>[]{},'\"|# \n\t%~=.", max_size=60))

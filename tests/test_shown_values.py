@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.shown_values import shortened, shown
+from etcmodel.shown_values import as_flag, shortened, shown
 
 SMALL = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | st.text(max_size=30),
@@ -22,6 +22,18 @@ def test_what_is_long_loses_its_middle():
     assert shortened("a" * 10, 10) == "a" * 10
     assert shortened("begin" + "x" * 100 + "end!!", 10) == "begin … (110 characters) … end!!"
     assert shown("x" * 9000).startswith("'xxx") and shown("x" * 9000).endswith("xxx'")
+
+
+def test_values_of_flags_are_those_of_a_command_line():
+    assert [as_flag(x) for x in (True, 3, 1e-5, "a b", None)] == [
+        "true",
+        "3",
+        "1e-05",
+        "a b",
+        "None",
+    ]
+    assert as_flag(("a", "b")) == as_flag(["a", "b"]) == "a,b"
+    assert len(as_flag("x" * 9000)) < 500 and len(as_flag(["x" * 9000])) < 500
 
 
 def test_every_value_is_shown_in_a_short_line():

@@ -33,7 +33,9 @@ class ServeOptions(Options):
     )
     model_name: str = option("model", "The model's name in addresses: /v1/models/NAME.")
     host: str = option(
-        "127.0.0.1", "Address to listen on; 0.0.0.0 lets every machine of the network ask."
+        "127.0.0.1",
+        "Address to listen on; 0.0.0.0 lets every machine of the network ask by its address; by "
+        "name with --allowed_hosts.",
     )
     port: int = option(
         8501, "Port to listen on; 0: any free one, which is told.", lower_bound=0, upper_bound=65535
@@ -41,7 +43,7 @@ class ServeOptions(Options):
     max_batch_size: int = option(
         16,
         "Requests that wait at the same time are joined up to so many examples; larger ones are "
-        "run in parts.",
+        "run in parts where each example's answer is its own.",
         lower_bound=1,
     )
     batch_wait_ms: float = option(
@@ -50,7 +52,7 @@ class ServeOptions(Options):
     batch_threads: int = option(1, "Batches that run at the same time.", lower_bound=1)
     max_rows: int = option(64, "Most examples of one request.", lower_bound=1)
     max_request_tokens: int = option(
-        1 << 17,
+        1 << 18,
         "Most tokens of one request, those to generate included; of texts they are counted about, "
         "before the model reads them.",
         lower_bound=1,

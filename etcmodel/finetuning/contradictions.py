@@ -1,8 +1,8 @@
 """Refuses options that contradict those of the records, the run or the export."""
 
 from etcmodel import options as options_lib
-from etcmodel import shown_values
 from etcmodel.models import encoders
+from etcmodel.shown_values import as_flag
 from etcmodel.text import vocabulary_files
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "comparable",
     "options_of_records",
     "proposed",
-    "shown",
 ]
 
 VOCABULARY_FIELDS = ("vocab_file", "spm_model_file")
@@ -63,8 +62,8 @@ def options_of_records(config_class, flag_values, settings):
                 if name in are_proposed:
                     advice = f"Give --{name}, or preprocess them alike."
                 raise ValueError(
-                    f"{file}: the records were made with --{name}={shown(value)}, those of "
-                    f"{files[name]} with --{name}={shown(found[name])}. {advice}"
+                    f"{file}: the records were made with --{name}={as_flag(value)}, those of "
+                    f"{files[name]} with --{name}={as_flag(found[name])}. {advice}"
                 )
             files[name] = file
     return found
@@ -106,7 +105,7 @@ def check_given(flag, given, trained, source):
     """
     if given != trained:
         raise ValueError(
-            f"--{flag}={shown(given)}: {source} was made with --{flag}={shown(trained)}. "
+            f"--{flag}={as_flag(given)}: {source} was made with --{flag}={as_flag(trained)}. "
             "Leave the flag out, or give that value."
         )
 
@@ -135,12 +134,3 @@ def comparable(encoder_config):
     entries = encoder_config.to_dict()
     entries.pop(NOT_OF_THE_RESULT, None)  # Some configs leave out what has its default.
     return entries
-
-
-def shown(value):
-    """A value as it is written on a command line, without the middle of what is long."""
-    if isinstance(value, tuple):
-        value = ",".join(map(str, value))
-    return (
-        shown_values.shortened(value, 400) if isinstance(value, str) else shown_values.shown(value)
-    )

@@ -2,7 +2,7 @@
 
 from etcmodel import options as options_lib
 from etcmodel import record_files, training
-from etcmodel.finetuning.contradictions import shown
+from etcmodel.shown_values import as_flag
 
 __all__ = ["check_evaluation", "check_punctuation", "check_vocabulary", "settings", "vocabularies"]
 
@@ -94,7 +94,7 @@ def check_evaluation(file_pattern, config):
             made, expected = noted[name], getattr(config, name)
             if made != expected:
                 raise ValueError(
-                    f"{settings_file}: the records were made with --{name}={shown(made)}, and the "
-                    f"model's inputs with --{name}={shown(expected)}. Preprocess them alike; where "
-                    "no run tells how the model was trained, give the flag."
+                    f"{settings_file}: the records were made with --{name}={as_flag(made)}, and "
+                    f"the model's inputs with --{name}={as_flag(expected)}. Preprocess them alike; "
+                    "where no run tells how the model was trained, give the flag."
                 )

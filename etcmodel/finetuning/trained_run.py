@@ -9,6 +9,7 @@ from etcmodel import options as options_lib
 from etcmodel import training
 from etcmodel.finetuning import contradictions
 from etcmodel.models import encoders, modeling
+from etcmodel.shown_values import as_flag
 from etcmodel.text import vocabulary_files
 from etcmodel.training import history
 
@@ -183,7 +184,7 @@ class TrainedRun:
             is_known = name in defaults and name not in config_class.removed_options
             if not is_known and value != config_class.removed_options.get(name, training.UNKNOWN):
                 raise ValueError(
-                    f"{self.directory} was trained with {name}={contradictions.shown(value)}, an "
+                    f"{self.directory} was trained with {name}={as_flag(value)}, an "
                     "option that this program does not have: it is a run of another task or "
                     "version."
                 )

@@ -6,6 +6,7 @@ import os
 import types
 import typing
 
+from etcmodel.bounded_yaml import INTEGERS
 from etcmodel.shown_values import shortened, shown
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
 # modes may choose otherwise than the records; how outputs become predictions; or only where things
 # are and how the program runs.
 ROLES = ("model", "training", "features", "inference", "decoding", "run")
-_MAX_INTEGER = 2**63 - 1
 
 
 def option(
@@ -148,7 +148,7 @@ def _redeclare(options_class, help_texts):
 def check_value(field, value):
     """Checks that an option is given where it must be, its range and its choices.
 
-    Integers are of 64 bits, and numbers are finite.
+    Integers are of signed 64 bits, and numbers are finite.
 
     Args:
         field: `dataclasses.Field` of an option.
@@ -173,8 +173,10 @@ def check_value(field, value):
             raise ValueError(f"`{field.name}` must be {condition}. Received: {shown(item)}")
         if isinstance(item, float) and not math.isfinite(item):
             raise ValueError(f"`{field.name}` must be a finite number. Received: {item}")
-        if isinstance(item, int) and abs(item) > _MAX_INTEGER:
-            raise ValueError(f"`{field.name}` must fit into 64 bits. Received: {shown(item)}")
+        if isinstance(item, int) and item not in INTEGERS:
+            raise ValueError(
+                f"`{field.name}` must fit into 64 bits, signed. Received: {shown(item)}"
+            )
 
 
 def option_fields(options_class):

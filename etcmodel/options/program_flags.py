@@ -8,7 +8,7 @@ from absl import app, flags
 from etcmodel import program_end
 from etcmodel.options import config_files, fields
 from etcmodel.options.flag_definitions import define_alias, define_flags
-from etcmodel.shown_values import shortened, shown
+from etcmodel.shown_values import as_flag, shortened
 
 __all__ = ["ProgramFlags", "Values", "run_main", "run_program", "values_from_flags"]
 
@@ -225,12 +225,7 @@ class Values:
 
     def text(self, name):
         """The value as on a command line, without the middle of what is long."""
-        value = self[name]
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, int):
-            return shown(value)
-        return shortened(",".join(map(str, value)) if isinstance(value, list) else str(value), 400)
+        return as_flag(self[name])
 
     def set(self, name, value, *, because_of, origin=None):
         """Sets a flag because of another one; refuses to change what was given.

@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 __all__ = [
+    "BLOCKS_WITHOUT_SPACES",
     "CLEAN",
     "CLEAN_BETWEEN_SPACES",
     "Memo",
@@ -30,9 +31,10 @@ _CJK_BLOCKS = (
 )
 
 
-# Letters of scripts that put no spaces between words: CJK ideographs, kana and bopomofo; Thai, Lao
-# and Myanmar; Tibetan; Khmer; Tai Le, New Tai Lue and Tai Tham; half-width kana; further kana.
-_BLOCKS_WITHOUT_SPACES = (
+# First and last letter of scripts that put no spaces between words: CJK ideographs, kana and
+# bopomofo; Thai, Lao and Myanmar; Tibetan; Khmer; Tai Le, New Tai Lue and Tai Tham; half-width
+# kana; further kana.
+BLOCKS_WITHOUT_SPACES = (
     *_CJK_BLOCKS,
     (0x3005, 0x3007),
     (0x3040, 0x312F),
@@ -105,7 +107,7 @@ def is_of_word(char):
     """
     if not (char.isalnum() or unicodedata.category(char) in ("Mn", "Mc", "Pc")):
         return False
-    return not any(first <= ord(char) <= last for first, last in _BLOCKS_WITHOUT_SPACES)
+    return not any(first <= ord(char) <= last for first, last in BLOCKS_WITHOUT_SPACES)
 
 
 def is_punctuation(char):

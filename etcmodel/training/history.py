@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, bounded_json, bounded_yaml
 from etcmodel import options as options_lib
-from etcmodel.shown_values import shortened, shown
+from etcmodel.shown_values import shortened
 from etcmodel.training.config import CHANGEABLE, TrainingConfig
 
 __all__ = [
@@ -59,11 +59,8 @@ def parse_changes(texts):
             raise ValueError(f"{source}: give name=value.")
         if (name := name.strip()) in changes:
             raise ValueError(f"{source}: `{name}` is given twice.")
-        try:
-            # As help texts have it; no option may be the text "None".
-            changes[name] = None if value.strip() == "None" else bounded_yaml.loads(value, source)
-        except ValueError as error:
-            raise ValueError(f"{source}: {shown(value)} is no value.") from error
+        # As help texts have it; no option may be the text "None".
+        changes[name] = None if value.strip() == "None" else bounded_yaml.loads(value, source)
     return checked_changes(changes, "--change")
 
 

@@ -68,7 +68,8 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
                 for name, text in task.run_files().items():
                     atomic_files.write_text(os.path.join(config.output_dir, name), [text])
 
-            if run_directory.read_run_config(config.output_dir) is not None:
+            # One that has steps, but no such file, may have none left to do.
+            if run.step or run_directory.read_run_config(config.output_dir) is not None:
                 claim_and_keep()
             else:  # Options that the data, the model or the first steps refuse claim nothing.
                 run.before_first_results = claim_and_keep

@@ -19,7 +19,7 @@ def test_features_are_those_of_the_training_records(toy_data, tmp_path, capsys):
     flags["train_tf_examples_filepattern"] = tmp_path / "train-*.tfrecord"
     line = fails(capsys, **{**flags, "do_lower_case": "true"})
     assert (
-        "--do_lower_case=True: the data of " in line and "train.config.json was made with" in line
+        "--do_lower_case=true: the data of " in line and "train.config.json was made with" in line
     )
     del flags["do_lower_case"]
     parsed(**flags).main([])
@@ -100,7 +100,7 @@ class TestRecords:
         assert not chosen(tmp_path / "a-*.tfrecord", release_compatible="false")
         both = ",".join(f"{tmp_path}/{name}-*.tfrecord" for name in "ab")
         advice = "those of .* Give --release_compatible, or preprocess them alike."
-        with pytest.raises(ValueError, match=f"made with --release_compatible=False, {advice}"):
+        with pytest.raises(ValueError, match=f"made with --release_compatible=false, {advice}"):
             chosen(both)
         assert chosen(both, release_compatible="true")
 
@@ -145,8 +145,8 @@ class TestEvaluation:
 
     def test_other_options_of_features_are_refused(self, toy_data, tmp_path):
         assert self.error(toy_data, tmp_path, do_lower_case=True, tokenizer="wordpiece") == (
-            f"{tmp_path}/dev.config.json: the records were made with --do_lower_case=True, and "
-            "the model's inputs with --do_lower_case=False. Preprocess them alike; where no run "
+            f"{tmp_path}/dev.config.json: the records were made with --do_lower_case=true, and "
+            "the model's inputs with --do_lower_case=false. Preprocess them alike; where no run "
             "tells how the model was trained, give the flag."
         )
         assert "--long_seq_length=3, and" in self.error(toy_data, tmp_path, long_seq_len=3)

@@ -128,7 +128,7 @@ def test_flags_may_be_repeated(toy_data, trained):
     [
         ({"tags": "p"}, "--tags=p: the run in .* was made with --tags=p,q. Leave the flag out"),
         ({"long_seq_len": 7}, "--long_seq_length=7: .* with --long_seq_length=2"),
-        ({"do_lower_case": "true"}, "--do_lower_case=True: .* with --do_lower_case=False"),
+        ({"do_lower_case": "true"}, "--do_lower_case=true: .* with --do_lower_case=false"),
         ({"mixed_precision": "float32"}, "--mixed_precision=float32: .*=mixed_bfloat16"),
         ({"batch_size": 11}, "--train_batch_size=11: .* with --train_batch_size=10"),
     ],
@@ -255,7 +255,7 @@ class TestPredicting:
             return fails(capsys, **self.arguments(toy_data, exported, **more))
 
         assert "--tags=p: the export in" in message(tags="p")
-        assert "--do_lower_case=True: the export in" in message(do_lower_case="true")
+        assert "--do_lower_case=true: the export in" in message(do_lower_case="true")
         config = tmp_path / "etc_config.json"
         config.write_text(json.dumps({**toy.ETC_CONFIG, "hidden_size": 4}))
         assert "hidden_size is 4, and there 8" in message(etc_config_file=config)

@@ -115,8 +115,9 @@ def test_numbers_of_flags_are_those_that_a_model_can_have():
     for flag, message in (
         (
             "--limit=" + "9" * 400,
-            "`limit` must fit into 64 bits. Received: an integer of 1329 bits",
+            "`limit` must fit into 64 bits, signed. Received: an integer of 1329 bits",
         ),
+        (f"--limit={2**63}", f"`limit` must fit into 64 bits, signed. Received: {2**63}"),
         ("--rate=nan", "`rate` must be at least 0. Received: nan"),
         ("--rate=inf", "`rate` must be a finite number. Received: inf"),
     ):
@@ -222,7 +223,7 @@ options.run_program(Told, lambda told: print(told.steps))
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--steps=" + "9" * 400, "error: `steps` must fit into 64 bits."),
+        ("--steps=" + "9" * 400, "error: `steps` must fit into 64 bits, signed."),
         ("--steps=" + "9" * 5000, "error: flag --steps=999"),
         ("--sizes=" + "x" * 5000, "error: --sizes must be integers. Received: xxx"),
         ("--" + "x" * 5000 + "=3", "error: one of these is no flag: --xxx"),
@@ -287,7 +288,10 @@ def test_what_was_kept_is_checked_entry_by_entry():
         ({"sise": 3}, "there is no option `sise`"),
         ({"sizes": ["x"]}, "`sizes`, each item, must be an integer. Received: 'x'"),
         ({"limit": "3"}, "`limit` must be an integer. Received: '3'"),
-        ({"limit": 10**400}, "`limit` must fit into 64 bits. Received: an integer of 1329 bits"),
+        (
+            {"limit": 10**400},
+            "`limit` must fit into 64 bits, signed. Received: an integer of 1329 bits",
+        ),
         ({"kind": "c"}, "`kind` must be one of"),
     ):
         with pytest.raises(ValueError, match=f"^kept.json: {message}"):

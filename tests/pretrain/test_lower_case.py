@@ -51,7 +51,7 @@ def test_a_run_knows_without_its_records(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
     assert saved()["do_lower_case"] is False
-    refused("--do_lower_case=True: the data of the training was made with", do_lower_case=True)
+    refused("--do_lower_case=true: the data of the training was made with", do_lower_case=True)
 
     kept = json.loads((run / "run_config.json").read_text())
     del kept["notes"]["do_lower_case"]  # As versions before did not write it.

@@ -261,10 +261,22 @@ def test_the_help_and_the_page_name_what_may_change():
         ("learning_rate=-1", "--change: `learning_rate` must be at least 0"),
         ("learning_rate_schedule=up", "`learning_rate_schedule` must be one of"),
         ("poly_power=2", "--change=poly_power=2: `poly_power` is given twice"),
-        ("learning_rate=[", r"--change=learning_rate=\[: '\[' is no value"),
-        ("learning_rate=!!int ''", "--change=learning_rate=!!int '': .* is no value"),
-        ("learning_rate=" + "[" * 3000, r"^--change=learning_rate=\[.{,600} is no value.$"),
-        ("num_train_epochs=" + "9" * 400, "^--change=num_train_epochs=9.{,600} is no value.$"),
+        (
+            "learning_rate=[",
+            r"--change=learning_rate=\[, line 1: malformed YAML: expected the node",
+        ),
+        (
+            "learning_rate=!!int ''",
+            "--change=learning_rate=!!int '', line 1: .* '' is no value of the kind `int`",
+        ),
+        (
+            "learning_rate=" + "[" * 3000,
+            r"^--change=learning_rate=\[.{,600} nested deeper than 50 levels.$",
+        ),
+        (
+            "num_train_epochs=" + "9" * 400,
+            "^--change=num_train_epochs=9.{,600} fit into signed 64 bits.$",
+        ),
         ("learning_rate=.inf", "--change: `learning_rate` must be a finite number"),
         ("hidden_size=3", "--change: `hidden_size` may not change in a run"),
     ],

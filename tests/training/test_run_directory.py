@@ -38,6 +38,18 @@ def test_a_directory_without_checkpoint_has_no_best_one(tmp_path):
         run_directory.best_checkpoint(str(tmp_path))
 
 
+def test_a_run_that_is_done_claims_its_directory_again(tmp_path):
+    task, output_dir = toy.ToyTask(toy.write_records(str(tmp_path))), tmp_path / "run"
+    run = training.TrainingConfig(output_dir=str(output_dir), train_batch_size=12)
+    training.train(task, run)
+    kept = (output_dir / "run_config.json").read_text()
+    (output_dir / "run_config.json").unlink()
+    training.train(task, run)
+    assert (output_dir / "run_config.json").read_text() == kept
+    with pytest.raises(training.OtherRunError, match="train_batch_size: 12 there, 4 now"):
+        training.train(task, dataclasses.replace(run, train_batch_size=4))
+
+
 class TooLargeTask(toy.ToyTask):
     """Its first step fails as long as it is too large: while it is traced, or when it runs."""
 

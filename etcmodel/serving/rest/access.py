@@ -9,8 +9,8 @@ Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 import dataclasses
 import ipaddress
 import re
-import urllib.parse
 
+from etcmodel.serving.rest import reading
 from etcmodel.serving.rest.errors import RequestError
 from etcmodel.shown_values import shown
 
@@ -23,6 +23,12 @@ HEADERS = {  # Of all answers.
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
 _AUTHORITY = re.compile(r"(\[[^\[\]@/]+\]|[^:\[\]@/?#\\\s]+)(:\d{0,5})?")
+# What a browser sends: an origin without a path, and names in ASCII.
+_HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.I | re.A)
+_ORIGIN = re.compile(
+    r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?/?|null", re.I | re.A
+)
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SECONDS = "600"  # So long a browser need not ask again whether it may.
 
 
@@ -35,14 +41,33 @@ class Access:
             literal addresses; `ANY` for all.
         origins: frozenset of str. Origins, such as https://example.com, whose pages may ask; `ANY`
             for all.
+        own_host: str. The address that it listens on.
+
+    Raises:
+        ValueError: naming the flag, for a name or an origin that no request can have.
     """
 
     hosts: frozenset = frozenset()
     origins: frozenset = frozenset()
+    own_host: str = ""
 
     def __post_init__(self):
-        object.__setattr__(self, "hosts", frozenset(x.lower().rstrip(".") for x in self.hosts))
-        object.__setattr__(self, "origins", frozenset(x.lower().rstrip("/") for x in self.origins))
+        hosts = _checked(
+            self.hosts,
+            "allowed_hosts",
+            _is_host,
+            "names without scheme, port and path, such as my-machine.lan, or * for all",
+        )
+        origins = _checked(
+            self.origins,
+            "cors_origins",
+            _ORIGIN.fullmatch,
+            "origins, such as https://example.com, without a path, or * for all",
+        )
+        hosts = {x.lower().rstrip(".") for x in (*hosts, self.own_host)}
+        object.__setattr__(self, "hosts", frozenset(hosts - {""}))
+        origins = {_without_default_port(x.rstrip("/")) for x in origins}
+        object.__setattr__(self, "origins", frozenset(origins))
 
     def check(self, head):
         """Checks whom a request is for, and which page asks.
@@ -56,7 +81,7 @@ class Access:
         host = head.one("host")
         if host is None and head.version >= (1, 1):
             raise RequestError(400, "A request must have one `Host`.")
-        for authority in (host, _authority(head.target)):
+        for authority in (host, reading.target_parts(head.target)[0]):
             if authority is not None:
                 self._check_host(authority)
         origin = head.one("origin")
@@ -70,7 +95,9 @@ class Access:
     def _check_host(self, authority):
         match = _AUTHORITY.fullmatch(authority)
         if not match:
-            raise RequestError(400, f"`Host` must be a name or an address: {shown(authority, 80)}.")
+            raise RequestError(
+                400, f"The host must be a name or an address: {shown(authority, 80)}."
+            )
         name = match[1].lower().rstrip(".")
         is_local = name == "localhost" or name.endswith(".localhost")
         if not (is_local or name in self.hosts or ANY in self.hosts or _is_address(name)):
@@ -81,7 +108,7 @@ class Access:
             )
 
     def _is_allowed(self, origin):
-        return bool(self.origins & {origin.lower(), ANY})
+        return bool(self.origins & {_without_default_port(origin), ANY})
 
     def headers(self, head):
         """The headers by which a browser lets a page of another server read the answer: dict.
@@ -112,21 +139,34 @@ class Access:
         }
 
 
-def _authority(target):
-    """The host of a target that is a whole URL, which then counts beside `Host`; else None."""
-    if target.startswith("/") or target == "*":
-        return None
-    try:
-        return urllib.parse.urlsplit(target).netloc
-    except ValueError:
-        raise RequestError(400, "The address is no URL.") from None
-
-
 def _is_own(origin, host):
     """Whether a page is of the server that is asked; what is in front of it may speak TLS."""
     if host is None:
         return False
-    return origin.lower() in {f"{scheme}://{host.lower()}" for scheme in ("http", "https")}
+    own = {_without_default_port(f"{scheme}://{host}") for scheme in _DEFAULT_PORTS}
+    return _without_default_port(origin) in own
+
+
+def _without_default_port(origin):
+    """An origin as browsers write it, which leave out the port that its scheme has anyway."""
+    origin = origin.lower()
+    return origin.removesuffix(_DEFAULT_PORTS.get(origin.partition("://")[0], ""))
+
+
+def _checked(names, flag, is_sound, what):
+    """frozenset of str, if each can be that of a request."""
+    if isinstance(names, str):
+        raise ValueError(
+            f"--{flag} must be a list of names, not one text. Received: {shown(names)}"
+        )
+    for name in names:
+        if not (isinstance(name, str) and (name == ANY or is_sound(name))):
+            raise ValueError(f"--{flag} must be {what}. Received: {shown(name)}")
+    return frozenset(names)
+
+
+def _is_host(name):
+    return bool(_HOST_NAME.fullmatch(name)) or _is_address(name)
 
 
 def _is_address(name):

@@ -9,7 +9,7 @@ import urllib.parse
 import tensorflow as tf
 
 from etcmodel import program_end
-from etcmodel.serving.rest import codec, page, work
+from etcmodel.serving.rest import codec, page, reading, work
 from etcmodel.serving.rest.errors import RequestError
 
 __all__ = ["Application", "Response"]
@@ -49,7 +49,7 @@ class Application:
         max_rows, max_tokens, max_windows: int. A request of more is refused: see `work.Limits`.
     """
 
-    def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 17, max_windows=64):
+    def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64):
         self._model, self._predict = model, predict
         self._limits = work.Limits(max_rows, max_tokens, max_windows)
         self._page = page.render_page(model.name, model.version, model.signatures).encode()
@@ -64,7 +64,7 @@ class Application:
         """
         route = "other"
         try:
-            route, allowed, answer = self._route(_path_of(path))
+            route, allowed, answer = self._route(reading.target_parts(path)[1])
             if method not in allowed:
                 raise RequestError(
                     405,
@@ -117,13 +117,6 @@ class Application:
         self._limits.check(request, self._model.windows)
         outputs = self._predict(request.signature, request.inputs, request.num_rows)
         return Response(200, codec.encode(outputs, request.is_row))
-
-
-def _path_of(address):
-    try:
-        return urllib.parse.urlsplit(address).path
-    except ValueError:
-        raise RequestError(400, "The address is no URL.") from None
 
 
 def error_response(error):

@@ -91,20 +91,25 @@ class Batcher:
         """The outputs, once they are there; see `submit`.
 
         A request that is larger than a batch is run in several, so that others need not wait for
-        all of it. When its client has gone (`clients.has_left`), what has not begun is dropped.
+        all of it; but whole if it has no `joining_key`, or if what comes back may be of more than
+        its rows alone, such as how alike any two are. Windows of one example are never parted. When
+        its client has gone (`clients.has_left`), what has not begun is dropped.
 
         Raises:
             RequestError: 499, if the client has gone.
         """
         if joining_key(signature, inputs) is None:
             return self._wait_for(signature, inputs, num_rows)
-        parts = []
+        parts, sizes = [], []
         for start in range(0, num_rows, self._max_batch_size):
             if start and clients.has_left():
                 raise _gone()
             rows = slice(start, min(start + self._max_batch_size, num_rows))
             part = {name: value[rows] for name, value in inputs.items()}
-            parts.append(self._wait_for(signature, part, rows.stop - rows.start))
+            sizes.append(rows.stop - start)
+            parts.append(self._wait_for(signature, part, sizes[-1]))
+        if len(parts) > 1 and not _are_of_rows(signature, parts, sizes):
+            return self._wait_for(signature, inputs, num_rows)
         return _concatenated(parts)
 
     def _wait_for(self, signature, inputs, num_rows):
@@ -188,7 +193,7 @@ class Batcher:
         try:
             outputs = self._run(batch[0].signature.name, _joined([x.inputs for x in batch]))
             start, num_rows = 0, sum(x.num_rows for x in batch)
-            if any(len(value) != num_rows for value in outputs.values()):
+            if not _are_of_rows(batch[0].signature, [outputs], [num_rows]):
                 return False  # Rows that are not the requests' cannot be handed out.
             answers = []
             for request in batch:
@@ -227,6 +232,30 @@ def _joined(requests):
             arrays = [_padded(array, sizes) for array in arrays]
         joined[name] = np.concatenate(arrays)
     return joined
+
+
+def _are_of_rows(signature, parts, sizes):
+    """Whether each row of the outputs is of one row of the inputs alone, as far as shapes tell.
+
+    An open axis that is as long as the batch may stand for its examples once more.
+
+    Args:
+        signature: `Signature`.
+        parts: list of dict of name to array. Outputs of several runs.
+        sizes: list of int. How many rows each run had.
+    """
+    for name in parts[0]:
+        shapes = [part[name].shape for part in parts]
+        if any(shape[:1] != (size,) for shape, size in zip(shapes, sizes, strict=True)):
+            return False
+        if _PADDING_MARK in signature.outputs and name.startswith(_PADDED_OUTPUTS):
+            continue
+        if len({shape[1:] for shape in shapes}) > 1:
+            return False
+        axes = [axis for axis, size in enumerate(signature.outputs[name].shape) if size is None]
+        if any({shape[axis] for shape in shapes} == {*sizes} for axis in axes[1:]):
+            return False
+    return True
 
 
 def _concatenated(parts):

@@ -1,5 +1,6 @@
 """An export as the server sees it: signatures as values, and arrays in and out."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -10,6 +11,7 @@ from etcmodel import bounded_json, extras
 from etcmodel.serving import saved_model
 from etcmodel.serving.rest.signatures import Signature, TensorInfo
 from etcmodel.serving.rest.work import Windows
+from etcmodel.text.processor_config import ProcessorConfig
 
 with extras.needed("serve"):
     import tensorflow_text  # noqa: F401  Text exports need its operations to load.
@@ -17,6 +19,8 @@ with extras.needed("serve"):
     from etcmodel.serving.text import export
 
 __all__ = ["ServedModel"]
+
+_ADVICE = "Export again."
 
 
 class ServedModel:
@@ -86,12 +90,25 @@ def _windows(directory):
     path = os.path.join(directory, "assets", export.METADATA_FILE)
     if not tf.io.gfile.exists(path):
         return None
-    config = bounded_json.read_object(path, "Export again.").get("processor", {})
-    names = ("max_long_len", "stride", "max_global_len")
-    length, stride, global_length = map(config.get, names)
-    if length is None or stride is None:
+    given = bounded_json.read_object(path, _ADVICE).get("processor", {})
+    if not isinstance(given, dict):
+        raise ValueError(f"{path}: `processor` must be a JSON object. {_ADVICE}")
+    known = {field.name for field in dataclasses.fields(ProcessorConfig)}
+    try:  # A later version may have settings more.
+        config = ProcessorConfig(**{name: x for name, x in given.items() if name in known})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error} {_ADVICE}") from None
+    if config.stride is None:
         return None
-    return Windows(length, stride, global_length)
+    num_ends = config.separators * (1 + config.question_separators)
+    return Windows(
+        config.max_long_len,
+        config.stride,
+        config.max_global_len,
+        num_special=config.special_tokens * (1 + num_ends),
+        num_global=int(config.whole_token),
+        question_by_token=config.question_globals == "tokens",
+    )
 
 
 def _inputs(function):

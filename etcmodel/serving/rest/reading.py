@@ -11,8 +11,9 @@ import re
 import zlib
 
 from etcmodel.serving.rest.errors import RequestError
+from etcmodel.shown_values import shown
 
-__all__ = ["Head", "body_size", "read_body", "read_head"]
+__all__ = ["Head", "body_size", "read_body", "read_head", "target_parts"]
 
 _MAX_HEAD = 1 << 16  # Bytes of the first line, and of all further ones.
 _MAX_FIELDS = 100
@@ -20,6 +21,7 @@ _CHUNK = 1 << 16
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _FIRST_LINE = re.compile(rb"(%s) ([\x21-\x7e]+) HTTP/([0-9])\.([0-9])\r\n" % _NAME)
 _FIELD = re.compile(rb"(%s):([\t\x20-\x7e\x80-\xff]*)\r\n" % _NAME)
+_WHOLE_URL = re.compile(r"https?://([^/?#]*)([^?#]*).*", re.IGNORECASE)
 _GZIP = frozenset({"gzip", "x-gzip"})
 
 
@@ -112,6 +114,26 @@ def _refused(status, why):
     return RequestError(
         status, f"The request is not taken: {http.HTTPStatus(status).phrase}: {why}."
     )
+
+
+def target_parts(target):
+    """(authority, path) of what a request is for: str each; None for one without an authority.
+
+    Raises:
+        RequestError: 400, if it is no address of RFC 9112 for a server.
+    """
+    if target.startswith("/"):  # Also "//x/y", which is no other server's: RFC 9112, 3.2.1.
+        return None, target.partition("?")[0]
+    if target == "*":
+        return None, target
+    match = _WHOLE_URL.fullmatch(target)
+    if not match:
+        raise RequestError(
+            400,
+            "A request must be for an address that begins with `/`, or for a whole URL of http. "
+            f"Received: {shown(target, 80)}.",
+        )
+    return match[1], match[2] or "/"
 
 
 def body_size(head, max_bytes):

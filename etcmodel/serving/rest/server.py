@@ -44,6 +44,7 @@ class RestServer(socketserver.ThreadingTCPServer):
         num_answers: int. Requests that were answered, by errors too.
     Raises:
         OSError: in a line with the address, if it cannot be listened on.
+        ValueError: for a name or an origin that no request can have.
     """
 
     allow_reuse_address = True  # Connections of a server that just ended do not block the port.
@@ -67,7 +68,7 @@ class RestServer(socketserver.ThreadingTCPServer):
         self.application = application
         self.max_body_bytes, self.max_connections = max_body_bytes, max_connections
         self.timeout_seconds, self.log_requests = timeout_seconds, log_requests
-        self.access = Access(frozenset({host, *allowed_hosts}), frozenset(cors_origins))
+        self.access = Access(allowed_hosts, cors_origins, own_host=host)
         self.num_answers = 0
         self.is_stopping = False
         self._are_busy = {}  # Socket of each open connection to whether it has begun a request.

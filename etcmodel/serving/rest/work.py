@@ -1,8 +1,8 @@
 """How much work a request asks for, counted before a model sees it.
 
 What a model's own vocabulary makes of a text is known only when it has been read. So the tokens of
-texts are counted about: a letter that is a word by itself, a mark, and every four letters of other
-words one each, which is somewhat more than a vocabulary gives for plain text.
+texts are counted about: a letter of a script without spaces between words, a mark, and every four
+letters of other words one each, which is somewhat more than a vocabulary gives for plain text.
 """
 
 import dataclasses
@@ -13,15 +13,18 @@ import tensorflow as tf
 from google.protobuf import message
 
 from etcmodel.serving.rest.errors import RequestError
+from etcmodel.text.characters import BLOCKS_WITHOUT_SPACES
 
 __all__ = ["Limits", "Windows", "measured"]
 
-# Chinese, Japanese and Korean have no blanks between words.
-_IDEOGRAPH = "\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN = re.compile(rf"[{_IDEOGRAPH}]|[^\W{_IDEOGRAPH}]{{1,4}}|[^\w\s]")
-_SENTENCE_END = re.compile(rb"[.!?]\s")
+# Of Korean, too, each syllable is about one.
+_ALONE = (*BLOCKS_WITHOUT_SPACES, (0x1100, 0x11FF), (0xAC00, 0xD7FF))
+_LETTER = "".join(f"{chr(first)}-{chr(last)}" for first, last in _ALONE)
+_TOKEN = re.compile(rf"[{_LETTER}]|[^\W_{_LETTER}]{{1,4}}|_|[^\w\s]")
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _SERIALIZED = "examples"  # Input of serialized `tf.train.Example`s.
-_IDS = "token_ids"  # Ends the name of the features that have one number a token.
+_QUESTION = "question"
+_IDS = ("token_ids", "input_ids")  # End the names of what has one number a token.
 # Scalar inputs of generation, of which each multiplies the work.
 _GENERATED = ("max_length", "num_beams")
 
@@ -32,26 +35,48 @@ class Windows:
 
     Attributes:
         length: int. Tokens of a window.
-        stride: int. Tokens that a window repeats of the one before.
-        global_length: int or None. Sentences and documents of a window; None: any number.
+        stride: int. Tokens of text that a window repeats of the one before.
+        global_length: int or None. Global tokens of a window; None: any number.
+        num_special: int. Tokens of a window that are neither of the question nor of the text.
+        num_global: int. Global tokens of a window beside those of questions and of blocks of text.
+        question_by_token: bool. Whether each token of a question has a global one, or all have one.
     """
 
     length: int
     stride: int
     global_length: int | None = None
+    num_special: int = 0
+    num_global: int = 0
+    question_by_token: bool = False
 
-    def count(self, tokens, blocks):
-        """About how many windows texts have: int array.
-
-        Args:
-            tokens: int array. Tokens of each.
-            blocks: int array of that shape. Sentences and documents.
-        """
-        rest = np.maximum(tokens - self.length, 0)
-        num_windows = 1 + -(-rest // max(self.length - self.stride, 1))
+    def count(self, texts):
+        """About how many windows texts have: int array. Args: texts: `_Texts`."""
+        room = np.maximum(self.length - self.num_special - texts.question, 1)
+        num_windows = _num_steps(texts.tokens, room, room - self.stride)
         if self.global_length is None:
             return num_windows
-        return np.maximum(num_windows, -(-blocks // self.global_length))
+        own = texts.question if self.question_by_token else int(texts.has_question)
+        room = np.maximum(self.global_length - self.num_global - own, 1)
+        blocks = texts.sentences + texts.documents
+        # What is repeated has blocks, too, and so has the document that a window begins within.
+        repeated = self.stride * blocks // np.maximum(texts.tokens, 1) + (texts.documents > 0)
+        return np.maximum(num_windows, _num_steps(blocks, room, room - repeated))
+
+
+def _num_steps(size, room, step):
+    """int array: how many windows, of which each but the first has `step` that is new."""
+    return 1 + -(-np.maximum(size - room, 0) // np.maximum(step, 1))
+
+
+@dataclasses.dataclass
+class _Texts:
+    """What the texts of each example have, int64 [num_rows] each; `tokens` without the question."""
+
+    tokens: np.ndarray
+    question: np.ndarray
+    sentences: np.ndarray
+    documents: np.ndarray
+    has_question: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,21 +122,38 @@ def _refuse(limit, what, found, flag):
 def measured(request, windows=None):
     """(tokens, windows) of a request, about: ints. Args: as of `Limits.check`."""
     inputs, num_rows = request.inputs, request.num_rows
-    tokens, blocks = np.zeros([2, num_rows], np.int64)
-    for name, value in inputs.items():
-        if value.dtype == np.dtype(object):
-            count = _num_ids if name == _SERIALIZED else _num_tokens
-            tokens += _sums(count, value, num_rows)
-            if windows:
-                blocks += _sums(_num_blocks, value, num_rows)
-    arrays = [value for value in inputs.values() if value.ndim and value.dtype != np.dtype(object)]
-    tokens += max((int(np.prod(value.shape[:2])) // num_rows for value in arrays), default=0)
+    texts = _texts(inputs, num_rows)
+    tokens = texts.tokens + texts.question
+    ids = [x for name, x in inputs.items() if name.endswith(_IDS) and x.ndim and not _is_text(x)]
+    tokens += max((int(np.prod(value.shape[:2])) // num_rows for value in ids), default=0)
     num_inputs = max((len(value) for value in inputs.values() if value.ndim), default=1)
     scalars = [inputs[name] for name in _GENERATED if name in inputs and not inputs[name].ndim]
     factors = [max(int(value), 1) for value in scalars]
     generated = num_inputs * int(np.prod(factors, dtype=object)) if factors else 0
-    read = windows.count(tokens, blocks).sum() if windows else num_inputs
+    read = windows.count(texts).sum() if windows else num_inputs
     return int(tokens.sum()) + generated, int(read)
+
+
+def _is_text(value):
+    return value.dtype == np.dtype(object)
+
+
+def _texts(inputs, num_rows):
+    """`_Texts` of the strings among the inputs."""
+    found = _Texts(*np.zeros([4, num_rows], np.int64), has_question=_QUESTION in inputs)
+    for name, value in inputs.items():
+        if not _is_text(value):
+            continue
+        if name == _QUESTION:
+            found.question += _sums(_num_tokens, value, num_rows)
+            continue
+        count = _num_ids if name == _SERIALIZED else _num_tokens
+        found.tokens += _sums(count, value, num_rows)
+        found.sentences += _sums(_num_sentences, value, num_rows)
+        if value.ndim > 1 and value.size:
+            is_given = (value != b"").reshape(*value.shape[:2], -1).any(axis=2)
+            found.documents += is_given.reshape(num_rows, -1).sum(axis=1)
+    return found
 
 
 def _sums(count, value, num_rows):
@@ -120,9 +162,8 @@ def _sums(count, value, num_rows):
     return counts.reshape(num_rows, value.size // num_rows).sum(axis=1)
 
 
-def _num_blocks(text):
-    """The text itself, and its sentences."""
-    return bool(text) + len(_SENTENCE_END.findall(text))
+def _num_sentences(text):
+    return bool(text) + len(_SENTENCE_END.findall(text.decode("utf-8", "replace")))
 
 
 def _num_tokens(text):
@@ -136,5 +177,5 @@ def _num_ids(serialized):
     except message.DecodeError:
         return 0  # The model refuses it.
     sizes = {name: len(feature.int64_list.value) for name, feature in features.items()}
-    ids = [size for name, size in sizes.items() if name.endswith(_IDS)]
+    ids = [size for name, size in sizes.items() if name.endswith(_IDS[0])]
     return max(ids or sizes.values(), default=0)

@@ -46,6 +46,7 @@ def status(access, head):
         ("127.0.0.1.evil.example", 421),
         ("127.1", 421),
         ("x" * 9000, 421),
+        (".", 421),
         ("", 400),
         (":8501", 400),
         ("::1", 400),
@@ -77,13 +78,22 @@ def test_the_message_names_the_flag_and_one_host_is_enough():
     [
         ("http://localhost/v1", 200),
         ("http://evil.example/v1", 421),
+        ("HTTPS://localhost:80?x", 200),
+        ("//evil.example/v1", 200),
         ("http:///v1", 400),
+        ("foo", 400),
+        ("ftp://localhost/", 400),
         ("evil.example:80", 400),
         ("*", 200),
     ],
 )
 def test_the_host_in_a_whole_url_counts_too(target, expected):
     assert status(Access(), head(target=target)) == expected
+
+
+def test_a_target_that_is_no_address_is_named():
+    with pytest.raises(RequestError, match=r"begins with `/`.*Received: 'foo'"):
+        Access().check(head(target="foo"))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +104,11 @@ def test_the_host_in_a_whole_url_counts_too(target, expected):
         ("localhost:8501", "http://localhost:8888", 403),
         ("localhost:8501", "http://127.0.0.1:8501", 403),
         ("localhost:8501", "http://localhost", 403),
+        ("localhost:443", "https://localhost", 200),
+        ("localhost:80", "http://localhost", 200),
+        ("localhost", "https://localhost:443", 200),
+        ("localhost:443", "http://localhost", 403),
+        ("localhost:80", "https://localhost", 403),
         ("localhost:8501", EVIL, 403),
         ("localhost:8501", "null", 403),
         ("localhost:8501", "", 403),
@@ -101,13 +116,47 @@ def test_the_host_in_a_whole_url_counts_too(target, expected):
         ("localhost:8501", f"http://localhost:8501 {EVIL}", 403),
         ("localhost:8501", "https://good.example", 200),
         ("localhost:8501", "http://good.example", 403),
+        ("localhost:8501", "http://port.example", 200),
         ("localhost:8501", "https://good.example.evil.example", 403),
     ],
 )
 def test_pages_that_may_ask(host, origin, expected):
-    access = Access(origins=frozenset({"https://Good.example/"}))
+    access = Access(origins=frozenset({"https://Good.example/", "http://port.example:80"}))
     assert status(access, head(host, origin)) == expected
     assert status(Access(origins=frozenset("*")), head(host, origin)) == 200
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("allowed_hosts", "my-machine.lan"),
+        ("allowed_hosts", ["my-machine.lan:8501"]),
+        ("allowed_hosts", ["http://my-machine.lan"]),
+        ("allowed_hosts", ["my-machine.lan/"]),
+        ("allowed_hosts", ["*.lan"]),
+        ("allowed_hosts", [""]),
+        ("allowed_hosts", ["m\u00fcller.lan"]),
+        ("allowed_hosts", [3]),
+        ("cors_origins", "https://good.example"),
+        ("cors_origins", ["good.example"]),
+        ("cors_origins", ["https://good.example/page"]),
+        ("cors_origins", ["https://*.example"]),
+        ("cors_origins", ["https://"]),
+    ],
+)
+def test_a_name_that_no_request_can_have_is_refused_with_its_flag(argument, value):
+    given = value if isinstance(value, str) else value[0]
+    with pytest.raises(ValueError, match=f"^--{argument} must be .* Received: ") as error:
+        rest.RestServer(None, **{argument: value})
+    assert repr(given) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_names_addresses_and_origins_that_can_be_are_taken():
+    hosts = ["My-Machine.lan.", "::1", "[::1]", "10.0.0.1", "a_b", "*"]
+    origins = ["https://good.example:8443/", "http://[::1]:80", "null", "*"]
+    access = Access(hosts, origins, own_host="")
+    assert access.hosts == {"my-machine.lan", "::1", "[::1]", "10.0.0.1", "a_b", "*"}
+    assert access.origins == {"https://good.example:8443", "http://[::1]", "null", "*"}
 
 
 def test_browsers_are_told_only_of_pages_that_are_allowed():

@@ -119,6 +119,8 @@ def test_a_bad_request_is_told_in_a_sentence_and_the_server_lives(client, name):
         ("POST", "/v1/models/model/versions/4:predict", 404, "no version 4"),
         ("POST", "/v1/models/model:classify", 404, "'classify'; this server has :predict"),
         ("GET", "/v2", 404, "POST /v1/models/model:predict"),
+        ("POST", "//x/v1/models/model:predict", 404, "POST /v1/models/model:predict"),
+        ("GET", "//x/healthz", 404, "POST /v1/models/model:predict"),
         ("GET", clients.PREDICT, 405, "Use POST here, not GET"),
         ("DELETE", "/v1/models/model", 405, "Use GET or HEAD here"),
         ("POST", "/", 405, "Use GET or HEAD here"),
@@ -130,6 +132,12 @@ def test_other_addresses_and_methods(client, method, path, status, message):
     assert found == status and message in answer["error"]
     assert (client.response.getheader("Allow") is not None) == (status == 405)
     assert client.ask("GET", "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize("address", ["http://localhost:8501", "http://localhost/", "/?x"])
+def test_the_page_by_whole_urls(server, address):
+    request = f"GET {address} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert clients.raw(server, request.encode()).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 def test_head_has_no_body(client):

@@ -56,8 +56,8 @@ def test_requests_of_one_shape_run_as_one_batch():
 def test_requests_of_other_shapes_do_not():
     model = Doubling()
     batcher = Batcher(model, max_batch_size=2, wait_seconds=FOREVER)
-    found = answers(batcher, [doubled([1]), doubled([1, 2]), doubled([3]), doubled([3, 4])])
-    assert [x["y"].tolist() for x in found] == [[[2]], [[2, 4]], [[6]], [[6, 8]]]
+    found = answers(batcher, [doubled([1]), doubled([1, 2, 0]), doubled([3]), doubled([3, 4, 0])])
+    assert [x["y"].tolist() for x in found] == [[[2]], [[2, 4, 0]], [[6]], [[6, 8, 0]]]
     assert model.sizes == [2, 2]
 
 
@@ -134,6 +134,36 @@ def test_requests_whose_rows_cannot_be_told_apart_run_by_themselves():
     first, second = answers(batcher, [doubled([7]), doubled([8])])
     assert (first["y"].tolist(), second["y"].tolist()) == ([[7], [7]], [[8], [8]])
     assert sizes == [2, 1, 1]
+
+
+def alike(name, inputs):
+    """How alike any two rows are: a second axis of examples."""
+    return {"y": inputs["x"] @ inputs["x"].T}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_a_request_whose_rows_depend_on_each_other_is_not_parted(size):
+    batcher = Batcher(alike, max_batch_size=size)
+    signature, inputs = doubled([1, 0, 2], [0, 3, 4], [5, 6, 7], [8, 9, 1])
+    found = batcher(signature, inputs, 4)
+    np.testing.assert_array_equal(found["y"], inputs["x"] @ inputs["x"].T)
+    batcher.close()
+
+
+def test_what_is_of_all_rows_is_of_the_whole_request():
+    def total(name, inputs):
+        return {"y": np.stack([inputs["x"].sum(axis=0)] * 2)}
+
+    batcher = Batcher(total, max_batch_size=2)
+    signature, inputs = doubled([1, 2, 3], [4, 5, 6], [7, 8, 9])
+    assert batcher(signature, inputs, 3)["y"].tolist() == [[12, 15, 18]] * 2
+    batcher.close()
+
+
+def test_joined_requests_get_nothing_of_each_other():
+    batcher = Batcher(alike, max_batch_size=2, wait_seconds=FOREVER)
+    found = answers(batcher, [doubled([1, 0, 2]), doubled([0, 3, 4])])
+    assert [x["y"].tolist() for x in found] == [[[5]], [[25]]]
 
 
 def test_a_request_larger_than_a_batch_runs_alone():

@@ -374,7 +374,7 @@ def test_an_address_that_is_no_url_is_the_clients_fault(models, caplog):
         status, body = status_of(
             clients.raw(server, b"GET http://[/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n", end=True)
         )
-    assert (status, body) == (400, '{"error": "The address is no URL."}')
+    assert (status, body) == (400, '{"error": "The host must be a name or an address: \'[\'."}')
     assert not caplog.records
 
 
@@ -385,10 +385,14 @@ def test_what_clients_do_wrong_is_no_failure_of_the_server(caplog):
 
 
 def test_an_export_is_served_as_long_as_a_block_runs(exports):
-    with rest.running(exports["classify"]) as server:
+    origin = "https://page.example"
+    access = {"allowed_hosts": ["box.lan"], "cors_origins": [origin]}
+    with rest.running(exports["classify"], **access) as server:
         client = clients.Client(server)
         status, answer = client.predict({"instances": [{"text": "123 x"}]})
+        named = client.ask("GET", "/healthz", headers={"Host": "box.lan", "Origin": origin})
         client.close()
+    assert named[0] == 200
     assert status == 200 and answer["predictions"][0]["label"] == "number"
     with pytest.raises(OSError):
         clients.raw(server, b"GET / HTTP/1.0\r\n\r\n")
