@@ -112,7 +112,8 @@ def check_range(name, ids, least, limit, words, *, asserts):
             row = f", {ids[tuple(index)]} in row {index[0]} of the batch" if len(index) > 1 else ""
             fail(f"{wish}. Received values from {ids.min()} to {ids.max()}{row}")
         return
-    if tf.TensorShape(ids.shape).num_elements() != 0:
+    # Of Keras's symbolic tensors, which are in no graph, what runs in layers alone is checked.
+    if not tf.executing_eagerly() and tf.TensorShape(ids.shape).num_elements() != 0:
         asserts.append(_assert_in_range(ids, least, limit, f"{wish}. Received values from"))
 
 
