@@ -5,9 +5,10 @@ No TensorFlow is needed.
 
 import reprlib
 
-__all__ = ["as_flag", "shortened", "shown"]
+__all__ = ["listed", "as_flag", "shortened", "shown"]
 
 _MAX_CHARS = 200
+_MAX_NAMED = 5
 _MAX_LINE = 8_000
 _MAX_BITS = 1_000
 
@@ -40,6 +41,12 @@ def as_flag(value):
     if isinstance(value, (list, tuple)):
         value = ",".join(map(str, value))
     return shortened(value, 2 * _MAX_CHARS) if isinstance(value, str) else shown(value)
+
+
+def listed(items, separator=", "):
+    """The first of some things, and how many more there are, for an error of one line: str."""
+    more = len(items) - _MAX_NAMED
+    return separator.join(items[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 class _Repr(reprlib.Repr):

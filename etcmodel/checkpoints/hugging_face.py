@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from etcmodel.checkpoints import longformer_names, sources, strict
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport, listed
+from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import heads
 from etcmodel.models import hugging_face as models_hugging_face
+from etcmodel.shown_values import listed
 
 __all__ = [
     "Place",

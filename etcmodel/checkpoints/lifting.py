@@ -6,8 +6,9 @@ import numpy as np
 
 from etcmodel.checkpoints import bert_config, bert_names, coverage, sources
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport, listed
+from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models.config import EtcConfig
+from etcmodel.shown_values import listed
 
 __all__ = ["lift_bert"]
 

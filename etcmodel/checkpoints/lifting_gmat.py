@@ -10,9 +10,10 @@ from absl import logging
 from etcmodel import bounded_json
 from etcmodel.checkpoints import bert_config, bert_names, processors, sources
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport, listed
+from etcmodel.checkpoints.report import LoadReport
 from etcmodel.models import encoders
 from etcmodel.models.gmat import GmatConfig, GmatForMaskedLM, GmatModel
+from etcmodel.shown_values import listed
 
 __all__ = ["lift_to_gmat"]
 

@@ -22,9 +22,9 @@ from etcmodel.checkpoints import (
     writing,
 )
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import listed
 from etcmodel.models import downloads, encoders, heads
 from etcmodel.models.gmat import heads as _gmat_heads  # noqa: F401  # Registers them.
+from etcmodel.shown_values import listed
 
 __all__ = [
     "CONFIG_FILE",

@@ -13,7 +13,8 @@ from etcmodel.checkpoints import (
     strict,
 )
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.checkpoints.report import LoadReport, listed
+from etcmodel.checkpoints.report import LoadReport
+from etcmodel.shown_values import listed
 
 __all__ = ["initialize", "load_released_checkpoint"]
 

@@ -3,15 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-__all__ = ["LoadReport", "listed"]
-
-_MAX_NAMED = 5
-
-
-def listed(items, separator=", "):
-    """The first of some things, and how many more there are, for an error of one line: str."""
-    more = len(items) - _MAX_NAMED
-    return separator.join(items[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+__all__ = ["LoadReport"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,11 +10,12 @@ from absl import logging
 from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.checkpoints import names as names_lib
 from etcmodel.checkpoints import processors, sources, strict, writing
-from etcmodel.checkpoints.report import LoadReport, listed
+from etcmodel.checkpoints.report import LoadReport
 from etcmodel.generation import GenerationSettings
 from etcmodel.models import encoders, gmat, hugging_face, led, longt5, pegasus_x
 from etcmodel.models.seq2seq import generating, generation_config
 from etcmodel.models.seq2seq.names import Weight
+from etcmodel.shown_values import listed
 
 __all__ = [
     "is_model",

@@ -6,10 +6,11 @@ assigned before all of it holds.
 
 import numpy as np
 
+from etcmodel.shown_values import listed
+
 __all__ = ["FLOATS", "assign", "check", "check_copy", "check_dtypes", "copies_in", "notes_on"]
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-_MAX_NAMED = 5
 _ROWS = 4096  # Of a table are compared at a time, in float64.
 
 
@@ -72,11 +73,9 @@ def check(source, names, copies=None):
     wanted = dict.fromkeys((*names, *copies, *copies.values()))
     wrong = [f"{x} ({source.dtypes[x]})" for x in wanted if source.dtypes[x] not in FLOATS]
     if wrong:
-        more = f" and {len(wrong) - _MAX_NAMED} more" if len(wrong) > _MAX_NAMED else ""
         raise ValueError(
-            f"{source.path!r} has no floats where weights are wanted: "
-            f"{', '.join(wrong[:_MAX_NAMED])}{more}. Packed or quantized weights are not read: "
-            f"take the model in one of {', '.join(FLOATS)}."
+            f"{source.path!r} has no floats where weights are wanted: {listed(wrong)}. Packed or "
+            f"quantized weights are not read: take the model in one of {', '.join(FLOATS)}."
         )
     for name, original in copies.items():
         check_copy(source.path, name, source.read(name), original, source.read(original))

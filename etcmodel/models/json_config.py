@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from etcmodel import bounded_json
 from etcmodel.bounded_json import MAX_INT
 from etcmodel.models import downloads, hugging_face
-from etcmodel.shown_values import shown
+from etcmodel.shown_values import listed, shown
 
 __all__ = [
     "JsonConfig",
@@ -30,7 +30,6 @@ __all__ = [
 # NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
 _MAX_FLOAT = 3.4028234e38  # Of float32.
-_MAX_NAMED = 5
 _RATE = "dropout"  # Names of rates have it.
 
 
@@ -220,12 +219,10 @@ def check_others(
                 f"{shown(others[name])}"
             )
     if unknown := sorted(set(others) - {*without_effect, *only, "model_type"}):
-        values = ", ".join(f"{name:.50}={shown(others[name])}" for name in unknown[:_MAX_NAMED])
-        more = len(unknown) - _MAX_NAMED
+        values = [f"{name:.50}={shown(others[name])}" for name in unknown]
         raise ValueError(
-            f"unknown settings, which may change what the model computes: {values}"
-            + (f" and {more} more" if more > 0 else "")
-            + ". Remove those that do not from the file"
+            f"unknown settings, which may change what the model computes: {listed(values)}. Remove "
+            "those that do not from the file"
         )
 
 
