@@ -38,6 +38,7 @@ __all__ = [
     "load_json_line",
     "open_bytes",
     "read_entries",
+    "read_folder",
     "read_lines",
     "read_rows",
     "read_text",
@@ -907,6 +908,27 @@ def shown(paths, pattern):
         return not any(is_hidden(x) and not is_hidden(y) for x, y in parts)
 
     return list(filter(is_shown, paths))
+
+
+def read_folder(folder, tells=True):
+    """Reads the `text_files` of a folder.
+
+    Args:
+        folder, tells: as in `text_files`.
+
+    Yields:
+        (str, str, str, str): path below the folder; text; label, the name of the folder in it where
+        the text lies, None for none; and why it cannot be read, '' for nothing.
+
+    Raises:
+        OSError: naming the file, if it cannot be read.
+    """
+    for name in text_files(folder, tells):
+        label = name.partition("/")[0] if "/" in name else None
+        try:
+            yield name, read_text(os.path.join(folder, name)), label, ""
+        except ValueError as error:
+            yield name, "", label, str(error)
 
 
 def text_files(folder, tells=True):

@@ -1,9 +1,10 @@
 """Checked access to the fields of raw examples, which are JSON objects."""
 
-import math
+import functools
 import numbers
 
 from etcmodel import shown_values
+from etcmodel.text import labels
 
 __all__ = [
     "HALF_A_PAIR",
@@ -146,15 +147,7 @@ class Fields:
             ValueError: if it holds something else.
         """
         value = self.raw.get(field)
-        if value is None or value == "":
-            return None
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise self.error(field, "must be a finite number", value)
-        return number
+        return None if value is None or value == "" else self._said(field, value, labels.finite)
 
     def label(self, field):
         """The label that a field holds, as a str; None if it is missing or empty.
@@ -163,10 +156,7 @@ class Fields:
             ValueError: if it is not a str, an int, true or false.
         """
         value = self.raw.get(field)
-        if value is not None and not _is_label(value):
-            problem = "must be a label: a string, a whole number, true or false"
-            raise self.error(field, problem, value)
-        return None if value is None else _label(value) or None
+        return None if value is None else self._said(field, value, labels.named) or None
 
     def labels(self, field, separator):
         """The labels that a field holds: a tuple of str, each once; None if it is missing.
@@ -175,20 +165,14 @@ class Fields:
             ValueError: if it is neither a list of labels nor a str with separators between them.
         """
         value = self.raw.get(field)
-        if value is None:
-            return None
-        parts = value.split(separator) if isinstance(value, str) else value
-        if not isinstance(parts, list) or not all(map(_is_label, parts)):
-            raise self.error(field, "must be a list of labels", value)
-        return tuple(dict.fromkeys(filter(None, map(_label, parts))))
+        read = functools.partial(labels.several, separator=separator)
+        return None if value is None else self._said(field, value, read)
 
-
-def _is_label(value):
-    return isinstance(value, str | bool) or is_int(value)
-
-
-def _label(value):
-    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+    def _said(self, field, value, read):
+        try:
+            return read(value)
+        except ValueError as error:
+            raise self.error(field, str(error), value) from None
 
 
 def id_of(raw, *names, default=None, noun="an example"):

@@ -198,22 +198,14 @@ def read_text_rows(path, table=None, tells=True):
         ValueError: naming the file, if it is damaged, or a table has no proper header.
     """
     if opener.is_folder(path):
-        for name in opener.text_files(path, tells):
-            yield _text_row(path, name)
+        for name, text, label, problem in opener.read_folder(path, tells):
+            found = {"id": name, "text": text, "label": label}
+            yield {"place": name, **({"problem": problem} if problem else found)}
         return
     name = os.path.basename(path)
     for row in opener.read_rows(path, table=table or opener.Table(), tells=tells):
         found = {"id": f"{name}:{row.number}", "fields": row.value}
         yield {"place": row.place, **({"problem": row.problem} if row.problem else found)}
-
-
-def _text_row(folder, name):
-    try:
-        text = opener.read_text(os.path.join(folder, name))
-    except ValueError as error:
-        return {"place": name, "problem": str(error)}
-    label = name.partition("/")[0] if "/" in name else None
-    return {"place": name, "id": name, "text": text, "label": label}
 
 
 def fields_of(row, **names):

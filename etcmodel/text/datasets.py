@@ -2,67 +2,114 @@
 
 import functools
 import itertools
-import os
+import types
 
 import numpy as np
 import tensorflow as tf
 
 from etcmodel.autotuning import without_autotuning
 from etcmodel.text import targets as targets_lib
+from etcmodel.text.examples import LABEL, Columns, Examples
+from etcmodel.text.labels import Labels
 from etcmodel.text.readers import fields as fields_lib
 
-__all__ = ["make_dataset"]
-
-_LABEL = "label"
+__all__ = ["made_of", "make_dataset"]
 
 
-def make_dataset(processor, examples, batch_size, settings=None, targets=None):
+def make_dataset(
+    processor,
+    examples,
+    batch_size,
+    settings=None,
+    targets=None,
+    *,
+    columns=Columns(),  # noqa: B008  # It is frozen.
+    labels=None,
+    shuffle=None,
+    seed=0,
+    read=dict,
+):
     """A dataset of batches, which are made while it is read.
 
     Args:
-        processor: `EtcProcessor`.
-        examples: str, the path of a file of JSON lines; or a list of examples, or another iterable
-            that can be read more than once; or a `tf.data.Dataset` of strings, of dicts of strings
-            by field, or of pairs of such and a label, which is then the target.
+        processor: `EtcProcessor`, or another `ReadsExamples`.
+        examples: see `examples.Examples`; or one of these; or a `tf.data.Dataset` of strings, of
+            dicts of strings by field, or of pairs of such and a label, which is then the target.
         batch_size: int. Examples a batch.
         settings: dict. As in `EtcProcessor.__call__`.
-        targets: str, the field of the examples' `extra` that has the label; or function of a
-            `ProcessedBatch` to an array, or a dict of arrays by name, such as
-            `targets.answer_targets`; or None.
+        targets: str, the field of the examples' `extra`, or the column, that has the label; or
+            function of a batch to an array, or a dict of arrays by name, such as
+            `targets.answer_targets`; or None: that is `columns.label`, if it is given.
+        columns: `examples.Columns`, where examples are rows.
+        labels: sequence of str, the labels in the order of the model's outputs, whose numbers the
+            targets become; or `labels.Labels`. None: those of a Hugging Face `Dataset`; else labels
+            are numbers.
+        shuffle: bool. Whether each epoch has the examples in an order of its own; None: where there
+            are targets, but for a `tf.data.Dataset`, which has an order of its own. All of them are
+            mixed if they fit into 512 MB, else those near to each other, which is logged.
+        seed: int. Of these orders.
+        read: function of a batch to a dict of features.
     Returns:
         `tf.data.Dataset` of features, dicts of int32 tensors; or of (features, targets). Only the
         ranks are known in advance.
     Raises:
-        ValueError: if there are no examples, or they can be read only once.
+        ValueError: if there are no examples, or they can be read only once; naming the example and
+            its label, if that is none of the labels.
     """
-    if not isinstance(examples, (str, os.PathLike)) and iter(examples) is examples:
-        raise ValueError(
-            "`examples` must be readable more than once: a list, or the path of a file. Received: "
-            f"{type(examples).__name__}"
-        )
     if isinstance(examples, tf.data.Dataset):
-        if isinstance(examples.element_spec, tuple) and targets is None:
-            targets = _LABEL
-        examples = _Elements(examples)
-    if isinstance(targets, str):
-        targets = functools.partial(targets_lib.label_targets, field=targets)
+        if isinstance(examples.element_spec, tuple) and targets is None and columns.label is None:
+            targets = LABEL
+        examples, shuffle = _Elements(examples), bool(shuffle)
+    if not isinstance(examples, Examples):
+        examples = Examples(examples, columns)
+    if targets is None:
+        targets = columns.label
+    elif columns.label is not None:
+        raise ValueError("Give `label`, the name of a column, or `targets`, one of the two.")
+    target = targets if isinstance(targets, str) else None
+    if target is not None:
+        targets = functools.partial(targets_lib.label_targets, field=target)
+        labels = _labels(labels or examples.class_names)
+    elif labels is not None:
+        raise ValueError("`labels` need `label`, the column that has them.")
+    shuffle = targets is not None if shuffle is None else shuffle
+    epochs, made = itertools.count(), types.SimpleNamespace(is_shuffled=shuffle, problems=[])
 
-    def generate():
-        for batch in processor.batches(examples, batch_size, settings):
-            yield dict(batch) if targets is None else (dict(batch), targets(batch))
+    def generate(rng=None):
+        named = examples.read(labels, target, rng)
+        for batch in processor.batches_of(named, batch_size, settings):
+            yield read(batch) if targets is None else (read(batch), targets(batch))
 
-    first = [*itertools.islice(generate(), 1)]
-    if not first:
+    first = next(generate(), None)
+    if first is None:
         raise ValueError("`examples` holds no examples.")
-    signature = tf.nest.map_structure(_spec, first[0])
+    signature = tf.nest.map_structure(_spec, first)
 
     def of_one_kind():
-        for element in generate():
-            tf.nest.map_structure(_check_kind, signature, element)
-            yield element
+        try:
+            for element in generate(
+                np.random.default_rng([seed, next(epochs)]) if shuffle else None
+            ):
+                tf.nest.map_structure(_check_kind, signature, element)
+                yield element
+        except ValueError as error:
+            made.problems.append(str(error))
+            raise
 
-    made = tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
-    return without_autotuning(made)
+    dataset = without_autotuning(
+        tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
+    )
+    dataset.etcmodel = made
+    return dataset
+
+
+def made_of(dataset):
+    """How `make_dataset` made a dataset: `is_shuffled`, and the `problems` met so far; or None."""
+    return getattr(dataset, "etcmodel", None)
+
+
+def _labels(given):
+    return given if given is None or isinstance(given, Labels) else Labels(given) if given else None
 
 
 def _spec(array):
@@ -97,4 +144,4 @@ def _example(number, element):
         where = f"`{name}` of example {number}, counted from 0"
         decoded = functools.partial(fields_lib.decoded, where=where)
         fields = {**fields, name: tf.nest.map_structure(decoded, value)}
-    return {**fields, "extra": {_LABEL: label[0]}} if label else fields
+    return {**fields, "extra": {LABEL: label[0]}} if label else fields

@@ -1,8 +1,7 @@
 """From texts, tables, pages and graphs to a batch for a model, and back to the text."""
 
-import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Self
 
 from absl import logging
@@ -15,6 +14,7 @@ from etcmodel.text.byte_bpe import ByteLevelTokenizer
 from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
 from etcmodel.text.encoding import TokenizedDocument
+from etcmodel.text.examples import ReadsExamples
 from etcmodel.text.explanation import Explanation
 from etcmodel.text.packing import ProcessedBatch
 from etcmodel.text.processor_config import ProcessorConfig
@@ -32,7 +32,7 @@ _SPECIAL = {
 }
 
 
-class EtcProcessor:
+class EtcProcessor(ReadsExamples):
     """Structure in, tensors out: the features of `ProcessedBatch`, as NumPy arrays.
 
         processor = EtcProcessor("vocab.txt", max_long_len=4096, max_global_len=256)
@@ -114,42 +114,16 @@ class EtcProcessor:
         """
         if (examples is None) == (not fields):
             raise ValueError("Give `examples`, or the fields of one example, one of the two.")
-        config = self.config.with_call_settings(settings or {})
         if fields or not isinstance(examples, (list, tuple)):
             named = [("example", fields or examples)]
         else:
-            named = [*self._named(examples)]
+            named = [(f"examples[{index}]", example) for index, example in enumerate(examples)]
         if not named:
             raise ValueError("`examples` must hold at least one example. Received: none")
         totals = CutTotals()
-        batch = self._batch(named, config, totals)
+        batch = self.make_batch(named, settings, totals)
         totals.log()
         return batch
-
-    def batches(
-        self, examples: Any, batch_size: int, settings: _Settings = None
-    ) -> Iterator[ProcessedBatch]:
-        """The batches of many examples, one after the other.
-
-        Args:
-            examples: str, the path of a file of JSON lines; or an iterable of examples.
-            batch_size: int. Examples a batch; the last one may have fewer. Windows and packing give
-                a batch more or fewer rows.
-            settings: dict. As in `__call__`.
-        Yields:
-            `ProcessedBatch`. What was cut of all of them is logged at the end.
-        Raises:
-            ValueError: naming file and line, or the number of the example.
-        """
-        config = self.config.with_call_settings(settings or {})
-        if type(batch_size) is not int or batch_size < 1:
-            raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
-        named, totals = iter(self._named(examples)), CutTotals()
-        try:
-            while chunk := list(itertools.islice(named, batch_size)):
-                yield self._batch(chunk, config, totals)
-        finally:
-            totals.log()
 
     def batch_of(self, example: Any, where: str = "example") -> ProcessedBatch:
         """The batch of one example, as `__call__`, but what is cut is not logged.
@@ -158,26 +132,12 @@ class EtcProcessor:
             example: a text, a dict of fields, or a `Document`.
             where: str. The example's name in errors.
         """
-        return self._batch([(where, example)], self.config, CutTotals())
+        return self.make_batch([(where, example)], None, CutTotals())
 
-    def dataset(
-        self, examples: Any, batch_size: int, settings: _Settings = None, targets: Any = None
-    ) -> Any:
-        """A `tf.data.Dataset` of what `batches` yields: see `datasets.make_dataset`."""
-        from etcmodel.text import datasets  # TensorFlow is slow to import.
-
-        return datasets.make_dataset(self, examples, batch_size, settings, targets)
-
-    def _named(self, examples: Any) -> Iterable[tuple[str, Any]]:
-        """(name in errors, example) of each."""
-        if isinstance(examples, (str, os.PathLike)):
-            return readers.read_json_lines(examples)
-        return ((f"examples[{index}]", example) for index, example in enumerate(examples))
-
-    def _batch(
-        self, named: Iterable[tuple[str, Any]], config: ProcessorConfig, totals: CutTotals
+    def make_batch(
+        self, named: Iterable[tuple[str, Any]], settings: _Settings, totals: CutTotals
     ) -> ProcessedBatch:
-        encodings = []
+        config, encodings = self.config.with_call_settings(settings or {}), []
         for number, (where, example) in enumerate(named):
             source = self.tokenize(example, where, config)
             encodings += arrangement.encode(

@@ -8,13 +8,15 @@ import numpy as np
 
 from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.text import processor_files, vocabulary
+from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.encoding import ProcessedBatch
+from etcmodel.text.examples import ReadsExamples
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME
 
 __all__ = ["RowBatch", "RowConfig", "RowProcessor", "foreign_case", "word_piece_file"]
 
-_FIELDS = ("text", "question", "documents")
+_FIELDS = ("text", "question", "documents", "id", "extra")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,7 @@ class RowBatch(ProcessedBatch):
         return self["input_ids"].shape
 
 
-class RowProcessor:
+class RowProcessor(ReadsExamples):
     """The base of processors of one row of tokens for each text.
 
     A subclass has its `config_class` and `batch_class`, finds its tokenizer in a folder, and adds
@@ -152,9 +154,21 @@ class RowProcessor:
             raise ValueError("Give `examples`, or the fields of one example, one of the two.")
         if not isinstance(examples, (list, tuple)):
             examples = [fields or examples]
-        read = [_read(example, f"examples[{i}]") for i, example in enumerate(examples)]
+        totals = CutTotals()
+        named = [(f"examples[{index}]", example) for index, example in enumerate(examples)]
+        batch = self.make_batch(named, None, totals)
+        totals.log()
+        return batch
+
+    def make_batch(self, named, settings, totals):
+        if settings:
+            raise ValueError(
+                f"{type(self).__name__} takes no `settings` for a call. Received: "
+                f"{shown_values.shown(settings)}"
+            )
         with _own_names():
-            batch = self._arranging(read)
+            read = [(where, _read(example, where)) for where, example in named]
+            batch = self._arranging.make_batch(read, None, totals)
         is_token = batch["example_ids"] > 0
         features = {
             "input_ids": batch["token_ids"],
@@ -214,5 +228,5 @@ def _read(example, where):
     if not isinstance(texts, (list, tuple)) or not all(isinstance(x, str) for x in texts):
         raise ValueError(f"`{where}`: `documents` must be a list of str, `text` a str.")
     documents = [{"sentences": [text]} for text in texts]
-    question = {"question": example["question"]} if "question" in example else {}
-    return {**question, "documents": documents}
+    others = {name: example[name] for name in ("question", "id", "extra") if name in example}
+    return {**others, "documents": documents}

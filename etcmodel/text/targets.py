@@ -79,7 +79,7 @@ def span_ends(spans, places):
 
 def _check_one_a_row(batch):
     """Raises ValueError if a row of the batch has several examples."""
-    if len(batch.encodings) != len(batch["token_ids"]):
+    if len(batch.encodings) != batch.long_shape[0]:
         raise ValueError(
             "Targets are one a row, but rows of this batch hold several examples: leave out `pack`."
         )

@@ -3,6 +3,7 @@
 import dataclasses
 
 from etcmodel.options import FeatureOptions, Options, changed, option
+from etcmodel.text.labels import MULTI_LABEL, PROBLEM_TYPES, REGRESSION, SINGLE_LABEL, Labels
 
 __all__ = [
     "MULTI_LABEL",
@@ -13,11 +14,6 @@ __all__ = [
     "ClassificationInputConfig",
 ]
 
-# Named as in Hugging Face's configs, and `LongformerForSequenceClassification`.
-SINGLE_LABEL = "single_label_classification"
-MULTI_LABEL = "multi_label_classification"
-REGRESSION = "regression"
-PROBLEM_TYPES = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
 _LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
 
 
@@ -64,6 +60,10 @@ class ClassificationFeatureOptions(Options):
             raise ValueError(f"`labels` must be empty for a regression. Received: {self.labels}")
         if not self.label_separator:
             raise ValueError("`label_separator` must not be empty.")
+
+    def make_labels(self):
+        """The `text.labels.Labels` by which labels are learned."""
+        return Labels(self.labels, self.problem_type, self.label_separator)
 
     def check_labels(self):
         """Checks that there are labels to tell; raises ValueError if there are too few."""

@@ -7,7 +7,7 @@ two texts, has one of its own. What does not fit is cut at the end; the first of
 
 from etcmodel import finetuning
 
-from .config import MULTI_LABEL, REGRESSION, ClassificationInputConfig
+from .config import MULTI_LABEL, ClassificationInputConfig
 from .raw_data import TextExample, example_reader, parse_example, parse_row
 
 __all__ = [
@@ -58,16 +58,9 @@ def encoded_label(example, config):
     Raises:
         ValueError: naming the example, if its label is none of the labels.
     """
-    if config.problem_type == REGRESSION:
-        return [float(example.label)]
-    given = example.label if config.problem_type == MULTI_LABEL else (example.label,)
-    if unknown := [label for label in given if label not in config.labels]:
-        shown = ", ".join(map(repr, config.labels[:5]))
-        more = ", ..." if len(config.labels) > 5 else ""
-        raise ValueError(
-            f"example {example.example_id!r}: field `{config.label_field}`: {unknown[0]!r} is none "
-            f"of the {len(config.labels)} labels: {shown}{more}"
-        )
-    if config.problem_type == MULTI_LABEL:
-        return [int(label in given) for label in config.labels]
-    return [config.labels.index(example.label)]
+    try:
+        target = config.make_labels().target(example.label)
+    except ValueError as error:
+        where = f"example {example.example_id!r}: field `{config.label_field}`"
+        raise ValueError(f"{where}: {error}") from None
+    return target if config.problem_type == MULTI_LABEL else [target]

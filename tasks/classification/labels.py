@@ -3,6 +3,7 @@
 from etcmodel import bounded_json
 from etcmodel.preprocessing import input_files, raw_files
 from etcmodel.preprocessing.json_fields import is_list_of
+from etcmodel.text.labels import in_order
 
 from .config import MULTI_LABEL
 from .raw_data import parse_row
@@ -27,12 +28,7 @@ def gather(input_pattern, options):
             found.update(label if options.problem_type == MULTI_LABEL else {label})
     if not found:
         raise ValueError(f"{input_pattern}: no example has a label{first}")
-    return tuple(sorted(found, key=_order))
-
-
-def _order(label):
-    is_number = label.isascii() and label.isdigit() and len(label) < 20
-    return (0, int(label), label) if is_number else (1, 0, label)
+    return in_order(found)
 
 
 def read_labels(path):

@@ -8,19 +8,27 @@ __all__ = ["read_json_lines"]
 
 
 def read_json_lines(path):
-    """Reads a file of JSON lines, or of another layout that `opener.read_rows` takes.
+    """Reads a file of JSON lines, or of another layout that `opener.read_rows` takes; or a folder.
 
     Args:
         path: str. JSON lines, a JSON array, a table with a header, Parquet or Arrow; packed or not;
-            local or remote (`gs://…`).
+            local or remote (`gs://…`). Or a folder of `.txt` files.
     Yields:
-        (str, dict): "path, line 3" for errors, and the object of that line.
+        (str, dict): "path, line 3" for errors, and the object of that line. Of a file in a folder
+        its `text`, its name as `id`, and in a folder of it that one's name as `label`.
     Raises:
         OSError: naming the file, if it cannot be read.
         ValueError: naming file and line, if a line is no JSON object or beyond the bounds of
             `bounded_json`, or the file is broken.
     """
     path = os.fspath(path)
+    if opener.is_folder(path):
+        for name, text, label, problem in opener.read_folder(path):
+            where = os.path.join(path, name)
+            if problem:
+                raise ValueError(f"{where}: {problem}")
+            yield where, {"id": name, "text": text, **({} if label is None else {"label": label})}
+        return
     for row in opener.read_rows(path, is_parsed=False, table=opener.Table()):
         where = f"{path}, {row.place}"
         if row.problem:

@@ -1,0 +1,406 @@
+"""Examples as people have them: files and folders, tables, data sets, lists; read again and again.
+
+pandas and Hugging Face's `datasets` are known by what their objects have, and never imported. No
+TensorFlow is needed.
+"""
+
+import abc
+import dataclasses
+import difflib
+import itertools
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from etcmodel import opener, shown_values
+from etcmodel.text import readers
+from etcmodel.text.cut_totals import CutTotals
+from etcmodel.text.documents import Document
+from etcmodel.text.labels import Labels
+
+__all__ = ["LABEL", "Columns", "Examples", "ReadsExamples", "is_path", "is_table"]
+
+LABEL = "label"
+
+_MEMORY = 512 << 20  # Bytes of examples among which a stream is shuffled.
+_SIMILAR = 0.8  # Of names: `documnets`, `texts`.
+_MAY_BE_BLANK = ("id", "question", "title")  # Cells of tables.
+_DATA_FILE = re.compile(
+    r"\S+\.(csv|tsv|tab|jsonl?|ndjson|jsonlines|parquet|arrow|feather|txt)(\.(gz|bz2|xz|zstd?))*",
+    re.IGNORECASE,
+)
+
+
+def is_path(given):
+    """Whether this is a path, not a text: it is there, or is one word that ends as a data file."""
+    if isinstance(given, os.PathLike):
+        return True
+    if not isinstance(given, str) or not given or "\n" in given or "\0" in given:
+        return False
+    if "://" in given:
+        return not re.search(r"\s", given)
+    return bool(_DATA_FILE.fullmatch(given)) or (len(given) < 4096 and os.path.exists(given))
+
+
+def _is_frame(given):
+    return hasattr(given, "iloc") and hasattr(given, "columns")
+
+
+def _is_series(given):
+    return hasattr(given, "iloc") and not hasattr(given, "columns")
+
+
+def _is_data_set(given):
+    return hasattr(given, "column_names") and hasattr(given, "features")
+
+
+def is_table(given):
+    """Whether this has examples with columns: a path, pandas's `DataFrame`, or a `datasets` one."""
+    return is_path(given) or _is_frame(given) or _is_data_set(given)
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Which columns of rows, or keys of objects, are what of an example.
+
+    Those without a name here have their own: `text`, `question`, `id`, `label`, and the other
+    fields of `readers.read`. What is no field is in the example's `extra`.
+
+    Attributes:
+        text, question, id: str.
+        second_text: str. A text that is compared with the first, which then is like a question.
+        label: str. What is told of the text.
+    """
+
+    text: str | None = None
+    second_text: str | None = None
+    question: str | None = None
+    label: str | None = None
+    id: str | None = None
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if value is not None and not isinstance(value, str):
+                raise ValueError(
+                    f"`{name}` must be the name of a column. Received: {shown_values.shown(value)}"
+                )
+        if self.second_text and self.question:
+            raise ValueError("`second_text` and `question` cannot both be: give one of the two.")
+
+    def example(self, row, where):
+        """The example of a row: dict that `readers.read` takes.
+
+        Args:
+            row: mapping of column to value.
+            where: str. The row's name in errors.
+        Raises:
+            ValueError: naming the column that is missing, or what may have been meant.
+        """
+        row = {str(name): _plain(value) for name, value in row.items()}
+        chosen = {field: name for field, name in vars(self).items() if name is not None}
+        for field, name in chosen.items():
+            if name not in row:
+                raise ValueError(f"{where} has no `{name}`, the `{field}`. {_names(row)}")
+        rest = {name: x for name, x in row.items() if name not in chosen.values()}
+        fields = {
+            name: rest.pop(name) for name in readers.FIELDS if name in rest and name not in chosen
+        }
+        if not chosen:
+            _check_names(rest, where)
+        extra = fields.pop("extra", None) or {}
+        if not isinstance(extra, dict):
+            raise ValueError(f"{where}: `extra` must be an object. Received: {extra!r}")
+        fields |= {name: row[chosen[name]] for name in ("text", "question", "id") if name in chosen}
+        if self.second_text:
+            fields["question"], fields["documents"] = (
+                fields.pop("text", None),
+                [row[self.second_text]],
+            )
+        if self.label:
+            rest[self.label] = row[self.label]
+        for name in _MAY_BE_BLANK:
+            if fields.get(name) == "" and not (name == "question" and self.second_text):
+                del fields[name]
+        return {**fields, "extra": {**extra, **rest}}
+
+
+def _plain(value):
+    """A value as Python has it: NumPy's, and what is missing in pandas."""
+    if type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float) and value != value
+    ):
+        return None
+    if not hasattr(value, "tolist"):
+        return value
+    return _plain(value.item()) if value.ndim == 0 else value.tolist()
+
+
+def _names(row):
+    return f"It has: {shown_values.listed([f'`{name}`' for name in row])}"
+
+
+def _check_names(names, where):
+    """Refuses what was probably meant to be a field: else it would be left out in silence."""
+    known = (*readers.FIELDS, LABEL)
+    for name in names:
+        if name not in known and (near := difflib.get_close_matches(name, known, 1, _SIMILAR)):
+            raise ValueError(
+                f"{where} has `{name}`, which is no field. If it is the `{near[0]}`, call it so, or "
+                f"say which columns are what, such as `text={name!r}`."
+            )
+
+
+class Examples:
+    """Examples that can be read again and again, each with its name in errors.
+
+    Args:
+        given: str or path-like, a file or a folder as of `opener.read_rows`; a `DataFrame`,
+            `Series` or Hugging Face `Dataset`; a list or another iterable that can be read more
+            than once; or a function of no arguments that returns an iterator. Its items are
+            examples as of `readers.read`, rows (dicts of column to value), or pairs of one of these
+            and a label.
+        columns: `Columns`.
+    Raises:
+        ValueError: if it is nothing of this kind.
+    """
+
+    def __init__(self, given, columns=Columns()):  # noqa: B008  # It is frozen.
+        self._columns = columns
+        self.name = os.fspath(given) if is_path(given) or isinstance(given, str) else "the data"
+        self._rows, self.size = _reader(given)
+        self.class_names = _class_names(given, columns.label or LABEL)
+
+    def read(self, labels=None, target=None, rng=None):
+        """Yields (name in errors, example) of each.
+
+        Args:
+            labels: `labels.Labels` of the target; None: it is a number, or several.
+            target: str. The entry of `extra` that a model is to learn, which becomes what
+                `Labels.target` gives.
+            rng: `numpy.random.Generator`. Gives another order each time; None: as they are.
+        Raises:
+            ValueError: naming the example and its field.
+        """
+        rows = self._rows() if rng is None else _shuffled(self._rows(), rng, self.name)
+        for where, content in rows:
+            example = self._example(content, where)
+            yield where, example if target is None else _with_target(example, target, labels, where)
+
+    def told(self, target):
+        """Yields (name in errors, what is told) of each example: see `read`."""
+        for where, content in self._rows():
+            yield where, _told(self._example(content, where), target, where)
+
+    def has(self, target):
+        """Whether the first example tells something of this name."""
+        first = next(iter(self._rows()), None)
+        return first is not None and target in _extra(self._example(first[1], first[0]))
+
+    def _example(self, content, where):
+        label = ()
+        if isinstance(content, tuple) and len(content) == 2:
+            content, *label = content
+        if isinstance(content, Document):
+            return content
+        if isinstance(content, Mapping):
+            content = self._columns.example(content, where)
+        elif self._columns != Columns(label=self._columns.label):
+            raise ValueError(f"{where} is no row with columns: it is of {type(content).__name__}")
+        if not label:
+            return content
+        fields = content if isinstance(content, dict) else {"text": content}
+        extra = {**fields.get("extra", {}), self._columns.label or LABEL: _plain(label[0])}
+        return {**fields, "extra": extra}
+
+
+def _reader(given):
+    """(function that yields pairs of the name and the content of each example, how many or None)"""
+    if isinstance(given, (str, os.PathLike)):
+        return lambda: readers.read_json_lines(given), None
+    if isinstance(given, Mapping) and any(map(_is_data_set, given.values())):
+        splits = ", ".join(map(repr, given))
+        raise ValueError(f"`examples` has several data sets, {splits}: give one of them.")
+    if _is_frame(given):
+        names = list(given.columns)
+        read = lambda: (dict(zip(names, x, strict=True)) for x in given.itertuples(False, None))  # noqa: E731
+    elif callable(given) and not hasattr(given, "__iter__"):
+        read = given
+    elif isinstance(given, Mapping) or not hasattr(given, "__iter__") or iter(given) is given:
+        raise ValueError(
+            "`examples` must be readable more than once: a list, or the path of a file, or a "
+            f"function that begins anew. Received: {type(given).__name__}"
+        )
+    else:
+        read = lambda: map(_plain, given)  # noqa: E731
+    size = len(given) if hasattr(given, "__len__") else None
+    return lambda: ((f"examples[{number}]", x) for number, x in enumerate(read())), size
+
+
+def _class_names(given, column):
+    """The names of the labels that a Hugging Face `Dataset` has for a column; () for none."""
+    features = given.features if _is_data_set(given) else None
+    found = features.get(column) if hasattr(features, "get") else None
+    return tuple(getattr(found, "names", None) or ())
+
+
+def _extra(example):
+    if isinstance(example, Document):
+        return example.extra
+    return (example.get("extra") or {}) if isinstance(example, dict) else {}
+
+
+def _told(example, target, where):
+    extra = _extra(example)
+    if target not in extra:
+        has = f"There is: {', '.join(map(repr, extra))}" if extra else "Nothing is told of it."
+        raise ValueError(f"{where} has no label `{target}`. {has}")
+    if (value := extra[target]) is None or value == "":
+        raise ValueError(f"{where}: the label `{target}` is missing.")
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _with_target(example, target, labels, where):
+    value = _told(example, target, where)
+    try:
+        value = _number(value) if labels is None else labels.target(value)
+    except ValueError as error:
+        raise ValueError(f"{where}: `{target}` {error}") from None
+    extra = {**_extra(example), target: value}
+    if isinstance(example, Document):
+        return dataclasses.replace(example, extra=extra)
+    return {**example, "extra": extra}
+
+
+def _number(value):
+    """The same, of a table's cell the number that it says."""
+    if not isinstance(value, str):
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    raise ValueError(
+        f"is a word, {shown_values.shown(value)}: give all of them in the order of the model's "
+        "outputs, such as labels=['neg', 'pos']"
+    )
+
+
+def _shuffled(rows, rng, name):
+    """The rows in another order: of all that fit into memory, else of those near to each other."""
+    held, size = [], 0
+    for row in rows:
+        size += _size(row[1])
+        held.append(row)
+        if size > _MEMORY:
+            if size < float("inf"):
+                logging.warning(
+                    "%s: too large to be shuffled as a whole: each example moves among %d. Mix the "
+                    "file first, if it is sorted.",
+                    name,
+                    len(held),
+                )
+                size = float("inf")
+            place = int(rng.integers(len(held)))
+            held[place], held[-1] = held[-1], held[place]
+            yield held.pop()
+    for place in rng.permutation(len(held)):
+        yield held[place]
+
+
+def _size(content):
+    """About how many bytes it takes."""
+    if isinstance(content, (str, bytes)):
+        return len(content) + 50
+    if isinstance(content, Mapping):
+        return 200 + sum(map(_size, content.values()))
+    return 100 + sum(map(_size, content)) if isinstance(content, (list, tuple)) else 50
+
+
+class ReadsExamples(abc.ABC):
+    """The base of processors: batches of examples, whatever they come in."""
+
+    @abc.abstractmethod
+    def make_batch(
+        self, named: Iterable[tuple[str, Any]], settings: dict[str, Any] | None, totals: CutTotals
+    ) -> Any:
+        """The batch of examples, each with its name in errors."""
+
+    def batches(
+        self,
+        examples: Any,
+        batch_size: int,
+        settings: dict[str, Any] | None = None,
+        **columns: str | None,
+    ) -> Iterator[Any]:
+        """The batches of many examples, one after the other.
+
+        Args:
+            examples: see `Examples`; or an iterable that can be read but once.
+            batch_size: int. Examples a batch; the last one may have fewer. Windows and packing give
+                a batch more or fewer rows.
+            settings: dict. As in `__call__`.
+            **columns: of `Columns`.
+        Yields:
+            Batches as of `__call__`. What was cut of all of them is logged at the end.
+        Raises:
+            ValueError: naming file and line, or the number of the example.
+        """
+        if not isinstance(examples, (str, os.PathLike)) and iter(examples) is examples:
+            once, examples = examples, lambda: once
+        yield from self.batches_of(
+            Examples(examples, Columns(**columns)).read(), batch_size, settings
+        )
+
+    def batches_of(
+        self,
+        named: Iterator[tuple[str, Any]],
+        batch_size: int,
+        settings: dict[str, Any] | None = None,
+    ) -> Iterator[Any]:
+        """As `batches`, of what `Examples.read` yields."""
+        if type(batch_size) is not int or batch_size < 1:
+            raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
+        totals = CutTotals()
+        try:
+            while chunk := list(itertools.islice(named, batch_size)):
+                yield self.make_batch(chunk, settings, totals)
+        finally:
+            totals.log()
+
+    def dataset(
+        self,
+        examples: Any,
+        batch_size: int,
+        settings: dict[str, Any] | None = None,
+        targets: str | Callable[[Any], Any] | None = None,
+        *,
+        text: str | None = None,
+        second_text: str | None = None,
+        question: str | None = None,
+        label: str | None = None,
+        id: str | None = None,
+        labels: Iterable[str] | Labels | None = None,
+        shuffle: bool | None = None,
+        seed: int = 0,
+    ) -> Any:
+        """A `tf.data.Dataset` of batches: see `datasets.make_dataset`.
+
+        Args:
+            text, second_text, question, label, id: see `Columns`; `label` are also the targets.
+        """
+        from etcmodel.text import datasets  # TensorFlow is slow to import.
+
+        return datasets.make_dataset(
+            self,
+            examples,
+            batch_size,
+            settings,
+            targets,
+            columns=Columns(text, second_text, question, label, id),
+            labels=labels,
+            shuffle=shuffle,
+            seed=seed,
+        )

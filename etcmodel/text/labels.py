@@ -1,0 +1,149 @@
+"""Labels as people write them, and their numbers: of a class, of several, or a number itself."""
+
+import math
+import numbers
+
+from etcmodel import shown_values
+
+__all__ = [
+    "LABEL",
+    "MULTI_LABEL",
+    "PROBLEM_TYPES",
+    "REGRESSION",
+    "SEPARATOR",
+    "SINGLE_LABEL",
+    "Labels",
+    "finite",
+    "in_order",
+    "named",
+    "several",
+]
+
+# What is told of a text, named as in Hugging Face's configs.
+SINGLE_LABEL = "single_label_classification"
+MULTI_LABEL = "multi_label_classification"
+REGRESSION = "regression"
+PROBLEM_TYPES = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
+LABEL = "a label: a string, a whole number, true or false"
+SEPARATOR = "|"
+_MAX_NAMED = 5
+
+
+def named(value):
+    """The label that a value says: str, '' for none.
+
+    Args:
+        value: str, whole number, or truth value.
+    Raises:
+        ValueError: saying what it must be, if it is something else.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | numbers.Integral):
+        return str(value).strip()
+    raise ValueError(f"must be {LABEL}")
+
+
+def several(value, separator=SEPARATOR):
+    """The labels that a value says: tuple of str, each once.
+
+    Args:
+        value: list of labels, or str with separators between them.
+        separator: str.
+    Raises:
+        ValueError: saying what it must be, if it is something else.
+    """
+    parts = value.split(separator) if isinstance(value, str) else value
+    try:
+        if isinstance(parts, list | tuple):
+            return tuple(dict.fromkeys(filter(None, map(named, parts))))
+    except ValueError:
+        pass
+    raise ValueError("must be a list of labels")
+
+
+def finite(value):
+    """The finite float that a value says, maybe as a str.
+
+    Raises:
+        ValueError: saying what it must be, if it is something else.
+    """
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError("must be a finite number")
+    return number
+
+
+def in_order(found):
+    """Different labels in their order: whole numbers by size, others as text. A tuple of str."""
+    return tuple(sorted(set(found), key=_place))
+
+
+def _place(label):
+    return (0, int(label), label) if _is_number(label) else (1, 0, label)
+
+
+def _is_number(label):
+    return label.isascii() and label.isdigit() and len(label) < 20
+
+
+class Labels:
+    """The labels of a classifier in the order of its outputs, and what is told of a text by them.
+
+    Args:
+        names: sequence of str.
+        problem_type: str, one of `PROBLEM_TYPES`; a regression has no names.
+        separator: str. What separates several labels in one str.
+    """
+
+    def __init__(self, names, problem_type=SINGLE_LABEL, separator=SEPARATOR):
+        self.names, self._separator = tuple(names), separator
+        self.problem_type = problem_type
+        self._may_count = not any(map(_is_number, self.names))
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+
+    def words(self, value):
+        """The labels of a value: tuple of str; errors as of `named` and `several`."""
+        if self.problem_type == MULTI_LABEL:
+            return several(value, self._separator)
+        return tuple(filter(None, (named(value),)))
+
+    def target(self, value):
+        """What a model is to learn of a value: int, 0 or 1 for each label, or float.
+
+        Args:
+            value: as of `named`, `several` or `finite`. Where no name is a number, a whole number
+                may also be that of the label, from 0.
+        Raises:
+            ValueError: saying what it must be, if there is no such label.
+        """
+        if self.problem_type == REGRESSION:
+            return finite(value)
+        if self.problem_type == SINGLE_LABEL:
+            return self._number(value)
+        if self._may_count and _are_flags(value) and len(value) == len(self.names):
+            return [int(x) for x in value]
+        given = [self._number(word) for word in several(value, self._separator)]
+        return [int(number in given) for number in range(len(self.names))]
+
+    def _number(self, value):
+        word = named(value)
+        if word in self._numbers:
+            return self._numbers[word]
+        if self._may_count and not isinstance(value, str) and 0 <= value < len(self.names):
+            return int(value)
+        known = ", ".join(map(repr, self.names[:_MAX_NAMED]))
+        more = ", ..." if len(self.names) > _MAX_NAMED else ""
+        raise ValueError(
+            f"{shown_values.shown(value)} is none of the {len(self.names)} labels: {known}{more}"
+        )
+
+
+def _are_flags(value):
+    """Whether a value says of each label whether it is there."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(x, numbers.Integral) and x in (0, 1) for x in value
+    )
