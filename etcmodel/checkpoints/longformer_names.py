@@ -96,7 +96,7 @@ def head_settings(entries, head_class):
         number, names = hugging_face.labels(entries)
         settings["num_labels"] = number
         if names:
-            settings["label_names"] = names
+            settings["labels"] = names
         if head_class is heads.LongformerForSequenceClassification:
             default = "regression" if number == 1 else "single_label_classification"
             kind = entries.get("problem_type")
@@ -108,7 +108,7 @@ def head_entries(model):
     """The entries of a `config.json` that tell a `LongformerHead`: the inverse."""
     settings, entries = model.settings(), {}
     if "num_labels" in settings:
-        names = settings.get("label_names") or hugging_face.usual_labels(settings["num_labels"])
+        names = settings.get("labels") or hugging_face.usual_labels(settings["num_labels"])
         entries["id2label"] = {str(number): name for number, name in enumerate(names)}
         entries["label2id"] = {name: number for number, name in enumerate(names)}
     if "problem_type" in settings:

@@ -1,17 +1,26 @@
 """Texts in place of features: what `fit`, `evaluate` and `predict` make of them."""
 
 import contextlib
+import functools
+import itertools
+import logging
 import numbers
+import types
 
 import numpy as np
 import tensorflow as tf
+import tf_keras
 
+from etcmodel import shown_values
 from etcmodel.autotuning import without_autotuning
 from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
+from etcmodel.text import datasets
+from etcmodel.text import examples as examples_lib
+from etcmodel.text.labels import REGRESSION, Labels, in_order
 from etcmodel.text.readers import fields
 
-__all__ = ["ReadsTexts", "check_one_row"]
+__all__ = ["ReadsTexts", "check_one_row", "is_texts", "read_texts"]
 
 _BATCH_SIZE = 32  # Keras's own.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
@@ -20,13 +29,21 @@ _NEED = "Texts need a processor: set `model.processor`, or give features."
 class ReadsTexts:
     """A Keras model that takes texts wherever it takes features, if it has a `processor`.
 
-    In `fit`, `evaluate` and `predict`, also of `validation_data`, `x` may be
+    In `fit`, `evaluate` and `predict`, also of `validation_data`, and in a call `x` may be
 
-    * a text; or a list, array or tensor of texts; or a list of dicts of texts, by field. The
-      processor makes them one batch, which is padded to the longest.
+    * the path of a file or folder, a pandas `DataFrame` or a Hugging Face `Dataset`; or a list of
+      rows with labels, dicts. See `text.examples`: `text`, `second_text`, `question`, `label` and
+      `id` name the columns, if they have other names. There is no `y` then: `fit` and `evaluate`
+      read the label of each example.
+    * a text; or a list, array, tensor or `Series` of texts; or a list of dicts of texts, by field.
+      The processor makes them one batch, which is padded to the longest.
     * a `tf.data.Dataset` of texts, or of dicts of texts by field; or of pairs of these and labels,
       or triples with weights. Its elements are batches, which are processed while it is read, or
       single texts, of which `batch_size` are a batch; by default, and for `validation_data`, 32.
+    * a generator, or a Keras `Sequence`, of batches of texts, alone or with labels and weights.
+
+    Labels, of `y`, too, may be words: those of the model's `labels`, or, where it has none, those
+    that `fit` finds, whole numbers by size, others as text, which become the model's.
 
     All else is as Keras has it: labels and weights, also as lists of numbers beside a list;
     callbacks, `tf.distribute`, where the mean of each device counts the same, also if it has fewer
@@ -34,61 +51,284 @@ class ReadsTexts:
     `stride` nor `pack`; else use `processor.dataset`.
     """
 
-    def fit(self, x=None, y=None, batch_size=None, *args, **kwargs):
-        """As in Keras, also on texts.
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        *args,
+        text=None,
+        label=None,
+        second_text=None,
+        question=None,
+        id=None,
+        **kwargs,
+    ):
+        """As in Keras, also on texts. Examples with columns are shuffled, unless `shuffle=False`.
 
+        Args:
+            text, label, second_text, question, id: str. Names of columns: see `examples.Columns`.
         Raises:
             ValueError: if there are texts and no processor, or one that cuts a text into rows; with
-                the number of the example if a text is no UTF-8.
+                the number of the example if a text is no UTF-8; with its name and label, if that is
+                none of the labels, or if there are more or fewer of them than the model has.
         """
-        with _told_in_a_line() as problems:
-            kwargs |= self._validation(kwargs.get("validation_data"), problems)
-            given = self._arguments(x, y, batch_size, kwargs, problems)
-            return super().fit(*given, *args, **kwargs)
+        columns = examples_lib.Columns(text, second_text, question, label, id)
+        with _told_in_a_line(x) as problems:
+            x, y, batch_size = self._given(
+                x, y, batch_size, columns, problems, kwargs, is_training=True
+            )
+            kwargs |= self._validation(kwargs.get("validation_data"), columns, problems)
+            return super().fit(x, y, batch_size, *args, **kwargs)
 
-    def evaluate(self, x=None, y=None, batch_size=None, *args, **kwargs):
-        """As in Keras, also on texts; errors as of `fit`."""
-        with _told_in_a_line() as problems:
-            given = self._arguments(x, y, batch_size, kwargs, problems)
+    def evaluate(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        *args,
+        text=None,
+        label=None,
+        second_text=None,
+        question=None,
+        id=None,
+        **kwargs,
+    ):
+        """As in Keras, also on texts; arguments and errors as of `fit`."""
+        columns = examples_lib.Columns(text, second_text, question, label, id)
+        with _told_in_a_line(x) as problems:
+            given = self._given(x, y, batch_size, columns, problems, kwargs)
             return super().evaluate(*given, *args, **kwargs)
 
-    def predict(self, x, batch_size=None, *args, **kwargs):
-        """As in Keras, also on texts; errors as of `fit`."""
-        with _told_in_a_line() as problems:
-            given = self._without_texts(x, batch_size, problems)
-            return super().predict(*given, *args, **kwargs)
+    def predict(
+        self,
+        x,
+        batch_size=None,
+        *args,
+        as_labels=False,
+        text=None,
+        second_text=None,
+        question=None,
+        id=None,
+        **kwargs,
+    ):
+        """As in Keras, also on texts.
 
-    def _validation(self, given, problems):
-        """The `validation_data` of features: dict of this argument; {} for what has no texts."""
-        if isinstance(given, tf.data.Dataset):
-            return {"validation_data": self._without_texts(given, None, problems)[0]}
-        if not (isinstance(given, (list, tuple)) and given):
-            return {}
-        features = self._without_texts(given[0], None, problems)[0]
-        rest = given[1:] if features is given[0] else map(_array, given[1:])
-        return {"validation_data": (features, *rest)}
+        Args:
+            as_labels: bool. Whether to give names of labels in place of logits: list of str, or, of
+                a model that tells several, of tuples.
+            text, second_text, question, id: as in `fit`.
+        Raises:
+            ValueError: as of `fit`; or if names are wanted and there are none; or for a dataset of
+                `processor.dataset` that is shuffled: its order is not that of the examples.
+        """
+        columns = examples_lib.Columns(text, second_text, question, None, id)
+        if getattr(datasets.made_of(x), "is_shuffled", False):
+            fail(
+                "The dataset is shuffled, so that predictions would be in another order than the "
+                "examples: make it with `shuffle=False`."
+            )
+        if as_labels and not hasattr(self, "as_labels"):
+            fail(f"{type(self).__name__} tells no labels of texts: leave out `as_labels`.")
+        with _told_in_a_line(x) as problems:
+            features, _, batch_size = self._given(
+                x, None, batch_size, columns, problems, {}, has_targets=False
+            )
+            found = super().predict(features, batch_size, *args, **kwargs)
+        return self.as_labels(found) if as_labels else found
 
-    def _arguments(self, x, y, batch_size, others, problems):
+    def _given(
+        self, x, y, batch_size, columns, problems, others, is_training=False, has_targets=True
+    ):
         """(features, labels, batch size), and in `others` weights, as Keras takes them."""
-        features, batch_size = self._without_texts(x, batch_size, problems)
-        if features is x:
+        if _is_rows(x, y, columns, has_targets):
+            if others.get("sample_weight") is not None or y is not None:
+                fail("Examples with columns have their labels: leave out `y` and `sample_weight`.")
+            shuffle = is_training and others.get("shuffle", True)
+            made = self._of_rows(
+                x, batch_size, columns, problems, is_training, shuffle, has_targets
+            )
+            return made, None, None
+        if columns != examples_lib.Columns():
+            named = ", ".join(f"{name}={x!r}" for name, x in vars(columns).items() if x)
+            fail(f"What is given has no columns, but they are named: {named}.")
+        if isinstance(x, tf.data.Dataset):
+            return _dataset(self, x, batch_size, problems)[0], y, _batch_size(x, batch_size)
+        if _is_batches(x):
+            return _batches(self, x), y, batch_size
+        texts = _texts(x)
+        if texts is None:
             return x, y, batch_size
         if "sample_weight" in others:
             others["sample_weight"] = _array(others["sample_weight"])
-        return features, _array(y), batch_size
+        return _features(self, texts), self._targets(y, is_training), batch_size
 
-    def _without_texts(self, x, batch_size, problems):
-        """(features, or what else was given; the batch size that Keras is to know)."""
-        if isinstance(x, tf.data.Dataset):
-            return _dataset(self, x, batch_size, problems)
-        examples = _examples(x)
-        return (x if examples is None else _features(self, examples)), batch_size
+    def _validation(self, given, columns, problems):
+        """The `validation_data` of features: dict of this argument; {} for what has no texts."""
+        if given is None:
+            return {}
+        if _is_rows(given, None, columns, True) or isinstance(given, tf.data.Dataset):
+            of_rows = columns if not isinstance(given, tf.data.Dataset) else examples_lib.Columns()
+            return {"validation_data": self._given(given, None, None, of_rows, problems, {})[0]}
+        if not (isinstance(given, (list, tuple)) and given):
+            return {}
+        none = examples_lib.Columns()
+        features, y, _ = self._given(given[0], *given[1:2] or [None], None, none, problems, {})
+        if features is given[0]:
+            return {}
+        return {"validation_data": (features, y, *map(_array, given[2:]))[: len(given)]}
+
+    def _of_rows(self, x, batch_size, columns, problems, is_training, shuffle, has_targets):
+        """A `tf.data.Dataset` of the features, and the targets, of examples with columns."""
+        source, label = examples_lib.Examples(x, columns), columns.label or examples_lib.LABEL
+        labels = self._labels_of(source, label, is_training) if has_targets else None
+        made = datasets.make_dataset(
+            _processor(self),
+            source,
+            batch_size or _BATCH_SIZE,
+            targets=label if has_targets else None,
+            labels=labels,
+            shuffle=shuffle,
+            seed=int(np.random.randint(1 << 31)) if shuffle else 0,  # By Keras's seed.
+            read=functools.partial(_read, self),
+        )
+        datasets.made_of(made).problems = problems
+        return made
+
+    def _labels_of(self, source, label, is_training):
+        """The `Labels` by which examples are learned; names that `fit` finds become the model's."""
+        problem = getattr(self, "problem_type", None)
+        if problem is None:
+            fail(
+                f"{type(self).__name__} learns no labels of texts: give `processor.dataset(…, "
+                "targets=…)`, whose `targets` make of a batch what it learns."
+            )
+        if problem == REGRESSION:
+            return Labels((), problem)
+        if is_training and not self.labels:
+            self._find_labels(source.told(label), source.class_names, source.name)
+        return Labels(self.labels or self.num_labels, problem)
+
+    def _find_labels(self, told, known, name):
+        """Names the labels by the words that are told, (name in errors, value) each."""
+        numbers, words = Labels(self.num_labels, self.problem_type), set()
+        is_numbers = not known
+        for where, value in told if is_numbers else ():
+            try:
+                words |= set(numbers.words(value))
+                is_numbers = is_numbers and numbers.has(value)
+            except ValueError as error:
+                fail(f"{where}: the label {error}. Received: {shown_values.shown(value)}")
+        if is_numbers:
+            return
+        found = known or in_order(words)
+        if len(found) != self.num_labels:
+            fail(
+                f"{name}: there are {len(found)} labels, {shown_values.listed(found)}, and the "
+                f"model has {self.num_labels}: make it with `labels`, all of them in their order."
+            )
+        self.labels = found
+        logging.info("The model's labels, in their order: %s", ", ".join(found))
+
+    def _targets(self, y, is_training):
+        """`y` as Keras takes it: words become numbers."""
+        values = y.tolist() if hasattr(y, "tolist") else y
+        is_list = isinstance(values, (list, tuple)) and len(values)
+        if not is_list or not any(map(_has_words, values)):
+            return _array(values if hasattr(y, "iloc") else y)
+        if getattr(self, "problem_type", None) is None:
+            fail(f"{type(self).__name__} learns no labels of texts, but `y` has words.")
+        named = [(f"`y[{number}]`", value) for number, value in enumerate(values)]
+        if is_training and not self.labels and self.problem_type != REGRESSION:
+            self._find_labels(named, (), "`y`")
+        labels, targets = Labels(self.labels or self.num_labels, self.problem_type), []
+        for where, value in named:
+            try:
+                targets.append(labels.target(value))
+            except ValueError as error:
+                fail(f"{where} {error}")
+        return np.array(targets)
+
+
+def _is_rows(x, y, columns, has_targets):
+    """Whether these are examples with columns, whose labels are there, too."""
+    if examples_lib.is_table(x):
+        return True
+    is_list = isinstance(x, (list, tuple)) and len(x) and all(isinstance(one, dict) for one in x)
+    if not is_list or y is not None:
+        return False
+    return has_targets or columns != examples_lib.Columns()
+
+
+def _has_words(value):
+    return isinstance(value, str) or (
+        isinstance(value, (list, tuple)) and any(map(_has_words, value))
+    )
+
+
+def _batch_size(dataset, batch_size):
+    """What Keras is to know of it: nothing, where texts are batched already."""
+    spec = dataset.element_spec
+    kinds = tf.nest.flatten(spec[0] if isinstance(spec, tuple) else spec)
+    return (
+        None if kinds and all(getattr(x, "dtype", None) == tf.string for x in kinds) else batch_size
+    )
+
+
+def _is_batches(x):
+    return isinstance(x, (tf_keras.utils.Sequence, types.GeneratorType))
+
+
+def _batches(model, given):
+    """A generator or `Sequence` whose texts are features; the same where it has none."""
+    if isinstance(given, tf_keras.utils.Sequence):
+        first = given[0] if len(given) else None
+        return _Sequence(model, given) if _texts(_parts(first)[0]) is not None else given
+    first = next(given, None)
+    if first is None:
+        fail("The generator yields nothing.")
+    rest = itertools.chain([first], given)
+    if _texts(_parts(first)[0]) is None:
+        return (x for x in rest)
+    return (_of_element(model, x) for x in rest)
+
+
+class _Sequence(tf_keras.utils.Sequence):
+    """The batches of another, whose texts are features."""
+
+    def __init__(self, model, given):
+        self._model, self._given = model, given
+
+    def __len__(self):
+        return len(self._given)
+
+    def __getitem__(self, index):
+        return _of_element(self._model, self._given[index])
+
+    def on_epoch_end(self):
+        self._given.on_epoch_end()
+
+
+def _parts(element):
+    return element if isinstance(element, tuple) and len(element) in (2, 3) else (element,)
+
+
+def _of_element(model, element):
+    texts, *others = _parts(element)
+    texts = _texts(texts)
+    if texts is None:
+        fail("Some batches are of texts and others are not.")
+    features = _features(model, texts)
+    if not others:
+        return (features,)
+    return (features, model._targets(others[0], False), *map(_array, others[1:]))
 
 
 @contextlib.contextmanager
-def _told_in_a_line():
+def _told_in_a_line(x):
     """A context that yields a list for problems in `tf.data`, whose own errors have many lines."""
-    problems = []
+    made = datasets.made_of(x)
+    problems = [] if made is None else made.problems
     try:
         yield problems
     except tf.errors.OpError:
@@ -97,10 +337,12 @@ def _told_in_a_line():
         raise one_line(problems[0]) from None
 
 
-def _examples(x):
+def _texts(x):
     """The texts, or dicts of them by field, that are given: list; None if there are none."""
     if isinstance(x, str):
         return [x]
+    if hasattr(x, "iloc") and not hasattr(x, "columns"):  # pandas's Series.
+        x = x.tolist()
     if isinstance(x, (list, tuple)):
         is_text = [isinstance(one, (str, dict)) for one in x]
         return list(x) if x and all(is_text) else None
@@ -136,12 +378,26 @@ def _array(values):
 
 def _features(model, examples):
     """The features of examples, a row each: dict of arrays."""
-    processor = _processor(model)
-    batch = processor(examples)
+    read = [x for _, x in examples_lib.Examples(examples).read()]
+    return _read(model, _processor(model)(read))
+
+
+def _read(model, batch):
+    """The features of a processor's batch, as the model takes them."""
     if "token_ids" in batch and model.token_feature != "token_ids":
         features = processed_batches.text_arguments(dict(batch), model.encoder.config)
         return {name: np.asarray(array) for name, array in features.items()}
     return dict(batch)
+
+
+def is_texts(x):
+    """Whether this is something that `read_texts` takes."""
+    return examples_lib.is_table(x) or _texts(x) is not None
+
+
+def read_texts(model, x):
+    """The features of all texts, or of all examples with columns, as one batch: dict of arrays."""
+    return _features(model, x if examples_lib.is_table(x) else _texts(x))
 
 
 def _processor(model):

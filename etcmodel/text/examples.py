@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from etcmodel import opener, shown_values
+from etcmodel import shown_values
 from etcmodel.text import readers
 from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
@@ -147,8 +147,8 @@ def _check_names(names, where):
     for name in names:
         if name not in known and (near := difflib.get_close_matches(name, known, 1, _SIMILAR)):
             raise ValueError(
-                f"{where} has `{name}`, which is no field. If it is the `{near[0]}`, call it so, or "
-                f"say which columns are what, such as `text={name!r}`."
+                f"{where} has `{name}`, which is no field. If it is the `{near[0]}`, call it so; "
+                f"else say which columns are what, such as `text={name!r}`."
             )
 
 
@@ -266,7 +266,9 @@ def _with_target(example, target, labels, where):
     try:
         value = _number(value) if labels is None else labels.target(value)
     except ValueError as error:
-        raise ValueError(f"{where}: `{target}` {error}") from None
+        is_told = "must be" not in str(error) or "Received" in str(error)
+        received = "" if is_told else f". Received: {shown_values.shown(value)}"
+        raise ValueError(f"{where}: `{target}` {error}{received}") from None
     extra = {**_extra(example), target: value}
     if isinstance(example, Document):
         return dataclasses.replace(example, extra=extra)

@@ -94,15 +94,17 @@ class Labels:
     """The labels of a classifier in the order of its outputs, and what is told of a text by them.
 
     Args:
-        names: sequence of str.
+        names: sequence of str; or int, how many labels without names there are.
         problem_type: str, one of `PROBLEM_TYPES`; a regression has no names.
         separator: str. What separates several labels in one str.
     """
 
     def __init__(self, names, problem_type=SINGLE_LABEL, separator=SEPARATOR):
-        self.names, self._separator = tuple(names), separator
-        self.problem_type = problem_type
-        self._may_count = not any(map(_is_number, self.names))
+        is_named = not isinstance(names, int)
+        self.names = tuple(names if is_named else map(str, range(names)))
+        self.problem_type, self._separator = problem_type, separator
+        self._is_named = is_named
+        self._may_count = not is_named or not any(map(_is_number, self.names))
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
     def words(self, value):
@@ -110,6 +112,14 @@ class Labels:
         if self.problem_type == MULTI_LABEL:
             return several(value, self._separator)
         return tuple(filter(None, (named(value),)))
+
+    def has(self, value):
+        """Whether there is such a label."""
+        try:
+            self.target(value)
+        except ValueError:
+            return False
+        return True
 
     def target(self, value):
         """What a model is to learn of a value: int, 0 or 1 for each label, or float.
@@ -135,6 +145,11 @@ class Labels:
             return self._numbers[word]
         if self._may_count and not isinstance(value, str) and 0 <= value < len(self.names):
             return int(value)
+        if not self._is_named:
+            raise ValueError(
+                f"must be a whole number below {len(self.names)}, since the labels have no names. "
+                f"Received: {shown_values.shown(value)}"
+            )
         known = ", ".join(map(repr, self.names[:_MAX_NAMED]))
         more = ", ..." if len(self.names) > _MAX_NAMED else ""
         raise ValueError(

@@ -57,7 +57,7 @@ CASES = [
     ("etc_phrases", "head_config.json", {"max_words": 0}, "`max_words` must be at least 1"),
     ("longformer", "head_config.json", {"problem_type": []}, "`problem_type` must be one of .*"),
     ("longformer", "head_config.json", {"label_names": {}}, "`label_names` must be of type list"),
-    ("longformer", "head_config.json", {"label_names": ["a"]}, "`label_names` must be as many as"),
+    ("longformer", "head_config.json", {"label_names": ["a"]}, "`labels` must be as many as"),
     ("longformer", "config.json", {"architectures": 0.5}, "`architectures` must be a list of nam"),
     ("of_others", "config.json", {"architectures": 0.5}, "`architectures` must be a list of names"),
     ("of_others", "config.json", {"architectures": [["a"]]}, "`architectures` must be a list of n"),

@@ -159,7 +159,7 @@ def test_the_names_of_labels_go_along(tmp_path, kind):
         assert (written["id2label"], written["label2id"]) == (names, label2id)
     again = type(model).from_config(model.get_config())
     assert again.settings() == model.settings()
-    assert again.settings()["label_names"] == ["neg", "neutral", "pos"]
+    assert again.settings()["labels"] == ["neg", "neutral", "pos"]
 
 
 def test_labels_without_names_have_hugging_faces(tmp_path):
@@ -169,7 +169,7 @@ def test_labels_without_names_have_hugging_faces(tmp_path):
     ):
         folder = longformers.write(tmp_path / f"a{number}", theirs, id2label=id2label)
         model = etcmodel.load_pretrained(folder)
-        assert model.num_labels == 3 and "label_names" not in model.settings()
+        assert model.num_labels == 3 and "labels" not in model.settings()
         model.save_pretrained(tmp_path / f"b{number}")
         written = config_in(tmp_path / f"b{number}")
         assert written["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}

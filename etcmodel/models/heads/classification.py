@@ -4,19 +4,21 @@ import typing
 
 from etcmodel.models import pooling as pooling_lib
 from etcmodel.models.heads import base, losses
+from etcmodel.models.heads.labelled import Labelled
+from etcmodel.text.labels import MULTI_LABEL, SINGLE_LABEL
 
 __all__ = ["EtcForSequenceClassification", "EtcForTokenClassification"]
 
 
 @base.register_head
-class EtcForSequenceClassification(base.HeadModel):
+class EtcForSequenceClassification(Labelled, base.HeadModel):
     """Classifies texts by their pooled hidden states.
 
     Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored.
 
     Args:
         encoder: see `HeadModel`.
-        num_labels: int.
+        num_labels, labels: see `Labelled`.
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`.
         multi_label: bool. Whether a text may have several classes.
         **kwargs: of `HeadModel`.
@@ -31,13 +33,19 @@ class EtcForSequenceClassification(base.HeadModel):
         self,
         encoder,
         *,
-        num_labels: int = 2,
+        num_labels: int = None,
         pooling: typing.Literal[pooling_lib.OF_TEXTS] = "mean",
         multi_label: bool = False,
+        labels: tuple[str, ...] = (),
         **kwargs,
     ):
-        own = {"num_labels": num_labels, "pooling": pooling, "multi_label": multi_label}
-        super().__init__(encoder, own=own, **kwargs)
+        own = {"pooling": pooling, "multi_label": multi_label}
+        super().__init__(encoder, num_labels=num_labels, labels=labels, own=own, **kwargs)
+
+    @property
+    def problem_type(self):
+        """str, as Hugging Face's configs name it."""
+        return MULTI_LABEL if self.multi_label else SINGLE_LABEL
 
     def make_head(self):
         self.logits = self.token_logits(self.num_labels)
@@ -53,14 +61,14 @@ class EtcForSequenceClassification(base.HeadModel):
 
 
 @base.register_head
-class EtcForTokenClassification(base.HeadModel):
+class EtcForTokenClassification(Labelled, base.HeadModel):
     """Classifies the long tokens, such as by BIO tags.
 
     Labels are int [batch, long_len]; -1, as for padding, is ignored.
 
     Args:
         encoder: see `HeadModel`.
-        num_labels: int.
+        num_labels, labels: see `Labelled`.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.
     Returns:
@@ -68,9 +76,6 @@ class EtcForTokenClassification(base.HeadModel):
     """
 
     head_type = "token_classification"
-
-    def __init__(self, encoder, *, num_labels: int = 2, **kwargs):
-        super().__init__(encoder, own={"num_labels": num_labels}, **kwargs)
 
     def make_head(self):
         self.logits = self.token_logits(self.num_labels)

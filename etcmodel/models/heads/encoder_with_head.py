@@ -69,8 +69,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         own: dict. The arguments that the subclass adds, by name; they become attributes.
         **kwargs: of the Keras model.
     Call args:
-        features: dict of name to int tensor, or token ids [batch, long_len]. Features may also be
-            arguments by name, as of the encoder: `model(**batch)`.
+        features: dict of name to int tensor, or token ids [batch, long_len]; or texts, as in `fit`.
+            Features may also be arguments by name, as of the encoder: `model(**batch)`.
         training: bool.
     Raises:
         ValueError: if `encoder` is neither, or naming the argument, if it is of a wrong type or out
@@ -154,6 +154,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             if features is not None and not hasattr(features, "items"):
                 features = {self.token_feature: features}
             features = {**(features or {}), **named}
+        if not named and text_data.is_texts(features):
+            features = text_data.read_texts(self, features)
         options = {name: x for name, x in kwargs.items() if is_option[name]}
         return super().__call__({} if features is None else features, *args, **options)
 

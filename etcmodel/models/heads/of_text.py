@@ -11,7 +11,9 @@ from etcmodel.layers import heads as head_layers
 from etcmodel.models import features as features_lib
 from etcmodel.models import padding
 from etcmodel.models.heads import base, losses
+from etcmodel.models.heads.labelled import Labelled
 from etcmodel.ops import argument_checks
+from etcmodel.text import labels as labels_lib
 
 __all__ = [
     "MaskedLM",
@@ -153,13 +155,13 @@ class MaskedLM(TextHead):
 
 # Their losses and metrics.
 _PROBLEMS = {
-    "single_label_classification": (losses.SparseCrossentropy, losses.SparseAccuracy),
-    "multi_label_classification": (losses.BinaryCrossentropy, losses.BinaryAccuracy),
-    "regression": (tf_keras.losses.MeanSquaredError,),
+    labels_lib.SINGLE_LABEL: (losses.SparseCrossentropy, losses.SparseAccuracy),
+    labels_lib.MULTI_LABEL: (losses.BinaryCrossentropy, losses.BinaryAccuracy),
+    labels_lib.REGRESSION: (tf_keras.losses.MeanSquaredError,),
 }
 
 
-class SequenceClassification(FirstTokenHead):
+class SequenceClassification(Labelled, FirstTokenHead):
     """Classes of texts, from their first token that is no padding.
 
     Labels are int [batch]; with `problem_type` "multi_label_classification" 0/1 [batch,
@@ -167,7 +169,7 @@ class SequenceClassification(FirstTokenHead):
 
     Args:
         encoder: see `TextHead`, as the rest of the arguments.
-        num_labels: int.
+        num_labels, labels: see `Labelled`.
         problem_type: str. Also "single_label_classification".
         **kwargs: of `TextHead`.
     Returns:
@@ -178,12 +180,13 @@ class SequenceClassification(FirstTokenHead):
         self,
         encoder,
         *,
-        num_labels: int = 2,
-        problem_type: typing.Literal[tuple(_PROBLEMS)] = "single_label_classification",
+        num_labels: int = None,
+        problem_type: typing.Literal[labels_lib.PROBLEM_TYPES] = labels_lib.SINGLE_LABEL,
+        labels: tuple[str, ...] = (),
         **kwargs,
     ):
-        own = {"num_labels": num_labels, "problem_type": problem_type}
-        super().__init__(encoder, own=own, **kwargs)
+        own = {"problem_type": problem_type}
+        super().__init__(encoder, num_labels=num_labels, labels=labels, own=own, **kwargs)
 
     def make_head(self):
         self.classifier_dense = self.tanh_layer("classifier_dense")
@@ -200,21 +203,18 @@ class SequenceClassification(FirstTokenHead):
         return [make() for make in _PROBLEMS[self.problem_type][1:]]
 
 
-class TokenClassification(TextHead):
+class TokenClassification(Labelled, TextHead):
     """Classes of tokens.
 
     Labels are int [batch, length]; -100 does not count.
 
     Args:
         encoder: see `TextHead`, as the rest of the arguments.
-        num_labels: int.
+        num_labels, labels: see `Labelled`.
         **kwargs: of `TextHead`.
     Returns:
         float32 [batch, length, num_labels]. Logits.
     """
-
-    def __init__(self, encoder, *, num_labels: int = 2, **kwargs):
-        super().__init__(encoder, own={"num_labels": num_labels}, **kwargs)
 
     def make_head(self):
         self.logits = self.token_logits(self.num_labels, name="classifier")

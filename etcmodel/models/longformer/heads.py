@@ -2,7 +2,6 @@
 
 import tensorflow as tf
 
-from etcmodel import shown_values
 from etcmodel.models import padding
 from etcmodel.models.heads import base, of_text
 from etcmodel.models.longformer.modeling import LongformerModel
@@ -70,36 +69,25 @@ class LongformerHead(of_text.TextHead):
 
 
 class LabelledHead(LongformerHead):
-    """The base of those that tell labels, which may have names.
+    """The base of those that tell labels, which may have names: see `Labelled`.
 
     Args:
         encoder: see `LongformerHead`.
-        label_names: sequence of str, `num_labels` of them, in the order of the logits; or none.
-            They are the `id2label` of Hugging Face's files, and change nothing here.
-        **kwargs: of the other base, with `num_labels`.
-    Raises:
-        ValueError: if there are more or fewer names than labels.
+        label_names: sequence of str. The earlier name of `labels`.
+        **kwargs: of the other base.
     """
 
     def __init__(self, encoder, *, label_names: tuple[str, ...] = (), **kwargs):
-        super().__init__(encoder, **kwargs)
-        self.label_names = tuple(label_names)
-        self.check_settings({"num_labels": self.num_labels, "label_names": self.label_names})
+        super().__init__(encoder, **{"labels": label_names, **kwargs})
 
     @classmethod
     def check_settings(cls, settings):
-        super().check_settings(settings)
-        names, number = settings.get("label_names"), settings.get("num_labels", 2)
-        if names and len(names) != number:
-            raise ValueError(
-                f"`label_names` must be as many as `num_labels`, {number}. Received: "
-                f"{shown_values.shown(list(names))}"
-            )
+        super().check_settings({"labels": settings.get("label_names") or (), **settings})
 
-    def settings(self):
-        # Without names as ever, so that earlier versions read the folder.
-        named = {"label_names": list(self.label_names)} if self.label_names else {}
-        return {**super().settings(), **named}
+    @property
+    def label_names(self):
+        """The earlier name of `labels`."""
+        return self.labels
 
 
 @base.register_head
