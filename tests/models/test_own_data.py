@@ -1,0 +1,279 @@
+"""A labelled table and `fit`: words become labels, rows become batches, and come back as words."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+import tf_keras
+
+import etcmodel
+from etcmodel.models import longformer
+from etcmodel.models.gmat import GmatConfig, GmatForSequenceClassification
+from tests.models import text_cases
+
+TEXTS = ["a b. c d.", "the wey.", "e", "long f g h i? j.", "k l m"]
+WORDS = ["pos", "neg", "neg", "pos", "neg"]  # In the order of `in_order`: neg 0, pos 1.
+NUMBERS = np.array([1, 0, 0, 1, 0])
+FRAME = pandas.DataFrame({"review": TEXTS, "stars": WORDS, "day": range(5)})
+NAMED = {"text": "review", "label": "stars"}
+
+
+@pytest.fixture(name="processor", scope="module")
+def make_processor(tmp_path_factory):
+    return text_cases.processor(tmp_path_factory.mktemp("texts"), relation_names=())
+
+
+def make_model(processor, **settings):
+    tf_keras.utils.set_random_seed(1)
+    none = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+    config = text_cases.config(processor, num_hidden_layers=1, **none)
+    model = etcmodel.EtcForSequenceClassification(config, **settings)
+    model.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
+    model.processor = processor
+    return model
+
+
+@pytest.fixture(name="folder", scope="module")
+def make_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    FRAME.to_csv(folder / "reviews.csv", index=False)
+    (folder / "reviews.jsonl").write_text(
+        "\n".join(json.dumps({"text": x, "label": y}) for x, y in zip(TEXTS, WORDS, strict=True))
+    )
+    return folder
+
+
+def weights(model):
+    return np.concatenate([x.ravel() for x in model.get_weights()])
+
+
+@pytest.fixture(name="trained", scope="module")
+def trained_on_features(processor):
+    """The weights after an epoch on features and numbers, two rows a batch, in their order."""
+    model = make_model(processor)
+    for start in (0, 2, 4):
+        rows = slice(start, start + 2)
+        model.train_on_batch(dict(processor(TEXTS[rows])), NUMBERS[rows])
+    return weights(model)
+
+
+GIVEN = {
+    "csv": lambda folder: {"x": folder / "reviews.csv", **NAMED},
+    "str": lambda folder: {"x": str(folder / "reviews.csv"), **NAMED},
+    "json lines": lambda folder: {"x": folder / "reviews.jsonl"},
+    "frame": lambda folder: {"x": FRAME, **NAMED},
+    "rows": lambda folder: {"x": FRAME.to_dict("records"), **NAMED},
+    "series": lambda folder: {"x": FRAME["review"], "y": FRAME["stars"]},
+    "lists": lambda folder: {"x": TEXTS, "y": WORDS},
+    "sequence": lambda folder: {"x": Batches()},
+    "generator": lambda folder: {"x": (Batches()[number] for number in range(3))},
+}
+
+
+class Batches(tf_keras.utils.Sequence):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, number):
+        rows = slice(2 * number, 2 * number + 2)
+        return TEXTS[rows], WORDS[rows]
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_training_on_words_is_that_on_features_and_numbers(processor, folder, trained, name):
+    given = GIVEN[name](folder)
+    of_batches = name in ("sequence", "generator")
+    model = make_model(processor, labels=["neg", "pos"] if of_batches else ())
+    batch = {} if of_batches else {"batch_size": 2}
+    model.fit(**given, **batch, shuffle=False, verbose=0)
+    assert model.labels == ("neg", "pos")
+    np.testing.assert_allclose(weights(model), trained, rtol=1e-4, atol=1e-6)
+
+
+def test_it_is_evaluated_and_predicted_by_the_same_labels(processor, folder):
+    model, wanted = make_model(processor, labels=["pos", "neg"]), 1 - NUMBERS
+    features = dict(processor(TEXTS))
+    expected = model.evaluate(features, wanted, verbose=0)
+    path = folder / "reviews.csv"
+    np.testing.assert_allclose(model.evaluate(path, **NAMED, verbose=0), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(TEXTS, WORDS, verbose=0), expected, rtol=1e-5)
+    for given in ({"validation_data": FRAME}, {"validation_data": (TEXTS, WORDS)}):
+        history = make_model(processor, labels=["pos", "neg"])
+        history.optimizer.learning_rate = 0.0
+        found = history.fit(FRAME, **NAMED, **given, verbose=0).history
+        np.testing.assert_allclose([found["val_loss"][0], *expected[1:]], expected, rtol=1e-5)
+    logits = model.predict(features, verbose=0)
+    np.testing.assert_allclose(model.predict(path, text="review", verbose=0), logits, atol=1e-5)
+    np.testing.assert_allclose(model(path.with_suffix(".jsonl")), logits, atol=1e-5)
+    np.testing.assert_allclose(model(TEXTS), logits, atol=1e-5)
+    names = [model.labels[number] for number in logits.argmax(-1)]
+    assert model.predict(TEXTS, verbose=0, as_labels=True) == names
+
+
+def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('text,label\na,x|y\nb,""\nc,y\n')
+    several = make_model(processor, multi_label=True)
+    with pytest.raises(ValueError, match="line 3: the label `label` is missing"):
+        several.fit(path, verbose=0)
+    rows = [
+        {"text": "a", "label": ["x", "y"]},
+        {"text": "b", "label": []},
+        {"text": "c", "label": "y"},
+    ]
+    several.fit(rows, verbose=0)
+    assert several.labels == ("x", "y")
+    flags = np.array([[1, 1], [0, 0], [0, 1]])
+    expected = several.evaluate(dict(processor(list("abc"))), flags, verbose=0)
+    np.testing.assert_allclose(several.evaluate(rows, verbose=0), expected, rtol=1e-5)
+    logits = several.predict(list("abc"), verbose=0)
+    names = [tuple(x for x, y in zip("xy", row, strict=True) if y > 0) for row in logits]
+    assert several.predict(list("abc"), verbose=0, as_labels=True) == names
+    # Stars from 1 to 2, and numbers as they are.
+    path.write_text("text,label\na,1\nb,2\n")
+    stars = make_model(processor)
+    stars.fit(path, verbose=0)
+    assert stars.labels == ("1", "2")
+    path.write_text("text,label\na,1\nb,0\n")
+    plain = make_model(processor)
+    plain.fit(path, verbose=0)
+    assert plain.labels == ()
+
+
+def small(make, processor, **entries):
+    sizes = {
+        "vocab_size": len(processor.vocabulary),
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+    }
+    return make(**{**sizes, **entries})
+
+
+def test_other_systems_read_tables_by_their_own_processors(processor):
+    window = {"attention_window": 4, "max_position_embeddings": 100}
+    chunks = {"chunk_size": 8, "num_memory_tokens": 2}
+    cases = (
+        (
+            longformer.LongformerForSequenceClassification,
+            small(longformer.LongformerConfig, processor, **window),
+            etcmodel.LongformerProcessor(processor),
+        ),
+        (
+            GmatForSequenceClassification,
+            small(GmatConfig, processor, **chunks),
+            etcmodel.GmatProcessor(processor),
+        ),
+    )
+    for make, config, own in cases:
+        model = make(config, problem_type="regression", num_labels=1)
+        model.compile(run_eagerly=True)
+        for model.processor in (own, processor):
+            frame = FRAME.assign(stars=["0.5", "1", "-2", "0", "3"])
+            found = model.evaluate(frame, **NAMED, batch_size=2, verbose=0)
+            logits = model.predict(TEXTS, verbose=0)[:, 0]
+            squares = (logits - [0.5, 1, -2, 0, 3]) ** 2
+            np.testing.assert_allclose(found, squares.mean(), rtol=1e-4)
+        dataset = own.dataset(frame, 2, **NAMED, shuffle=False)
+        assert [y.tolist() for _, y in dataset.as_numpy_iterator()] == [[0.5, 1], [-2, 0], [3]]
+
+
+def test_a_file_sorted_by_label_is_mixed_anew_each_epoch(processor):
+    rows = [{"text": "a", "label": int(n >= 50)} for n in range(100)]
+    dataset = processor.dataset(rows, 10, label="label")
+    epochs = [np.concatenate([y for _, y in dataset.as_numpy_iterator()]) for _ in range(2)]
+    assert epochs[0].tolist() != epochs[1].tolist()
+    for labels in epochs:
+        assert labels.sum() == 50 and 2 < labels[:20].sum() < 18
+    again = processor.dataset(rows, 10, label="label")
+    assert np.concatenate([y for _, y in again.as_numpy_iterator()]).tolist() == epochs[0].tolist()
+    with pytest.raises(
+        ValueError, match="The dataset is shuffled, .* make it with `shuffle=False`"
+    ):
+        make_model(processor).predict(dataset, verbose=0)
+
+
+def test_the_names_are_kept_with_the_model(processor, tmp_path):
+    model = make_model(processor, labels=["neg", "neutral", "pos"])
+    assert model.num_labels == 3
+    model.save_pretrained(tmp_path / "a")
+    loaded = etcmodel.load_pretrained(tmp_path / "a")
+    assert loaded.labels == ("neg", "neutral", "pos")
+    assert loaded.predict(TEXTS, verbose=0, as_labels=True) == [
+        model.labels[x] for x in model(TEXTS).numpy().argmax(-1)
+    ]
+    fresh = etcmodel.EtcForSequenceClassification.from_pretrained(
+        tmp_path / "a", labels=["a", "b", "c"]
+    )
+    assert fresh.labels == ("a", "b", "c")
+    model.save(tmp_path / "a.keras")
+    assert tf_keras.models.load_model(tmp_path / "a.keras").labels == model.labels
+
+
+@pytest.mark.parametrize(
+    ("settings", "given", "message"),
+    [
+        (
+            {},
+            {"x": FRAME, "text": "review"},
+            r"examples\[0\] has no label `label`. There is: 'stars'",
+        ),
+        ({}, {"x": FRAME, "text": "body"}, r"has no `body`, the `text`. It has: `review`"),
+        ({}, {"x": FRAME, "y": NUMBERS, **NAMED}, "leave out `y` and `sample_weight`"),
+        ({}, {"x": TEXTS, "y": NUMBERS, **NAMED}, "has no columns, but they are named: text='re"),
+        (
+            {"num_labels": 3},
+            {"x": FRAME, **NAMED},
+            "there are 2 labels, neg, pos, and the model has 3",
+        ),
+        (
+            {"labels": ["a", "pos"]},
+            {"x": FRAME, **NAMED},
+            r"examples\[1\]: `stars` 'neg' is none of",
+        ),
+        ({"labels": ["a", "pos"]}, {"x": TEXTS, "y": WORDS}, r"`y\[1\]` 'neg' is none of the 2"),
+        ({}, {"x": "no_such.csv"}, "no_such.csv"),
+        ({"labels": ["a", "a"]}, {}, "`labels` must be different"),
+        ({"labels": ["a"], "num_labels": 2}, {}, "`labels` must be as many as `num_labels`, 2"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_line(processor, settings, given, message):
+    with pytest.raises((ValueError, OSError), match=message) as raised:
+        make_model(processor, **settings).fit(**given, verbose=0)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_later_row_that_cannot_be_is_told_in_a_line(processor):
+    model = make_model(processor)
+    rows = [{"text": "a", "label": x} for x in (0, 1, 0, 5)]
+    dataset = processor.dataset(
+        rows[:3] + [{"text": "a", "label": "x"}], 2, label="label", shuffle=False
+    )
+    for given in (rows, dataset):
+        with pytest.raises(ValueError, match=r"^examples\[3\]: .*") as raised:
+            model.evaluate(given, verbose=0)
+        assert "\n" not in str(raised.value)
+    with pytest.raises(
+        ValueError, match="must be a whole number below 2, since the labels have no"
+    ):
+        model.evaluate(TEXTS, WORDS, verbose=0)
+    with pytest.raises(ValueError, match="The model has no names of its labels: train it on words"):
+        model.predict(TEXTS, as_labels=True, verbose=0)
+    with pytest.raises(ValueError, match="`labels` must be as many as `num_labels`, 2"):
+        model.labels = ["a", "b", "c"]
+
+
+def test_a_head_that_learns_no_labels_of_texts_says_what_to_give(processor):
+    config = text_cases.config(processor, num_hidden_layers=1)
+    model = etcmodel.EtcForTokenClassification(config, labels=["o", "b", "i"])
+    model.compile(run_eagerly=True)
+    model.processor = processor
+    with pytest.raises(ValueError, match=r"learns no labels of texts: give `processor.dataset"):
+        model.fit(FRAME, **NAMED, verbose=0)
+    found = model.predict(TEXTS[:2], as_labels=True, verbose=0)
+    logits = model(TEXTS[:2]).numpy()
+    assert found == [[model.labels[x] for x in row] for row in logits.argmax(-1)]
+    assert tf.is_tensor(model(TEXTS[0]))
