@@ -206,7 +206,7 @@ class ReadsTexts:
         if problem == REGRESSION:
             return Labels((), problem)
         if is_training and not self.labels:
-            self._find_labels(source.told(label), source.class_names, source.name)
+            self._find_labels(source.told(label), source.class_names(label), source.name)
         return Labels(self.labels or self.num_labels, problem)
 
     def _find_labels(self, told, known, name):

@@ -62,43 +62,55 @@ def make_dataset(
         examples, shuffle = _Elements(examples), bool(shuffle)
     if not isinstance(examples, Examples):
         examples = Examples(examples, columns)
-    if targets is None:
-        targets = columns.label
-    elif columns.label is not None:
-        raise ValueError("Give `label`, the name of a column, or `targets`, one of the two.")
-    target = targets if isinstance(targets, str) else None
-    if target is not None:
-        targets = functools.partial(targets_lib.label_targets, field=target)
-        labels = _labels(labels or examples.class_names)
-    elif labels is not None:
-        raise ValueError("`labels` need `label`, the column that has them.")
-    shuffle = targets is not None if shuffle is None else shuffle
-    epochs, made = itertools.count(), types.SimpleNamespace(is_shuffled=shuffle, problems=[])
+    target, targets = _targets(targets, columns.label)
+    if target is None and labels is not None:
+        raise ValueError("`labels` need `label`, the name of the column that has them.")
+    if target is not None and not isinstance(labels, Labels):
+        names = labels or examples.class_names(target)
+        labels = Labels(names) if names else None
 
     def generate(rng=None):
         named = examples.read(labels, target, rng)
         for batch in processor.batches_of(named, batch_size, settings):
             yield read(batch) if targets is None else (read(batch), targets(batch))
 
+    return _from_generator(generate, targets is not None if shuffle is None else shuffle, seed)
+
+
+def _targets(targets, column):
+    """(the entry of `extra` that has the label or None, function of a batch to targets or None).
+
+    Raises:
+        ValueError: if they contradict each other.
+    """
+    if targets is not None and column is not None:
+        raise ValueError("Give `label`, the name of a column, or `targets`, one of the two.")
+    target = column if targets is None else targets
+    if not isinstance(target, str):
+        return None, targets
+    return target, functools.partial(targets_lib.label_targets, field=target)
+
+
+def _from_generator(generate, is_shuffled, seed):
+    """The dataset of what `generate`, a function of a random generator or None, yields."""
     first = next(generate(), None)
     if first is None:
         raise ValueError("`examples` holds no examples.")
     signature = tf.nest.map_structure(_spec, first)
+    epochs, made = itertools.count(), types.SimpleNamespace(is_shuffled=is_shuffled, problems=[])
 
     def of_one_kind():
+        rng = np.random.default_rng([seed, next(epochs)]) if is_shuffled else None
         try:
-            for element in generate(
-                np.random.default_rng([seed, next(epochs)]) if shuffle else None
-            ):
+            for element in generate(rng):
                 tf.nest.map_structure(_check_kind, signature, element)
                 yield element
         except ValueError as error:
             made.problems.append(str(error))
             raise
 
-    dataset = without_autotuning(
-        tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
-    )
+    dataset = tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
+    dataset = without_autotuning(dataset)
     dataset.etcmodel = made
     return dataset
 
@@ -106,10 +118,6 @@ def make_dataset(
 def made_of(dataset):
     """How `make_dataset` made a dataset: `is_shuffled`, and the `problems` met so far; or None."""
     return getattr(dataset, "etcmodel", None)
-
-
-def _labels(given):
-    return given if given is None or isinstance(given, Labels) else Labels(given) if given else None
 
 
 def _spec(array):

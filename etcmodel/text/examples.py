@@ -99,9 +99,12 @@ class Columns:
             ValueError: naming the column that is missing, or what may have been meant.
         """
         row = {str(name): _plain(value) for name, value in row.items()}
+        extra = row.pop("extra", None) or {}
+        if not isinstance(extra, dict):
+            raise ValueError(f"{where}: `extra` must be an object. Received: {extra!r}")
         chosen = {field: name for field, name in vars(self).items() if name is not None}
         for field, name in chosen.items():
-            if name not in row:
+            if name not in row and not (field == LABEL and name in extra):
                 raise ValueError(f"{where} has no `{name}`, the `{field}`. {_names(row)}")
         rest = {name: x for name, x in row.items() if name not in chosen.values()}
         fields = {
@@ -109,17 +112,12 @@ class Columns:
         }
         if not chosen:
             _check_names(rest, where)
-        extra = fields.pop("extra", None) or {}
-        if not isinstance(extra, dict):
-            raise ValueError(f"{where}: `extra` must be an object. Received: {extra!r}")
+        if self.label in row:
+            rest[self.label] = row[self.label]
         fields |= {name: row[chosen[name]] for name in ("text", "question", "id") if name in chosen}
         if self.second_text:
-            fields["question"], fields["documents"] = (
-                fields.pop("text", None),
-                [row[self.second_text]],
-            )
-        if self.label:
-            rest[self.label] = row[self.label]
+            fields["question"] = fields.pop("text", None)
+            fields["documents"] = [row[self.second_text]]
         for name in _MAY_BE_BLANK:
             if fields.get(name) == "" and not (name == "question" and self.second_text):
                 del fields[name]
@@ -170,7 +168,7 @@ class Examples:
         self._columns = columns
         self.name = os.fspath(given) if is_path(given) or isinstance(given, str) else "the data"
         self._rows, self.size = _reader(given)
-        self.class_names = _class_names(given, columns.label or LABEL)
+        self._features = getattr(given, "features", None) if _is_data_set(given) else None
 
     def read(self, labels=None, target=None, rng=None):
         """Yields (name in errors, example) of each.
@@ -188,15 +186,15 @@ class Examples:
             example = self._example(content, where)
             yield where, example if target is None else _with_target(example, target, labels, where)
 
+    def class_names(self, column):
+        """The names of the labels that a Hugging Face `Dataset` has for a column: tuple of str."""
+        found = self._features.get(column) if hasattr(self._features, "get") else None
+        return tuple(getattr(found, "names", None) or ())
+
     def told(self, target):
         """Yields (name in errors, what is told) of each example: see `read`."""
         for where, content in self._rows():
             yield where, _told(self._example(content, where), target, where)
-
-    def has(self, target):
-        """Whether the first example tells something of this name."""
-        first = next(iter(self._rows()), None)
-        return first is not None and target in _extra(self._example(first[1], first[0]))
 
     def _example(self, content, where):
         label = ()
@@ -236,13 +234,6 @@ def _reader(given):
         read = lambda: map(_plain, given)  # noqa: E731
     size = len(given) if hasattr(given, "__len__") else None
     return lambda: ((f"examples[{number}]", x) for number, x in enumerate(read())), size
-
-
-def _class_names(given, column):
-    """The names of the labels that a Hugging Face `Dataset` has for a column; () for none."""
-    features = given.features if _is_data_set(given) else None
-    found = features.get(column) if hasattr(features, "get") else None
-    return tuple(getattr(found, "names", None) or ())
 
 
 def _extra(example):

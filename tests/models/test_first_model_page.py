@@ -72,16 +72,16 @@ def test_the_first_lines_of_the_readme_print_what_it_shows(tmp_path, monkeypatch
 def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     berts.write_folder(tmp_path / "my_bert", WORDS)
-    lines = [{"text": "The river is long. " * n, "extra": {"label": n % 2}} for n in range(1, 6)]
-    (tmp_path / "reviews.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    texts = ["The river is long. " * n for n in range(1, 6)]
+    lines = [f"{number},{('neg', 'pos')[number % 2]},{text}" for number, text in enumerate(texts)]
+    (tmp_path / "films.csv").write_text("\n".join(["id,opinion,review", *lines]))
     readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[1]
     names = {}
     exec(code, names)  # The library's own page.
-    loaded = etcmodel.from_pretrained("reviews")
-    texts = [line["text"] for line in lines]
-    expected = names["model"](names["model"].processor(texts))
-    np.testing.assert_array_equal(loaded(loaded.processor(texts)), expected)
+    loaded = etcmodel.from_pretrained("films")
+    assert loaded.labels == ("neg", "pos")
+    np.testing.assert_array_equal(loaded(texts), names["model"](texts))
 
 
 @pytest.mark.parametrize("kind", ["SequenceClassification", "QuestionAnswering"])

@@ -97,3 +97,23 @@ def test_bytes_that_are_no_text_are_told_with_example_and_place(processor):
     message = "^`text` of example 1, counted from 0: invalid UTF-8 at byte 2$"
     with pytest.raises(ValueError, match=message):
         processor.dataset(given, 2)
+
+
+def test_labels_are_numbered_by_their_names_or_those_of_the_data(processor, tmp_path):
+    rows = [{"text": "a", "stars": "pos"}, {"text": "b", "stars": "neg"}]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rows))
+
+    def numbers(given, **kwargs):
+        dataset = processor.dataset(given, 2, shuffle=False, **kwargs)
+        return [y.tolist() for _, y in dataset.as_numpy_iterator()]
+
+    assert numbers(path, label="stars", labels=["neg", "pos"]) == [[1, 0]]
+    assert numbers(path, targets="stars", labels=["pos", "neg"]) == [[0, 1]]
+    assert [x["token_ids"].shape for x in processor.dataset(path, 2)] == [(2, 3)]
+    with pytest.raises(ValueError, match="a.json, element 0: `stars` is a word, 'pos': give all"):
+        numbers(path, label="stars")
+    with pytest.raises(ValueError, match="`labels` need `label`"):
+        numbers(path, labels=["neg", "pos"])
+    with pytest.raises(ValueError, match="one of the two"):
+        numbers(path, label="stars", targets="stars")

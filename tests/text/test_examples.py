@@ -86,7 +86,7 @@ def test_all_say_the_same(name, tmp_path):
         assert told(found) == [("Great fun.", 1), ("Dull.", 0), ("Fine, really.", 1)]
         assert [int(x["extra"]["day"]) for x in found] == [3, 4, 5]
     assert source.size == (None if name in FILES or name == "function" else 3)
-    assert source.class_names == (("neg", "pos") if name == "data set" else ())
+    assert source.class_names("stars") == (("neg", "pos") if name == "data set" else ())
 
 
 def test_a_folder_has_its_labels_by_folder(tmp_path):

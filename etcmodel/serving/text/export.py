@@ -17,7 +17,8 @@ class TextOptions:
     """How what a model says is told.
 
     Attributes:
-        labels: sequence of str, the names of a classifier's labels; by default their numbers.
+        labels: sequence of str, the names of a classifier's labels; by default those of the model,
+            or their numbers.
         max_answer_tokens: int. A longer span is no answer.
         whole_words: bool. Whether an answer has all of the words in which it begins and ends: see
             `text.answers.widened`.
@@ -76,7 +77,7 @@ def export_text_model(model, directory, processor=None, **options):
     processor = processor or model.processor
     if processor is None:
         raise ValueError("`processor` must be given: the model has none of its own.")
-    options = TextOptions(**options)
+    options = TextOptions(**{"labels": getattr(model, "labels", ()), **options})
     metadata = {
         format_versions.ENTRY: format_versions.EXPORT,
         "head_type": model.head_type,
