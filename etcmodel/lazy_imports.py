@@ -1,6 +1,7 @@
 """Packages that import their parts at first use, so that `--help` does not wait for TensorFlow."""
 
 import importlib
+import sys
 import typing
 from collections.abc import Callable, Mapping
 
@@ -9,6 +10,8 @@ __all__ = ["attributes"]
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing.Any]:
     """The `__getattr__` of a package's `__init__`: imports what is asked for.
+
+    `dir` of the package tells its `__all__` then, and not what it needs itself.
 
     Args:
         package: str. Name of the package.
@@ -25,4 +28,6 @@ def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing
         module = importlib.import_module(home if "." in home else f"{package}.{home}")
         return getattr(module, name)
 
+    namespace = vars(sys.modules[package])
+    namespace["__dir__"] = lambda: sorted([*namespace.get("__all__", homes), "__doc__", "__name__"])
     return get

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import importlib
+import math
 import os
 import typing
 from collections.abc import Sequence
@@ -13,6 +14,12 @@ from etcmodel.models import pooling as pooling_lib
 from etcmodel.models import text_data
 
 __all__ = ["EncoderConveniences", "Pretrained"]
+
+_SIZES = {  # Of what, by which entry of a config.
+    "layers": ("num_hidden_layers", "encoder_layers", "num_layers"),
+    "hidden units": ("hidden_size", "d_model"),
+    "tokens in the vocabulary": ("vocab_size",),
+}
 
 
 class Pretrained:
@@ -37,6 +44,25 @@ class Pretrained:
         self._config = config
         if self._made_with is None:
             self._made_with = copy.deepcopy(config)
+
+    def __repr__(self) -> str:
+        sizes = "".join(f", {count:,} {what}" for what, count in self._sizes().items())
+        labels = getattr(self, "labels", ())
+        named = f", labels {shown_values.listed([repr(x) for x in labels])}" if labels else ""
+        reads = "" if self.processor is None else f", reads texts by {self.processor!r}"
+        return f"<{type(self).__name__} {getattr(self, 'name', '')!r}{sizes}{named}{reads}>"
+
+    def _sizes(self) -> dict[str, int]:
+        """What a model is known by: dict of name to number."""
+        sizes: dict[str, int] = {}
+        for what, names in _SIZES.items():
+            found = [x for x in names if isinstance(getattr(self.config, x, None), int)]
+            sizes |= {what: getattr(self.config, found[0])} if found else {}
+        if getattr(self, "built", False):
+            sizes["parameters"] = sum(
+                math.prod(x.shape) for x in typing.cast(typing.Any, self).weights
+            )
+        return sizes
 
     def check_config(self) -> None:
         """Checks that the config is still that which the model was made with.

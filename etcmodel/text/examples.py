@@ -7,6 +7,7 @@ TensorFlow is needed.
 import abc
 import dataclasses
 import difflib
+import inspect
 import itertools
 import logging
 import os
@@ -313,7 +314,30 @@ def _size(content):
 
 
 class ReadsExamples(abc.ABC):
-    """The base of processors: batches of examples, whatever they come in."""
+    """The base of processors: batches of examples, whatever they come in.
+
+    Attributes:
+        config_class: dataclass of the processor's settings, which are the arguments that a subclass
+            takes beside `vocab`, and its `config`.
+        vocabulary: sequence of str.
+    """
+
+    config_class: Any = None
+    config: Any
+    vocabulary: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.config_class is not None:  # So that `help` tells the settings.
+            vocab = inspect.Parameter("vocab", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            settings = inspect.signature(cls.config_class).parameters.values()
+            cls.__signature__ = inspect.Signature([vocab, *settings])
+
+    def __repr__(self) -> str:
+        usual = vars(type(self.config)())
+        given = {x: value for x, value in vars(self.config).items() if value != usual[x]}
+        settings = (f", {name}={value!r}" for name, value in given.items())
+        return f"{type(self).__name__}({len(self.vocabulary):,} tokens{''.join(settings)})"
 
     @abc.abstractmethod
     def make_batch(

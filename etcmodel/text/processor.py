@@ -52,6 +52,8 @@ class EtcProcessor(ReadsExamples):
         ValueError: if a setting cannot be, or the vocabulary lacks a token that is needed.
     """
 
+    config_class = ProcessorConfig
+
     def __init__(self, vocab: Any, **settings: Any) -> None:
         if not isinstance(vocab, (str, os.PathLike)):
             settings = {**settings, **processor_files.settings_of(vocab)}
