@@ -135,10 +135,15 @@ class Document:
 
 
 class Builder:
-    """Puts a `Document` together, block after block."""
+    """Puts a `Document` together, block after block.
 
-    def __init__(self, split_sentences):
-        self.split_sentences = split_sentences
+    Args:
+        split_sentences: function of str to list of str.
+        main_only: bool. Of web pages the main text alone is read.
+    """
+
+    def __init__(self, split_sentences, main_only=False):
+        self.split_sentences, self.main_only = split_sentences, main_only
         self.blocks = []
         self.cells = []
         self._texts = []

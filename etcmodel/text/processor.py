@@ -151,14 +151,18 @@ class EtcProcessor(ReadsExamples):
 
     def read(self, example: Any, where: str = "example") -> Document:
         """The `documents.Document` of an example."""
-        return readers.read(example, sentence_splitter(self.config.sentence_splitter), where)
+        return self._read(example, where, self.config)
+
+    @staticmethod
+    def _read(example: Any, where: str, config: ProcessorConfig) -> Document:
+        splitter = sentence_splitter(config.sentence_splitter)
+        return readers.read(example, splitter, where, config.main_only)
 
     def tokenize(
         self, example: Any, where: str = "example", config: ProcessorConfig | None = None
     ) -> TokenizedDocument:
         """The `encoding.TokenizedDocument` of an example: all its pieces, with offsets."""
-        config = config or self.config
-        document = readers.read(example, sentence_splitter(config.sentence_splitter), where)
+        document = self._read(example, where, config or self.config)
         return TokenizedDocument.of(document, self._splitter)
 
     def decode(self, ids: Iterable[int], keep_special_tokens: bool = False) -> str:

@@ -52,6 +52,8 @@ class ProcessorConfig:
         split_punctuation: bool. Of sentence pieces: see `tokenization.FullTokenizer`.
         sentence_splitter: str, one of `sentence_splitting.SENTENCE_SPLITTERS`. For texts that come
             without sentences.
+        main_only: bool. Of web pages the main text alone, without navigation, headers and footers
+            of the page, what is beside its text, and lists of links.
         relation_names: tuple of str. Relations that batches hold, in the order in which the model
             numbers their labels. See `relations` for those that every document has.
         mention_names: tuple of str. Relations between long and global tokens; all others are
@@ -97,6 +99,7 @@ class ProcessorConfig:
     do_lower_case: bool = True
     split_punctuation: bool = False
     sentence_splitter: str = "simple"
+    main_only: bool = False
     relation_names: tuple = ()
     mention_names: tuple = (MENTIONS,)
     long_relation_names: tuple = ()

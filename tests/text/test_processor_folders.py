@@ -173,7 +173,7 @@ def test_batches_are_read_from_json_lines_whose_errors_name_the_line(processor, 
         [[CLS, *ids("c"), SEP]],
     ]
     path.write_text('{"text": "a"}\n{"txt": "b"}')
-    with pytest.raises(ValueError, match="lines.jsonl, line 2` has unknown fields"):
+    with pytest.raises(ValueError, match="lines.jsonl, line 2 has `txt`, which is no field"):
         [*processor.batches(path, 2)]
     with pytest.raises(ValueError, match="`batch_size` must be an int of at least 1. Received: 0"):
         next(processor.batches(["a"], 0))

@@ -12,7 +12,7 @@ _DOCUMENT = (*sections.FIELDS, "table", "html", *graphs.FIELDS)
 FIELDS = (documents.QUESTION, *_DOCUMENT, "documents", "id", "extra")
 
 
-def read(example, split_sentences, where="example"):
+def read(example, split_sentences, where="example", main_only=False):
     """The document of an example.
 
     Args:
@@ -25,6 +25,7 @@ def read(example, split_sentences, where="example"):
             or a `documents.Document`, which is returned.
         split_sentences: function of str to list of str: see `sentence_splitting`.
         where: str. The example's name in errors.
+        main_only: bool. Of pages: see `html_pages.add_page`.
     Returns:
         `documents.Document`.
     Raises:
@@ -36,7 +37,7 @@ def read(example, split_sentences, where="example"):
         example = {"text": example}
     fields.mapping(example, where, "a text, a dict of fields or a Document")
     fields.known_fields(example, where, FIELDS)
-    builder = documents.Builder(split_sentences)
+    builder = documents.Builder(split_sentences, main_only)
     if example.get("question") is not None:
         question = fields.string(example["question"], f"{where}.question")
         builder.add_whole(documents.QUESTION, question, f"{where}.question")

@@ -5,6 +5,7 @@ a line for each block; offsets count the characters of that text.
 """
 
 import codecs
+import os
 import re
 
 from etcmodel import bounded_json, extras
@@ -19,6 +20,7 @@ __all__ = ["MAX_DEPTH", "add_page"]
 
 MAX_DEPTH = 200  # libxml2 stops at 256.
 
+_PATH = re.compile(r"[^<>\s]+\.x?html?", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SKIPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "select"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -41,23 +43,97 @@ _BREAKS = {"div", "body", "html", "head", "form", "fieldset", "address", "figure
 _BREAKS |= {"tbody", "thead", "tfoot", "details", "summary", "br", "option", "center"}
 
 
+# What `main_only` leaves out: elements, and parts by their role.
+_ASIDES = {"nav", "aside", "dialog", "form", "button", "menu"}
+_OF_PAGES = {"header", "footer"}  # Within an article, or a section of it, they are its own.
+_HAS_OWN = {"main", "article", "section"}
+_ASIDE_ROLES = {"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"}
+_ASIDE_ROLES |= {"dialog", "alert", "alertdialog", "toolbar", "tablist", "tooltip"}
+_MAYBE_MENUS = {"ul", "ol", "dl", "div", "table", "p", "section"}
+_MAX_LINK_SHARE = 0.6  # Of the characters of a part that is no menu.
+_UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+
+
 def add_page(builder, page, where, parent=-1):
     """Adds a page.
 
     Args:
-        builder: `documents.Builder`.
-        page: str or bytes. HTML; of bytes the page's own declaration tells the encoding.
+        builder: `documents.Builder`. With its `main_only`, left out are navigation, headers and
+            footers of the page, what is beside its text, and lists of links; of a page with a
+            `main` element all but this.
+        page: str or bytes. HTML; of bytes the page's own declaration tells the encoding. Or a
+            `pathlib.Path`, of a file with these.
         where, parent: as in `sections.add_sections`.
     Raises:
         ValueError: if it is no text, longer than `bounded_json.MAX_BYTES` or nested deeper than
-            `MAX_DEPTH`.
+            `MAX_DEPTH`; or a path that is a str, which would be read as a page.
+        OSError: if a file cannot be read.
     """
-    _Page(builder, where, parent).read(_tree(page, where))
+    root = _tree(page, where)
+    if root is not None and builder.main_only:
+        _leave_out(root)
+    _Page(builder, where, parent).read(root)
+
+
+def _leave_out(root):
+    """Takes all but the main text out of a page, whose title stays."""
+    mains = root.xpath("//main | //*[@role='main']")
+    kept = {
+        *mains,
+        *(x for main in mains for x in (*main.iterancestors(), *main.iterdescendants())),
+    }
+    for element in list(root.iter(etree.Element)):
+        is_title = element.tag in ("head", "title", "html", "body")
+        is_out = bool(mains) and element not in kept and element.getparent() not in mains
+        if not is_title and (is_out or _is_aside(element)) and element.getparent() is not None:
+            element.drop_tree()
+    for element in list(root.iter(*_MAYBE_MENUS)):
+        if root in element.iterancestors() and _is_menu(element):
+            element.drop_tree()
+
+
+def _is_aside(element):
+    is_own = any(x.tag in _HAS_OWN for x in element.iterancestors())
+    return (
+        element.tag in _ASIDES
+        or (element.tag in _OF_PAGES and not is_own)
+        or (element.get("role") or "").strip().lower() in _ASIDE_ROLES
+        or (element.get("aria-hidden") or "").strip().lower() == "true"
+    )
+
+
+def _is_menu(element):
+    """Whether most of the text is links (Kohlschütter et al. 2010), and there is no heading."""
+    if next(element.iter(*_HEADINGS), None) is not None:
+        return False
+    links = sum(_num_letters(x) for x in element.iter("a") if x.get("href"))
+    return links > _MAX_LINK_SHARE * _num_letters(element)
+
+
+def _num_letters(element):
+    return len("".join(element.text_content().split()))
+
+
+def _is_unseen(element):
+    return element.get("hidden") is not None or bool(_UNSEEN.search(element.get("style") or ""))
+
+
+def _content(page, where):
+    """The page as it was given, or as it stands in a file."""
+    if isinstance(page, os.PathLike):
+        with open(page, "rb") as file:
+            return file.read(bounded_json.MAX_BYTES + 1)
+    if not isinstance(page, (str, bytes)):
+        fields.fail(where, "a page of HTML, str or bytes, or a pathlib.Path", page)
+    if isinstance(page, str) and _PATH.fullmatch(page):
+        raise ValueError(
+            f"`{where}` must be a page, and {page!r} is a path: give `pathlib.Path({page!r})`."
+        )
+    return page
 
 
 def _tree(page, where):
-    if not isinstance(page, (str, bytes)):
-        fields.fail(where, "a page of HTML, str or bytes", page)
+    page = _content(page, where)
     if isinstance(page, str):
         page = page.encode("utf-8", "replace")
         parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
@@ -107,6 +183,7 @@ class _Page:
         self.targets, self.waiting = {}, []  # Blocks by id; ids whose block is still to come.
         self.links = []
         self.headings = []  # (level, block) of the headings that are in force.
+        self.num_pre = 0  # Elements around, within which white space stands as it is.
 
     def read(self, root):
         depth = 0
@@ -115,13 +192,14 @@ class _Page:
             depth += 1 if event == "start" else -1
             if depth > MAX_DEPTH:
                 raise ValueError(f"`{self.where}` is nested deeper than {MAX_DEPTH} levels.")
+            is_skipped = element.tag in _SKIPPED or _is_unseen(element)
             if event == "start":
-                if element.tag in _SKIPPED:
+                if is_skipped:
                     walker.skip_subtree()
                 else:
                     self._open(element)
             else:
-                if element.tag not in _SKIPPED:
+                if not is_skipped:
                     self._close(element)
                 self._add_text(element.tail)
         self._flush()
@@ -152,7 +230,9 @@ class _Page:
             target = element.get("href") or ""
             target = target[1:] if target.startswith("#") else None
             self.open_anchors.append((target, self.part_length))
-        self._add_text(element.get("alt") if tag == "img" else element.text)
+        self.num_pre += tag == "pre"
+        alt = element.get("alt") if tag == "img" else None
+        self._add_text(f" {alt} " if alt else element.text)
 
     def _close(self, element):
         tag = element.tag
@@ -160,6 +240,7 @@ class _Page:
             self.anchors.append((*self.open_anchors.pop(), self.part_length))
         if _is_block(tag):
             self._break(tag)
+        self.num_pre -= tag == "pre"
         if self.frame.tag == tag and len(self.frames) > 1:
             self.frames.pop()
 
@@ -181,16 +262,20 @@ class _Page:
     def _add_text(self, text):
         if not text:
             return
-        text = _SPACES.sub(" ", text)
-        if not self.parts or self.parts[-1].endswith(" "):
-            text = text.removeprefix(" ")
+        if self.num_pre:
+            text = text.replace("\r\n", "\n")
+            text = text if self.parts else text.lstrip("\n")
+        else:
+            text = _SPACES.sub(" ", text)
+            if not self.parts or self.parts[-1].endswith((" ", "\n")):
+                text = text.removeprefix(" ")
         if text:
             self.parts.append(text)
             self.part_length += len(text)
 
     def _flush(self):
         """Makes a block of the text that was gathered."""
-        text = "".join(self.parts).rstrip(" ")
+        text = "".join(self.parts).rstrip(" \n")
         anchors, self.anchors = self.anchors, []
         anchors += [(target, start, self.part_length) for target, start in self.open_anchors]
         self.open_anchors = [(target, 0) for target, _ in self.open_anchors]
@@ -247,7 +332,7 @@ class _Page:
     def _connect(self):
         """Links within the page, now that all targets are known."""
         for target, block, start, end in self.links:
-            if target in self.targets:
+            if self.targets.get(target, block) != block:  # None leads to itself.
                 self.builder.connect("link", block, self.targets[target])
                 mention = Mention(self.number, start, end, self.targets[target])
                 self.builder.mention("mentions", mention)

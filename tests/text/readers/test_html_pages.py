@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel.text import documents, readers
+from etcmodel.text.readers import html_pages
 from etcmodel.text.sentence_splitting import sentence_splitter
 
 SPLIT = sentence_splitter("simple")
@@ -188,3 +189,70 @@ def test_the_blocks_of_any_page_are_its_lines(parts):
     letters = "".join(part for part in parts if not part.startswith(("<", "&")))
     shown = document.texts[0].replace("<", "").replace("\n", "").replace(" ", "")
     assert sorted(shown) == sorted("".join(letters.split()))
+
+
+def test_a_browser_does_not_show_what_is_hidden():
+    page = """<p>a<span style="color: red; display :none">x</span>b</p><p hidden>y</p>
+    <p style="VISIBILITY:hidden">z</p><p style="display:block">c</p>"""
+    assert blocks_of(page) == [("paragraph", "ab", -1), ("paragraph", "c", -1)]
+
+
+def test_preformatted_text_keeps_its_lines_and_columns():
+    page = "<p>a\n b</p><pre>\nif x:\n    <b>y</b>  = 1\r\n\n</pre><p> c</p>"
+    assert blocks_of(page) == [
+        ("paragraph", "a b", -1),
+        ("paragraph", "if x:\n    y  = 1", -1),
+        ("paragraph", "c", -1),
+    ]
+
+
+def test_a_pictures_text_is_words_of_its_own():
+    assert blocks_of('<p>see<img alt="a map">here<img alt=""><img>!</p>') == [
+        ("paragraph", "see a map here!", -1)
+    ]
+
+
+def test_a_permalink_leads_nowhere():
+    page = '<h2 id="a">A <a href="#a">¶</a></h2><p id="b"><a href="#a">up</a><a href="#b">#</a></p>'
+    document = read(page)
+    assert document.edges["link"] == ((1, 0),)
+    assert [(x.text, x.start, x.end, x.block) for x in document.mentions["mentions"]] == [
+        (0, 4, 6, 0)
+    ]
+
+
+SITE = """<html><head><title>T</title></head><body>
+<header><h1>Site</h1></header><nav>Home</nav><div role="navigation">More</div>
+<ul><li><a href="/a">one</a> <li><a href="/b">two</a></ul>
+<div id="content"><article><header><h2>Story</h2></header>
+<p>Long words of a <a href="/c">story</a>.</p><aside>Also</aside>
+<ul><li>A point with a <a href="/d">link</a> in it.</ul>
+<footer>By Anne.</footer></article></div>
+<form>Search</form><div aria-hidden="true">Icon</div><footer>Imprint</footer></body></html>"""
+
+
+@pytest.mark.parametrize("as_main", ["", "article", "div"])
+def test_the_main_text_has_no_landmarks_and_no_menus(as_main):
+    page = SITE
+    if as_main == "article":
+        page = page.replace("<article>", "<main>").replace("</article>", "</main>")
+    elif as_main:
+        page = page.replace('<div id="content">', '<p>Ad.</p><div role="main">')
+    builder = documents.Builder(SPLIT, main_only=True)
+    html_pages.add_page(builder, page, "page")
+    texts = [builder.document("", {}).block_text(x) for x in builder.blocks if x.text >= 0]
+    wanted = ["T", "Story", "Long words of a story.", "A point with a link in it.", "By Anne."]
+    assert texts == wanted
+    assert "Home" in read(page).texts[0] and "two" in read(page).texts[0]
+
+
+def test_a_page_of_a_file_is_read_and_a_path_as_text_is_refused(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_bytes('<meta charset="latin-1"><p>caf\xe9'.encode("latin-1"))
+    assert read(path).texts == ("café",)
+    with pytest.raises(
+        ValueError, match=r"`example.html` must be a page, and '.*page.html' is a pa"
+    ):
+        read(str(path))
+    with pytest.raises(OSError, match="no_such.html"):
+        read(tmp_path / "no_such.html")
