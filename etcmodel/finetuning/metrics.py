@@ -13,6 +13,7 @@ __all__ = [
     "f1_scores",
     "pearson",
     "ranks",
+    "scores_by_label",
     "sigmoid",
     "softmax",
     "word_overlap",
@@ -39,12 +40,22 @@ def f1_scores(predicted, given):
     Returns:
         (micro, macro): float, 0 if no label is predicted or given.
     """
-    right = (predicted & given).sum(axis=0)
-    total = predicted.sum(axis=0) + given.sum(axis=0)
-    if not total.sum():
+    right, total = (predicted & given).sum(), predicted.sum() + given.sum()
+    if not total:
         return 0.0, 0.0
-    occurs = total > 0
-    return float(2 * right.sum() / total.sum()), float(np.mean(2 * right[occurs] / total[occurs]))
+    occurs = (predicted | given).any(axis=0)
+    return float(2 * right / total), float(np.mean(scores_by_label(predicted, given)[2][occurs]))
+
+
+def scores_by_label(predicted, given):
+    """Precision, recall and F1 of each label: float64 [3, num_labels], 0 where nothing is right.
+
+    Args:
+        predicted, given: as in `f1_scores`.
+    """
+    right, told, there = (x.sum(axis=0) for x in (predicted & given, predicted, given))
+    parts = (told, there, (told + there) / 2)
+    return np.stack([right / np.maximum(part, 1) for part in parts])
 
 
 def expected_calibration_error(confidences, is_right, num_bins=15):

@@ -92,7 +92,7 @@ def describe(name):
     Args:
         name: str, such as "sp_f1" or "long-best-threshold-f1".
     """
-    for rule in (_exactly, _rouge, _at_depth, _of_nq, _loss, _counted, _with_prefix):
+    for rule in (_exactly, _rouge, _at_depth, _of_nq, _loss, _counted, _by_label, _with_prefix):
         if (found := rule(name)) is not None:
             return found
     return Metric(name.replace("_", " ").replace("-", " "))
@@ -159,6 +159,13 @@ def _counted(name):
     is_share = found[1] == "percentages"
     measure = "Share of answers" if is_share else "Number of answers"
     return Metric(measure, subject, is_share=is_share, is_setting=True)
+
+
+def _by_label(name):
+    score, _, label = name.partition("/")
+    if score not in ("precision", "recall", "f1") or not label:
+        return None
+    return Metric(_SHARES[score], label, HIGHER, is_share=True)
 
 
 def _with_prefix(name):

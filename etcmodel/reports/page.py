@@ -1,6 +1,7 @@
 """The page: everything in one HTML file that loads nothing."""
 
 import base64
+import dataclasses
 import functools
 import hashlib
 import re
@@ -47,6 +48,7 @@ def render(*, title, run=None, results=None, curve_charts=None, num_examples=100
         script_hash=_hash(script),
         pictures=[Markup(_picture(chart)) for chart in curve_charts],
         settings=_settings(run) if run else [],
+        tables=[_cleaned(x) for x in results.tables] if results else [],
         **_of_scores(run, results),
         **_of_items(results, num_examples),
     )
@@ -76,6 +78,11 @@ def _hash(text):
 def _clean(text):
     """Without what no file or screen can hold; lines end alike, wherever they were written."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _LINE_END.sub("\n", str(text)))
+
+
+def _cleaned(table):
+    rows = tuple(tuple(map(_clean, row)) for row in table.rows)
+    return dataclasses.replace(table, columns=tuple(map(_clean, table.columns)), rows=rows)
 
 
 def _picture(chart):

@@ -12,6 +12,7 @@ __all__ = [
     "Passage",
     "Places",
     "Results",
+    "Table",
     "check_answers",
     "clipped",
     "most_frequent",
@@ -98,6 +99,22 @@ class Places:
     points: tuple
 
 
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table of the page.
+
+    Attributes:
+        title, note: str.
+        columns: tuple of str, the first that of the rows' names.
+        rows: tuple of tuple of str, the first of each its name.
+    """
+
+    title: str
+    note: str
+    columns: tuple
+    rows: tuple
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
     """All that a page shows of predictions.
@@ -111,6 +128,7 @@ class Results:
         score_name: str. What an item's score is.
         filter_name: str. What the filter leaves.
         places: `Places`, or None.
+        tables: tuple of `Table`.
     """
 
     metrics: dict
@@ -121,6 +139,7 @@ class Results:
     score_name: str
     filter_name: str = "Wrong answers only"
     places: Places | None = None
+    tables: tuple = ()
 
 
 def read_object(path):

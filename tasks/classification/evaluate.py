@@ -7,7 +7,9 @@ from etcmodel.finetuning import text_of
 
 from .config import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 
-__all__ = ["BEST_METRICS", "metrics", "prediction"]
+__all__ = ["BEST_METRICS", "MOST_LABELS", "by_label", "decisions", "metrics", "prediction"]
+
+MOST_LABELS = 10  # More are told by the report alone.
 
 # The metric that chooses the best checkpoint, and whether higher is better.
 BEST_METRICS = {
@@ -36,6 +38,35 @@ def prediction(output, labels, problem_type):
     return {**told, "probabilities": dict(zip(labels, found.tolist(), strict=True))}
 
 
+def decisions(logits, labels, problem_type):
+    """Which labels are predicted, and which given: two bool [num_examples, num_labels].
+
+    Args:
+        logits, labels, problem_type: as in `metrics`, of no regression.
+    """
+    if problem_type == MULTI_LABEL:
+        return metrics_lib.sigmoid(logits) > 0.5, labels > 0
+    every = np.arange(logits.shape[1])
+    return logits.argmax(axis=1)[:, None] == every, labels[:, None] == every
+
+
+def by_label(logits, labels, problem_type, names):
+    """`precision/…`, `recall/…` and `f1/…` of each label, dict of float, if they are not too many.
+
+    Args:
+        logits, labels, problem_type: as in `metrics`.
+        names: sequence of str. The labels.
+    """
+    if problem_type == REGRESSION or len(names) > MOST_LABELS:
+        return {}
+    scores = metrics_lib.scores_by_label(*decisions(logits, labels, problem_type))
+    return {
+        f"{score}/{name}": float(value)
+        for name, values in zip(names, scores.T, strict=True)
+        for score, value in zip(("precision", "recall", "f1"), values, strict=True)
+    }
+
+
 def metrics(logits, labels, problem_type):
     """What a problem is measured by.
 
@@ -56,13 +87,11 @@ def metrics(logits, labels, problem_type):
             "pearson": metrics_lib.pearson(values, labels),
             "spearman": metrics_lib.pearson(*map(metrics_lib.ranks, (values, labels))),
         }
+    micro, macro = metrics_lib.f1_scores(*decisions(logits, labels, problem_type))
     if problem_type == MULTI_LABEL:
-        micro, macro = metrics_lib.f1_scores(metrics_lib.sigmoid(logits) > 0.5, labels > 0)
         return {"micro_f1": micro, "macro_f1": macro}
     found = metrics_lib.softmax(logits)
-    predicted, every = found.argmax(axis=1), np.arange(logits.shape[1])
-    _, macro = metrics_lib.f1_scores(predicted[:, None] == every, labels[:, None] == every)
-    is_right = predicted == labels
+    is_right = found.argmax(axis=1) == labels
     return {
         "accuracy": float(is_right.mean()),
         "macro_f1": macro,

@@ -8,6 +8,7 @@ import statistics
 
 import numpy as np
 
+from etcmodel.finetuning import metrics as metrics_lib
 from etcmodel.reports import results
 
 from . import evaluate, examples
@@ -26,6 +27,8 @@ _OPTIONS = (
 )
 _TOLD = {SINGLE_LABEL: "label", MULTI_LABEL: "labels", REGRESSION: "value"}
 _TYPES = {SINGLE_LABEL: str, MULTI_LABEL: list, REGRESSION: int | float}
+_MOST_CONFUSED = 30  # Labels of a table of all pairs.
+_MOST_MISTAKES = 10
 _LEAST, _MOST = 1e-12, 1 - 1e-12  # Of probabilities, whose logits must be finite.
 
 
@@ -60,7 +63,56 @@ def read_results(given):
         baselines={best: evaluate.metrics(constant, np.array(gold), kind)},
         score_name="Squared error" if kind == REGRESSION else "Right",
         filter_name="The weaker half only" if kind == REGRESSION else "Wrong answers only",
+        tables=() if kind == REGRESSION else _tables(texts, logits, np.array(gold), options),
     )
+
+
+def _tables(texts, logits, gold, options):
+    """What a person asks of a classifier: how good each label is, what is taken for what."""
+    kind, labels = options.problem_type, options.labels
+    predicted, given = evaluate.decisions(logits, gold, kind)
+    scores = metrics_lib.scores_by_label(predicted, given)
+    rows = tuple(
+        (name, *(f"{100 * x:.1f} %" for x in values), f"{told:,}", f"{there:,}")
+        for name, values, told, there in zip(
+            labels, scores.T, predicted.sum(axis=0), given.sum(axis=0), strict=True
+        )
+    )
+    columns = ("label", "precision", "recall", "F1", "predicted", "right")
+    by_label = results.Table("By label", "Higher is better.", columns, rows)
+    mistakes = _mistakes(texts, logits, predicted, given, options)
+    if kind == MULTI_LABEL or len(labels) > _MOST_CONFUSED:
+        return (by_label, mistakes)
+    counts = given.T.astype(int) @ predicted.astype(int)
+    confusion = results.Table(
+        "What is taken for what",
+        "A row for each right label, a column for each predicted one.",
+        ("right", *labels),
+        tuple((x, *(f"{n:,}" for n in row)) for x, row in zip(labels, counts, strict=True)),
+    )
+    return (by_label, confusion, mistakes)
+
+
+def _mistakes(texts, logits, predicted, given, options):
+    """The wrong decisions of which the model was surest."""
+    is_multi = options.problem_type == MULTI_LABEL
+    shares = metrics_lib.sigmoid(logits) if is_multi else metrics_lib.softmax(logits)
+    sure = np.where(predicted, shares, 1 - shares)
+    is_mistake = (predicted != given) if is_multi else (predicted & ~given)
+    places = sorted(zip(*np.nonzero(is_mistake), strict=True), key=lambda x: -sure[x])
+    rows = tuple(
+        (
+            texts[text].example_id,
+            options.labels[label] if predicted[text, label] else f"not {options.labels[label]}",
+            _shown(texts[text].label),
+            f"{100 * sure[text, label]:.1f} %",
+            results.clipped(texts[text].text)[:120],
+        )
+        for text, label in places[:_MOST_MISTAKES]
+    )
+    note = "The wrong answers of which the model was surest." if rows else "There are none."
+    columns = ("id", "predicted", "right", "probability", "text")
+    return results.Table("Most confident mistakes", note, columns, rows)
 
 
 def _encoded(text, options):

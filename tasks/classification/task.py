@@ -81,7 +81,11 @@ class ClassificationTask(finetuning.LineTask):
         if self.config.predictions_file:
             self.write_predictions(self.config.predictions_file, self.decode(kept, None))
         logits, labels = (np.stack([one[name] for one in kept]) for name in _KEPT[1:])
-        return evaluate.metrics(logits, labels, self.config.problem_type)
+        kind = self.config.problem_type
+        return {
+            **evaluate.metrics(logits, labels, kind),
+            **evaluate.by_label(logits, labels, kind, self.config.labels),
+        }
 
     def metrics(self, examples, predictions):
         raise NotImplementedError("`evaluate` measures by the labels in the records.")

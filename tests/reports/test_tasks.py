@@ -224,3 +224,55 @@ def test_classification_tells_what_is_missing(tmp_path):
     options = {"labels": ["hold", "pass", "third"]}
     with pytest.raises(ValueError, match="`probabilities` must have a number for each"):
         read_results("classification", results.Given(predictions, gold, options))
+
+
+def classified(tmp_path, rows, **options):
+    """The results of (label, probabilities by label) of each text."""
+    gold, predictions = tmp_path / "gold.jsonl", tmp_path / "predictions.jsonl"
+    raw = [{"id": str(i), "text": f"<b>{i}", "label": x} for i, (x, _) in enumerate(rows)]
+    told = []
+    for number, (_, shares) in enumerate(rows):
+        several = [label for label, share in shares.items() if share > 0.5]
+        label = max(shares, key=shares.get)
+        told.append({"id": str(number), "label": label, "labels": several, "probabilities": shares})
+    for path, lines in ((gold, raw), (predictions, told)):
+        path.write_text("".join(json.dumps(x) + "\n" for x in lines))
+    return read_results(
+        "classification",
+        results.Given(str(predictions), str(gold), {"labels": ["neg", "pos"], **options}),
+    )
+
+
+def test_classification_shows_each_label_and_the_surest_mistakes(tmp_path):
+    def sure(share):
+        return {"neg": 1 - share, "pos": share}
+
+    rows = [("pos", sure(0.9)), ("neg", sure(0.6)), ("neg", sure(0.95)), ("neg", sure(0.2))]
+    found = classified(tmp_path, rows)
+    by_label, confusion, mistakes = found.tables
+    assert by_label.rows == (
+        ("neg", "100.0 %", "33.3 %", "50.0 %", "1", "3"),
+        ("pos", "33.3 %", "100.0 %", "50.0 %", "3", "1"),
+    )
+    assert confusion.columns == ("right", "neg", "pos")
+    assert confusion.rows == (("neg", "1", "2"), ("pos", "0", "1"))
+    assert mistakes.rows == (
+        ("2", "pos", "neg", "95.0 %", "<b>2"),
+        ("1", "pos", "neg", "60.0 %", "<b>1"),
+    )
+    tree = lxml.html.fromstring(page.render(title="t", results=found))
+    assert tree.xpath("//section[h2='Most confident mistakes']//tbody/tr[1]/td[last()]/text()") == [
+        "<b>2"
+    ]
+    several = [(["pos"], {"neg": 0.9, "pos": 0.2}), ([], {"neg": 0.1, "pos": 0.1})]
+    by_label, mistakes = classified(
+        tmp_path, several, problem_type="multi_label_classification"
+    ).tables
+    assert by_label.rows == (
+        ("neg", "0.0 %", "0.0 %", "0.0 %", "1", "0"),
+        ("pos", "0.0 %", "0.0 %", "0.0 %", "0", "1"),
+    )
+    assert [row[:4] for row in mistakes.rows] == [
+        ("0", "neg", "pos", "90.0 %"),
+        ("0", "not pos", "pos", "80.0 %"),
+    ]

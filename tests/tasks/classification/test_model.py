@@ -171,3 +171,18 @@ def test_metrics_of_each_problem_by_hand():
     assert several == {"micro_f1": pytest.approx(4 / 6), "macro_f1": pytest.approx(0.75)}
     numbers = evaluate.metrics(np.array([[1.0], [2], [3]]), np.array([2, 1, 9]), config.REGRESSION)
     assert numbers["mse"] == pytest.approx(38 / 3) and numbers["spearman"] == pytest.approx(0.5)
+
+
+def test_scores_of_each_label_by_hand():
+    logits = np.log([[0.8, 0.2, 0.1], [0.6, 0.4, 0.1], [0.3, 0.7, 0.1], [0.2, 0.3, 0.1]])
+    told = evaluate.by_label(logits, np.array([0, 1, 1, 1]), config.SINGLE_LABEL, "abc")
+    expected = {"a": (1 / 2, 1, 2 / 3), "b": (1, 2 / 3, 4 / 5), "c": (0, 0, 0)}
+    names = ("precision", "recall", "f1")
+    assert told == {
+        f"{score}/{label}": pytest.approx(value)
+        for label, values in expected.items()
+        for score, value in zip(names, values, strict=True)
+    }
+    many = [str(number) for number in range(evaluate.MOST_LABELS + 1)]
+    assert not evaluate.by_label(np.zeros([1, 11]), np.array([0]), config.SINGLE_LABEL, many)
+    assert not evaluate.by_label(np.zeros([1, 1]), np.array([0.5]), config.REGRESSION, ())
