@@ -167,12 +167,13 @@ class ReadsTexts:
         """The `validation_data` of features: dict of this argument; {} for what has no texts."""
         if given is None:
             return {}
-        if _is_rows(given, None, columns, True) or isinstance(given, tf.data.Dataset):
-            of_rows = columns if not isinstance(given, tf.data.Dataset) else examples_lib.Columns()
-            return {"validation_data": self._given(given, None, None, of_rows, problems, {})[0]}
+        none = examples_lib.Columns()
+        if _is_rows(given, None, columns, True):
+            return {"validation_data": self._given(given, None, None, columns, problems, {})[0]}
+        if isinstance(given, tf.data.Dataset) or _is_batches(given):
+            return {"validation_data": self._given(given, None, None, none, problems, {})[0]}
         if not (isinstance(given, (list, tuple)) and given):
             return {}
-        none = examples_lib.Columns()
         features, y, _ = self._given(given[0], *given[1:2] or [None], None, none, problems, {})
         if features is given[0]:
             return {}
@@ -348,6 +349,8 @@ def _texts(x):
         return list(x) if x and all(is_text) else None
     if not _is_array_of_texts(x):
         return None
+    if not hasattr(x, "numpy") and tf.is_tensor(x):
+        fail("Texts cannot be read within a graph: export the model for that (docs/serving.md).")
     values = np.asarray(x)
     if values.ndim != 1:
         fail(f"Texts must have shape [batch]. Received shape: {list(values.shape)}")

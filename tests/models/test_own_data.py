@@ -81,6 +81,14 @@ class Batches(tf_keras.utils.Sequence):
         return TEXTS[rows], WORDS[rows]
 
 
+class Whole(tf_keras.utils.Sequence):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, number):
+        return TEXTS, WORDS
+
+
 @pytest.mark.parametrize("name", GIVEN)
 def test_training_on_words_is_that_on_features_and_numbers(processor, folder, trained, name):
     given = GIVEN[name](folder)
@@ -99,10 +107,10 @@ def test_it_is_evaluated_and_predicted_by_the_same_labels(processor, folder):
     path = folder / "reviews.csv"
     np.testing.assert_allclose(model.evaluate(path, **NAMED, verbose=0), expected, rtol=1e-5)
     np.testing.assert_allclose(model.evaluate(TEXTS, WORDS, verbose=0), expected, rtol=1e-5)
-    for given in ({"validation_data": FRAME}, {"validation_data": (TEXTS, WORDS)}):
+    for given in (FRAME, (TEXTS, WORDS), Whole()):
         history = make_model(processor, labels=["pos", "neg"])
         history.optimizer.learning_rate = 0.0
-        found = history.fit(FRAME, **NAMED, **given, verbose=0).history
+        found = history.fit(FRAME, **NAMED, validation_data=given, verbose=0).history
         np.testing.assert_allclose([found["val_loss"][0], *expected[1:]], expected, rtol=1e-5)
     logits = model.predict(features, verbose=0)
     np.testing.assert_allclose(model.predict(path, text="review", verbose=0), logits, atol=1e-5)
@@ -277,3 +285,5 @@ def test_a_head_that_learns_no_labels_of_texts_says_what_to_give(processor):
     logits = model(TEXTS[:2]).numpy()
     assert found == [[model.labels[x] for x in row] for row in logits.argmax(-1)]
     assert tf.is_tensor(model(TEXTS[0]))
+    with pytest.raises(ValueError, match="Texts cannot be read within a graph: export the model"):
+        tf.function(model).get_concrete_function(tf.TensorSpec([None], tf.string))
