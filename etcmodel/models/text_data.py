@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from etcmodel.autotuning import without_autotuning
+from etcmodel.layers import base
 from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text.readers import fields
@@ -39,8 +40,9 @@ class ReadsTexts:
 
         Raises:
             ValueError: if there are texts and no processor, or one that cuts a text into rows; with
-                the number of the example if a text is no UTF-8.
+                the number of the example if a text is no UTF-8; if a callback is of Keras 3.
         """
+        base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         with _told_in_a_line() as problems:
             kwargs |= self._validation(kwargs.get("validation_data"), problems)
             given = self._arguments(x, y, batch_size, kwargs, problems)
@@ -48,12 +50,14 @@ class ReadsTexts:
 
     def evaluate(self, x=None, y=None, batch_size=None, *args, **kwargs):
         """As in Keras, also on texts; errors as of `fit`."""
+        base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         with _told_in_a_line() as problems:
             given = self._arguments(x, y, batch_size, kwargs, problems)
             return super().evaluate(*given, *args, **kwargs)
 
     def predict(self, x, batch_size=None, *args, **kwargs):
         """As in Keras, also on texts; errors as of `fit`."""
+        base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         with _told_in_a_line() as problems:
             given = self._without_texts(x, batch_size, problems)
             return super().predict(*given, *args, **kwargs)
