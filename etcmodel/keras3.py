@@ -1,13 +1,14 @@
 """Encoders and heads inside of Keras 3 models: `etcmodel.keras3.layer(model)`.
 
-etcmodel's models are layers of Keras 2 (`tf_keras`), whose weights Keras 3 neither finds nor trains.
-A `TfKerasLayer` is a Keras 3 layer around one of them. Its weights are `keras.Variable`s that hold
-the model's own TensorFlow variables, no copies: what one Keras trains or loads, the other has, too.
+etcmodel's models are layers of Keras 2 (`tf_keras`), whose weights Keras 3 does not find. A
+`TfKerasLayer` is a Keras 3 layer around one of them. Its weights are `keras.Variable`s that hold the
+model's own TensorFlow variables, no copies: what one Keras trains or loads, the other has, too.
 
 Import this module before `keras.saving.load_model` reads a file with such a layer.
 """
 
 import contextlib
+import functools
 import weakref
 
 import tensorflow as tf
@@ -16,10 +17,11 @@ import tf_keras
 import etcmodel
 from etcmodel.layers import base, sublayers
 from etcmodel.layers.attention import side_inputs
-from etcmodel.models import conveniences, encoders
+from etcmodel.models import conveniences, encoders, heads
+from etcmodel.ops import gradients
 from etcmodel.ops.errors import fail
 
-__all__ = ["TfKerasLayer", "layer"]
+__all__ = ["TfKerasLayer", "TfKerasLoss", "layer", "loss"]
 
 
 def _keras():
@@ -48,9 +50,10 @@ def layer(model, *, relation_names=(), name=None, dtype=None, trainable=True):
     """A Keras 3 layer around an encoder or a head, with the same weights.
 
     Args:
-        model: encoder, or model with a head; or another `tf_keras` layer or model that is built and
-            registered (`tf_keras.utils.register_keras_serializable`). What it does not train now,
-            such as an `encoder` with `trainable=False`, the layer does not train either.
+        model: encoder, or model with a head; or another `tf_keras` model around these, which is
+            built, registered (`tf_keras.utils.register_keras_serializable`) and called with
+            `training`. What it does not train now, such as an `encoder` with `trainable = False`,
+            the layer does not train either.
         relation_names: see `TfKerasLayer`.
         name: str. Name of the layer; by default the model's.
         dtype: str. The name of the policy that the model computes in; by default Keras 3's own,
@@ -85,6 +88,25 @@ def layer(model, *, relation_names=(), name=None, dtype=None, trainable=True):
         dtype=policy,
         trainable=trainable,
     )
+
+
+def loss(head):
+    """The loss that a head has by itself, for `compile` of Keras 3.
+
+    Args:
+        head: model with a head, whose `default_loss()` is taken.
+    Returns:
+        `TfKerasLoss`, or a dict of them by the names of the outputs.
+    Raises:
+        ValueError: if the model has no head.
+
+    ```python
+    model.compile("adam", etcmodel.keras3.loss(head))
+    ```
+    """
+    if not isinstance(head, heads.EncoderWithHead):
+        fail(f"`head` must be a model with a head of etcmodel. Received: {type(head).__name__}")
+    return tf.nest.map_structure(TfKerasLoss, head.default_loss())
 
 
 @keras.saving.register_keras_serializable(package="etcmodel")
@@ -134,18 +156,28 @@ class TfKerasLayer(keras.layers.Layer):
                 "Token ids must be integers: let the model begin with "
                 f"`keras.Input([None], dtype='int32')`. Received: {features.dtype.name}"
             )
-        is_etc = isinstance(self.model, conveniences.EncoderConveniences)
-        if is_etc and not (hasattr(features, "items") and _DENSE & features.keys()):
-            features = self.model.structure(features, self.relation_names)
+        call = functools.partial(self._outputs_and_losses, training=training)
+        # Else there are no gradients, for which an eager call would keep all tensors.
+        if training is not None and training is not False:
+            call = functools.partial(_with_summed_gradients, call)
+        outputs, losses = call(features)
+        if len(self.model.weights) != len(self._by_key):
+            fail(f"The model {self.model.name!r} must be called once before the layer is made.")
+        self.add_loss(losses)
+        return outputs
+
+    def _outputs_and_losses(self, features, training):
+        """What the model returns, and the losses that its layers add."""
+        is_named = hasattr(features, "items")
+        is_dense = is_named and _DENSE & features.keys()
+        if isinstance(self.model, conveniences.EncoderConveniences) and not is_dense:
+            features, is_named = self.model.structure(features, self.relation_names), True
         with base.in_keras_3_layer():
-            if is_etc:
+            if is_named and not isinstance(self.model, tf_keras.Model):
                 outputs = self.model(**features, training=training)
             else:
                 outputs = self.model(features, training=training)
-        if len(self.model.weights) != len(self._by_key):
-            fail(f"The model {self.model.name!r} must be called once before the layer is made.")
-        self.add_loss(self.model.losses)
-        return outputs
+        return outputs, self.model.losses
 
     def compute_output_spec(self, *args, **kwargs):
         try:
@@ -188,6 +220,32 @@ class TfKerasLayer(keras.layers.Layer):
         return super().from_config({**config, "model": model})
 
 
+@keras.saving.register_keras_serializable(package="etcmodel")
+class TfKerasLoss(keras.losses.Loss):
+    """A `tf_keras` loss as one of Keras 3; see `loss`.
+
+    Args:
+        loss: `tf_keras.losses.Loss`, or its dict.
+        **kwargs: of the Keras loss.
+    Call args:
+        y_true, y_pred: as of `loss`, whose values Keras 3 weights and reduces.
+    """
+
+    def __init__(self, loss, **kwargs):
+        if isinstance(loss, dict):
+            loss = tf_keras.losses.deserialize(loss, use_legacy_format=True)
+        super().__init__(**{"name": loss.name, **kwargs})
+        self.loss = loss
+
+    def call(self, y_true, y_pred):
+        return self.loss.call(y_true, y_pred)
+
+    def get_config(self):
+        # In the format that names no modules; see `_registered`.
+        serialized = tf_keras.losses.serialize(self.loss, use_legacy_format=True)
+        return {**super().get_config(), "loss": serialized}
+
+
 def _registered(name):
     """The class of a model, by the name under which `tf_keras` knows it.
 
@@ -204,6 +262,34 @@ def _registered(name):
 def _policy_name(model):
     """The name of the policy in which a model computes, of its encoder if it is a head."""
     return getattr(model, "encoder", model).dtype_policy.name
+
+
+def _with_summed_gradients(function, features):
+    """`function(features)`, where the gradients of variables are tensors, not `tf.IndexedSlices`.
+
+    These have a row for each token, also where tokens are the same, and Keras 3's optimizers square
+    them one by one: Adam would take other steps than for the gradient, their sum.
+    """
+    structures = []
+
+    def call(*tensors):
+        with tf.GradientTape() as tape:
+            sources = [x for x in tensors if x.dtype.is_floating]
+            tape.watch(sources)
+            structures.append(function(tf.nest.pack_sequence_as(features, tensors)))
+        outputs = [x for x in tf.nest.flatten(structures[-1]) if x is not None]
+
+        def gradient(*of_outputs, variables=()):
+            found = tape.gradient(outputs, [*sources, *variables], of_outputs)
+            found = [x if x is None else tf.convert_to_tensor(x) for x in found]
+            of_sources = iter(found[: len(sources)])
+            of_tensors = [next(of_sources) if x.dtype.is_floating else None for x in tensors]
+            return of_tensors, found[len(sources) :]
+
+        return outputs, gradient
+
+    outputs = iter(gradients.custom_gradient(call)(*tf.nest.flatten(features)))
+    return tf.nest.map_structure(lambda x: x if x is None else next(outputs), structures[-1])
 
 
 def _adopt(variable, is_trainable):
