@@ -1,8 +1,8 @@
 """Encoders and heads inside of Keras 3 models: `etcmodel.keras3.layer(model)`.
 
 etcmodel's models are layers of Keras 2 (`tf_keras`), whose weights Keras 3 does not find. A
-`TfKerasLayer` is a Keras 3 layer around one of them. Its weights are `keras.Variable`s that hold the
-model's own TensorFlow variables, no copies: what one Keras trains or loads, the other has, too.
+`TfKerasLayer` is a Keras 3 layer around one of them. Its `keras.Variable`s hold the model's own
+TensorFlow variables, no copies: what one Keras trains or loads, the other has, too.
 
 Import this module before `keras.saving.load_model` reads a file with such a layer.
 """

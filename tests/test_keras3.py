@@ -1,5 +1,6 @@
 """Models inside of Keras 3: `etcmodel.keras3`, and what is refused where the two Keras meet."""
 
+import os
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import etcmodel
 from etcmodel import keras3
 from etcmodel.layers import sublayers
 from etcmodel.models import heads, input_utils
+from tests import page
 from tests.models import head_cases
 from tests.models.gmat import genbert
 from tests.models.gmat import small as gmat_models
@@ -445,12 +447,12 @@ def test_files_of_other_weights_and_models_are_refused():
         other.load_own_variables(store)
 
 
-def run(code, **environment):
+def run(code, *words, **environment):
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *map(str, words)],
         capture_output=True,
         text=True,
-        env={**environment, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env={**os.environ, **environment},
         check=False,
     )
 
@@ -459,3 +461,116 @@ def test_the_package_alone_imports_neither_tensorflow_nor_keras():
     code = "import sys, etcmodel; assert not {'keras', 'tensorflow', 'tf_keras'} & {*sys.modules}"
     assert run(code).returncode == 0
     assert "keras3" not in etcmodel.__all__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["jax", "torch", "numpy"])
+def test_another_backend_is_refused_in_a_line(backend):
+    """Whether or not it is installed."""
+    done = run("import etcmodel; etcmodel.keras3", KERAS_BACKEND=backend)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: etcmodel.keras3 needs Keras 3 with the backend TensorFlow")
+    assert "set KERAS_BACKEND=tensorflow before Keras is imported. Found: " in last
+
+
+IN_ANOTHER_PROCESS = """
+import sys
+import numpy as np
+from etcmodel import keras3
+import keras
+
+model = keras.saving.load_model(sys.argv[1])
+given = np.load(sys.argv[2])
+np.testing.assert_allclose(model(given["ids"]), given["logits"], atol=1e-6)
+print(model.evaluate(given["ids"], given["labels"], verbose=0))
+model.fit(given["ids"], given["labels"], verbose=0)
+model.save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_file_is_loaded_in_another_process_and_goes_on(tmp_path):
+    features, labels = batch()
+    ids, model = features["token_ids"].astype(np.int32), classifier()
+    outer = functional(model, ids)
+    outer.compile(keras.optimizers.Adam(0.01), keras3.loss(model), run_eagerly=True)
+    outer.fit(ids, labels, verbose=0)
+    loss = outer.evaluate(ids, labels, verbose=0)
+    outer.save(tmp_path / "model.keras")
+    np.savez(tmp_path / "given.npz", ids=ids, labels=labels, logits=outer(ids))
+    done = run(IN_ANOTHER_PROCESS, tmp_path / "model.keras", tmp_path / "given.npz")
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(loss, rel=1e-5)
+    outer.fit(ids, labels, verbose=0)
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert_same(again.get_weights(), outer.get_weights(), atol=1e-5)
+
+
+SYSTEMS = [name for name in MODELS if not name.startswith("head: ")] + ["head: sequence"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_graphs_give_the_gradients_of_eager_calls(name):
+    make, features = MODELS[name]
+    layer = keras3.layer(make())
+    features = tf.nest.map_structure(tf.convert_to_tensor, features)
+
+    def gradients(features):
+        with tf.GradientTape() as tape:
+            outputs = tf.nest.flatten(layer(features, training=True))
+            loss = sum(tf.reduce_sum(x**2) for x in outputs if x is not None)
+        return tape.gradient(loss, layer.trainable_weights)
+
+    pairs = zip(tf.function(gradients)(features), gradients(features), strict=True)
+    assert_same(*zip(*(pair for pair in pairs if pair[0] is not None), strict=True), atol=1e-3)
+
+
+@pytest.mark.slow
+def test_steps_that_xla_compiles_are_the_same():
+    features, labels = batch()
+    weights = []
+    for jit_compile in (False, True):
+        tf_keras.utils.set_random_seed(0)
+        model = classifier()
+        outer = functional(model, features)
+        outer.compile(keras.optimizers.SGD(0.1), crossentropy(keras), jit_compile=jit_compile)
+        outer.fit(features, labels, epochs=2, batch_size=8, verbose=0)
+        assert outer.jit_compile == jit_compile
+        weights.append(model.get_weights())
+    assert_same(*weights, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_what_xla_cannot_compile_is_refused_in_a_line():
+    """The length of the global input follows from the links, which XLA does not know."""
+    features, labels = batch()
+    features = {**features, "links": np.zeros_like(features["token_ids"])}
+    outer = functional(classifier(), features)
+    outer.compile("sgd", crossentropy(keras), jit_compile=True)
+    words = (
+        "^`global_token_ids` must be given beside `links` in a function that XLA compiles[^\n]*$"
+    )
+    with pytest.raises(ValueError, match=words):
+        outer.fit(features, labels, verbose=0)
+
+
+@pytest.mark.slow
+def test_an_export_answers_without_keras(tmp_path):
+    features, _ = batch()
+    outer = functional(classifier(), features)
+    outer.export(tmp_path / "export", verbose=False)
+    served = tf.saved_model.load(tmp_path / "export")
+    inputs = {name: tf.cast(x, tf.int32) for name, x in features.items()}
+    assert_same(served.serve(inputs), outer(features), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_page_prints_what_it_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = []
+    names = {"print": lambda *values: printed.append(" ".join(map(str, values)) + "\n")}
+    for code, output in page.code_and_output("keras3.md"):
+        printed.clear()
+        exec(code, names)  # The library's own page.
+        assert "".join(printed) == output
