@@ -156,6 +156,8 @@ class TfKerasLayer(keras.layers.Layer):
                 "Token ids must be integers: let the model begin with "
                 f"`keras.Input([None], dtype='int32')`. Received: {features.dtype.name}"
             )
+        if hasattr(features, "items"):  # Inputs may be optional.
+            features = {name: x for name, x in features.items() if x is not None}
         call = functools.partial(self._outputs_and_losses, training=training)
         # Else there are no gradients, for which an eager call would keep all tensors.
         if training is not None and training is not False:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import types
 
 import keras
 import numpy as np
@@ -463,11 +464,20 @@ def test_the_package_alone_imports_neither_tensorflow_nor_keras():
     assert "keras3" not in etcmodel.__all__
 
 
+@pytest.mark.parametrize("version, backend", [("2.15.0", "tensorflow"), ("3.10.0", "torch")])
+def test_another_keras_is_refused(version, backend, monkeypatch):
+    other = types.SimpleNamespace(
+        __version__=version, backend=types.SimpleNamespace(backend=lambda: backend)
+    )
+    monkeypatch.setitem(sys.modules, "keras", other)
+    found = f"Found: Keras {version} with the backend '{backend}'$"
+    with pytest.raises(ImportError, match=f"^etcmodel.keras3 needs Keras 3 [^\n]*{found}"):
+        keras3._keras()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["jax", "torch", "numpy"])
-def test_another_backend_is_refused_in_a_line(backend):
-    """Whether or not it is installed."""
-    done = run("import etcmodel; etcmodel.keras3", KERAS_BACKEND=backend)
+def test_a_backend_that_is_not_installed_is_refused_in_a_line():
+    done = run("import etcmodel; etcmodel.keras3", KERAS_BACKEND="jax")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ImportError: etcmodel.keras3 needs Keras 3 with the backend TensorFlow")
     assert "set KERAS_BACKEND=tensorflow before Keras is imported. Found: " in last
@@ -506,11 +516,19 @@ def test_a_file_is_loaded_in_another_process_and_goes_on(tmp_path):
     assert_same(again.get_weights(), outer.get_weights(), atol=1e-5)
 
 
-SYSTEMS = [name for name in MODELS if not name.startswith("head: ")] + ["head: sequence"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ETC",
+        "GMAT, encoder and decoder",
+        "Longformer",
+        "Longformer of characters",
+        "LED",
+        "LongT5",
+        "PEGASUS-X",
+    ],
+)
 def test_graphs_give_the_gradients_of_eager_calls(name):
     make, features = MODELS[name]
     layer = keras3.layer(make())
@@ -520,10 +538,13 @@ def test_graphs_give_the_gradients_of_eager_calls(name):
         with tf.GradientTape() as tape:
             outputs = tf.nest.flatten(layer(features, training=True))
             loss = sum(tf.reduce_sum(x**2) for x in outputs if x is not None)
-        return tape.gradient(loss, layer.trainable_weights)
+        found = tape.gradient(loss, layer.trainable_weights)
+        return [tf.zeros(1) if x is None else x for x in found]
 
-    pairs = zip(tf.function(gradients)(features), gradients(features), strict=True)
-    assert_same(*zip(*(pair for pair in pairs if pair[0] is not None), strict=True), atol=1e-3)
+    for one, other in zip(tf.function(gradients)(features), gradients(features), strict=True):
+        # Of projections for global tokens, where there are none: eager calls leave them out.
+        assert one.shape == other.shape or not np.any(one)
+        np.testing.assert_allclose(one, tf.broadcast_to(other, one.shape), atol=1e-3)
 
 
 @pytest.mark.slow
