@@ -87,7 +87,13 @@ def assert_same(actual, expected, **tolerance):
         )
 
 
-@pytest.mark.parametrize("name", MODELS)
+LIKE_OTHERS = [f"head: {name}" for name in ("token", "sentence", "choices", "phrases", "masked")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[pytest.mark.slow] * (x in LIKE_OTHERS)) for x in MODELS],
+)
 def test_every_model_is_a_keras_3_layer_and_comes_back_from_its_config(name):
     make, features = MODELS[name]
     model = make()
