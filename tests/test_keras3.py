@@ -1,5 +1,6 @@
 """Models inside of Keras 3: `etcmodel.keras3`, and what is refused where the two Keras meet."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -250,6 +251,35 @@ def test_dense_masks_and_labels_are_features_of_the_encoder_too():
     features = {"token_ids": IDS, "global_token_ids": IDS[:, :2], **sides}
     expected = model(**features)
     assert_same(keras3.layer(model)(features), expected)
+
+
+def test_relations_are_features_of_the_encoder_too():
+    model = encoder()
+    edges = np.array([[[0, 1], [1, 0]], [[1, 1], [-1, -1]]], np.int32)
+    features = {"token_ids": IDS, "global_token_ids": IDS[:, :2], "edges/cites": edges}
+    layer = keras3.layer(model, relation_names=["cites"])
+    expected = model(**model.structure(features, ["cites"]))
+    assert_same(layer(features), expected)
+    assert layer.get_config()["relation_names"] == ["cites"]
+    plain = layer({**features, "edges/cites": -np.ones_like(edges)})
+    assert np.abs(plain[1] - expected[1]).max() > 1e-3
+    with pytest.raises(ValueError, match="^`edges/cites` is of no relation of the model"):
+        keras3.layer(model)(features)
+
+
+def test_gradients_reach_the_layers_before():
+    model = longformer_models.model()
+    embeddings = tf.random.normal([2, 7, 8])
+    gradients = []
+    for call in (model, functools.partial(keras3.layer(model), training=True)):
+        with tf.GradientTape() as tape:
+            tape.watch(embeddings)
+            loss = tf.reduce_sum(
+                call({"inputs_embeds": embeddings, "attention_mask": MASK})[0] ** 3
+            )
+        gradients.append(tape.gradient(loss, embeddings))
+    assert np.abs(gradients[0]).max() > 0.1
+    assert_same(*gradients, atol=1e-4)
 
 
 @pytest.fixture
