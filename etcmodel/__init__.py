@@ -67,7 +67,8 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __version__ = "0.1.0"
-__getattr__ = lazy_imports.attributes(__name__, _HOMES)
+# Not among the names above: it needs Keras 3, which `import *` does not.
+__getattr__ = lazy_imports.attributes(__name__, {**_HOMES, "keras3": "keras3"})
 
 if sys.argv[:1] == ["-m"] and any(arg.startswith(__name__) for arg in sys.orig_argv):
     # One of this package's programs is being started.

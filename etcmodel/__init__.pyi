@@ -3,6 +3,7 @@
 import os
 from typing import Any, TypeVar, overload
 
+from etcmodel import keras3 as keras3
 from etcmodel.models.gmat import (
     GmatConfig,
     GmatForConditionalGeneration,

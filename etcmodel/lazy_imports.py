@@ -15,8 +15,8 @@ def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing
 
     Args:
         package: str. Name of the package.
-        homes: dict of the name of an attribute to the module that has it: a name within the
-            package, or a dotted one.
+        homes: dict of the name of an attribute to the module that has it, or is it: a name within
+            the package, or a dotted one.
     Returns:
         function of an attribute's name that returns the attribute.
     """
@@ -25,8 +25,9 @@ def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes[name]
-        module = importlib.import_module(home if "." in home else f"{package}.{home}")
-        return getattr(module, name)
+        home = home if "." in home else f"{package}.{home}"
+        module = importlib.import_module(home)
+        return module if home == f"{package}.{name}" else getattr(module, name)
 
     namespace = vars(sys.modules[package])
     namespace["__dir__"] = lambda: sorted([*namespace.get("__all__", homes), "__doc__", "__name__"])

@@ -74,6 +74,7 @@ RUNNERS = [
     Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", COMMANDS, "small.json"),
     Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
     Runner("tests/models/test_coming_from_page.py", "docs/coming_from.md"),
+    Runner("tests/test_keras3.py", "docs/keras3.md"),
     Runner("tests/cli/test_page.py", "docs/command_line.md", ("text",)),
     Runner("tests/cli/test_whole_way.py", "docs/command_line.md", COMMANDS, "etcmodel demo data"),
     Runner("tests/tools/test_concepts.py", "docs/concepts.md", COMMANDS),

@@ -28,7 +28,7 @@ FLOORS = (
     {"layers"},
     {"generation"},
     {"models"},
-    {"checkpoints", "preprocessing", "serving"},
+    {"checkpoints", "keras3", "preprocessing", "serving"},
     {"inspection"},
     {"training"},
     {"reports"},

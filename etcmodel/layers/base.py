@@ -4,21 +4,40 @@
 accepts their tensors, so a mixture of both trains nothing or fails far from the cause.
 """
 
+import contextlib
 import functools
 import inspect
 import sys
+import threading
 
 import tensorflow as tf
 import tf_keras
 
 from etcmodel.ops import argument_checks, interception
 
-__all__ = ["Layer", "check_part", "keras_3", "refuse_keras_3", "without_autograph"]
+__all__ = [
+    "Layer",
+    "check_caller",
+    "check_part",
+    "in_keras_3_layer",
+    "keras_3",
+    "refuse_keras_3",
+    "without_autograph",
+]
 
 _ADVICE = (
     "etcmodel's layers are Keras 2 layers: use `tf_keras` instead of `tf.keras` around and inside "
-    "of them, or set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported."
+    "of them, or `etcmodel.keras3.layer(model)` in a Keras 3 project, or set TF_USE_LEGACY_KERAS=1 "
+    "before TensorFlow is imported."
 )
+# Where Keras has what goes into `compile` and `fit`, and the class of all that is there.
+_KINDS = {
+    "callbacks": "Callback",
+    "losses": "Loss",
+    "metrics": "Metric",
+    "optimizers": "Optimizer",
+}
+_state = threading.local()
 
 
 class Layer(tf_keras.layers.Layer):
@@ -28,7 +47,7 @@ class Layer(tf_keras.layers.Layer):
     autograph_info__ = None
 
     def __call__(self, *args, **kwargs):
-        _check_caller(self, args, kwargs)
+        check_caller(self, args, kwargs)
         call = functools.partial(tf_keras.layers.Layer.__call__, self)
         return interception.called(self, call, args, kwargs)
 
@@ -56,16 +75,48 @@ def check_part(name, part):
 
 
 def refuse_keras_3(name, part):
-    """Raises ValueError if `part`, the argument `name` of a layer, is a Keras 3 layer."""
-    keras = keras_3()
-    if keras is not None and isinstance(part, keras.layers.Layer):
-        raise ValueError(f"`{name}` is the Keras 3 layer {_describe(part)}. {_ADVICE}")
+    """Raises ValueError if the argument `name` has anything of Keras 3.
+
+    Args:
+        name: str.
+        part: a layer, optimizer, loss, metric or callback, or a nest of these; all else is fine.
+    """
+    if (keras := keras_3()) is None:
+        return
+    for x in tf.nest.flatten(part):
+        # A metric is a layer in Keras 2 alone.
+        if isinstance(x, keras.layers.Layer):
+            argument_checks.fail(f"`{name}` is the Keras 3 layer {_describe(x)}. {_ADVICE}")
+        for kind, base in _KINDS.items():
+            if isinstance(x, getattr(getattr(keras, kind), base)):
+                own = type(x).__name__
+                known = own if hasattr(getattr(tf_keras, kind), own) else base
+                argument_checks.fail(
+                    f"`{name}`: this is Keras 3's {own}. Use `tf_keras.{kind}.{known}`, or "
+                    "`etcmodel.keras3.layer(model)` in a Keras 3 project."
+                )
+
+
+@contextlib.contextmanager
+def in_keras_3_layer():
+    """A context in which layers may be inside a Keras 3 layer, which has adopted their weights."""
+    before, _state.is_adopted = getattr(_state, "is_adopted", False), True
+    try:
+        yield
+    finally:
+        _state.is_adopted = before
 
 
 @tf.autograph.experimental.do_not_convert
-def _check_caller(layer, args, kwargs):
+def check_caller(layer, args, kwargs):
+    """Raises ValueError if a layer is called on tensors of Keras 3, or inside its layers.
+
+    Args:
+        layer: Keras 2 layer.
+        args, kwargs: the arguments of the call.
+    """
     keras = keras_3()
-    if keras is None:
+    if keras is None or getattr(_state, "is_adopted", False):
         return
     if any(isinstance(x, keras.KerasTensor) for x in tf.nest.flatten((args, kwargs))):
         argument_checks.fail(f"Layer {_describe(layer)} got an input of Keras 3. {_ADVICE}")

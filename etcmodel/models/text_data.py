@@ -13,6 +13,7 @@ import tf_keras
 
 from etcmodel import shown_values
 from etcmodel.autotuning import without_autotuning
+from etcmodel.layers import base
 from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text import datasets
@@ -71,8 +72,10 @@ class ReadsTexts:
         Raises:
             ValueError: if there are texts and no processor, or one that cuts a text into rows; with
                 the number of the example if a text is no UTF-8; with its name and label, if that is
-                none of the labels, or if there are more or fewer of them than the model has.
+                none of the labels, or if there are more or fewer of them than the model has; if a
+                callback is of Keras 3.
         """
+        base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, label, id)
         with _told_in_a_line(x) as problems:
             x, y, batch_size = self._given(
@@ -95,6 +98,7 @@ class ReadsTexts:
         **kwargs,
     ):
         """As in Keras, also on texts; arguments and errors as of `fit`."""
+        base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, label, id)
         with _told_in_a_line(x) as problems:
             given = self._given(x, y, batch_size, columns, problems, kwargs)
@@ -122,6 +126,7 @@ class ReadsTexts:
             ValueError: as of `fit`; or if names are wanted and there are none; or for a dataset of
                 `processor.dataset` that is shuffled: its order is not that of the examples.
         """
+        base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, None, id)
         if getattr(datasets.made_of(x), "is_shuffled", False):
             fail(

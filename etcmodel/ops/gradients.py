@@ -56,6 +56,7 @@ def free_with_graph(result):
 def _weak(gradient):
     reference = weakref.ref(gradient)
 
+    @tf.autograph.experimental.do_not_convert  # It would try, and warn that it cannot.
     def call(*arguments):
         if (found := reference()) is None:
             raise LookupError("The graph of this gradient is gone.")

@@ -74,7 +74,9 @@ def make_dataset(
         for batch in processor.batches_of(named, batch_size, settings):
             yield read(batch) if targets is None else (read(batch), targets(batch))
 
-    return _from_generator(generate, targets is not None if shuffle is None else shuffle, seed)
+    shuffle = targets is not None if shuffle is None else shuffle
+    num_batches = None if examples.size is None else -(-examples.size // batch_size)
+    return _from_generator(generate, shuffle, seed, num_batches)
 
 
 def _targets(targets, column):
@@ -91,8 +93,11 @@ def _targets(targets, column):
     return target, functools.partial(targets_lib.label_targets, field=target)
 
 
-def _from_generator(generate, is_shuffled, seed):
-    """The dataset of what `generate`, a function of a random generator or None, yields."""
+def _from_generator(generate, is_shuffled, seed, num_batches):
+    """The dataset of what `generate`, a function of a random generator or None, yields.
+
+    `num_batches` is None if that is not known without reading all.
+    """
     first = next(generate(), None)
     if first is None:
         raise ValueError("`examples` holds no examples.")
@@ -110,6 +115,8 @@ def _from_generator(generate, is_shuffled, seed):
             raise
 
     dataset = tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
+    if num_batches is not None:  # So that Keras knows what is left.
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
     dataset = without_autotuning(dataset)
     dataset.etcmodel = made
     return dataset

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from etcmodel import shown_values
-from etcmodel.layers import heads, sublayers
+from etcmodel.layers import base, heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import conveniences, encoders, json_config, text_data
 
@@ -108,9 +108,9 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     def setting_types(cls):
         """The class's arguments, except the encoder and Keras's: dict of name to type."""
         found = {}
-        for base in cls.__mro__:
-            if issubclass(base, EncoderWithHead) and "__init__" in vars(base):
-                parameters = inspect.signature(base.__init__).parameters.values()
+        for ancestor in cls.__mro__:
+            if issubclass(ancestor, EncoderWithHead) and "__init__" in vars(ancestor):
+                parameters = inspect.signature(ancestor.__init__).parameters.values()
                 kinds = {x.name: x.annotation for x in parameters if x.kind in _NAMED}
                 found = {**kinds, **found}
         return {x: kind for x, kind in found.items() if x not in ("self", "encoder", "own")}
@@ -146,6 +146,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     def __call__(self, features=None, *args, **kwargs):
         """As in Keras, with features that are given by name among the others."""
+        base.check_caller(self, (features, *args), kwargs)
         is_option = {
             name: name in _CALL_OPTIONS or isinstance(x, bool) for name, x in kwargs.items()
         }
@@ -197,7 +198,14 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return layer
 
     def compile(self, optimizer=None, loss=None, metrics=None, **kwargs):
-        """As in Keras, with defaults: Adam, and the loss and metrics of the head."""
+        """As in Keras, with defaults: Adam, and the loss and metrics of the head.
+
+        Raises:
+            ValueError: naming the argument, if it is of Keras 3.
+        """
+        given = {"optimizer": optimizer, "loss": loss, "metrics": metrics, **kwargs}
+        for name, part in given.items():
+            base.refuse_keras_3(name, part)
         super().compile(
             optimizer=optimizer or tf_keras.optimizers.Adam(_DEFAULT_LEARNING_RATE),
             loss=loss or self.default_loss(),
