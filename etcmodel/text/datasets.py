@@ -75,7 +75,7 @@ def make_dataset(
             yield read(batch) if targets is None else (read(batch), targets(batch))
 
     shuffle = targets is not None if shuffle is None else shuffle
-    num_batches = None if examples.size is None else -(-examples.size // batch_size)
+    num_batches = examples.size and -(-examples.size // batch_size)
     return _from_generator(generate, shuffle, seed, num_batches)
 
 
