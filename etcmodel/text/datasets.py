@@ -60,8 +60,7 @@ def make_dataset(
         if isinstance(examples.element_spec, tuple) and targets is None and columns.label is None:
             targets = LABEL
         examples, shuffle = _Elements(examples), bool(shuffle)
-    if not isinstance(examples, Examples):
-        examples = Examples(examples, columns)
+    examples = examples if isinstance(examples, Examples) else Examples(examples, columns)
     target, targets = _targets(targets, columns.label)
     if target is None and labels is not None:
         raise ValueError("`labels` need `label`, the name of the column that has them.")
