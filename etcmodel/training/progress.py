@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.durations import format_duration
+from etcmodel.pictures import metric_names
 from etcmodel.training import progress_bar
 
 __all__ = [
@@ -48,7 +49,7 @@ def format_metrics(metrics):
     Args:
         metrics: dict of floats.
     """
-    values = {name: _rounded(value) for name, value in metrics.items()}
+    values = {_in_words(name): _rounded(name, value) for name, value in metrics.items()}
     name_width = max(map(len, values), default=0)
     value_width = max(map(len, values.values()), default=0)
     return "\n".join(
@@ -56,8 +57,14 @@ def format_metrics(metrics):
     )
 
 
-def _rounded(value):
-    is_count = math.isfinite(value) and float(value).is_integer() and abs(value) > 1
+def _in_words(name):
+    """The name; in words if it has a path, in which letters stand for kinds (`counts/N_A`)."""
+    return metric_names.describe(name).name if "/" in name else name
+
+
+def _rounded(name, value):
+    is_whole = math.isfinite(value) and float(value).is_integer()
+    is_count = is_whole and (abs(value) > 1 or name.startswith("counts/"))
     return f"{value:.0f}" if is_count else f"{value:.4f}"
 
 

@@ -170,5 +170,8 @@ def test_a_program_that_is_stopped_ends_its_bar_and_tells_so_below(records, tmp_
     *_, saved, bar, told, cursor = terminal.screen(written)
     step = re.fullmatch(r"step (\d+)/600000  checkpoint saved: ckpt-\1", saved)[1]
     assert re.fullmatch(r"  0% \|.*\| step \d+/600000  loss .* examples/s  time left \w+", bar)
-    told_at = f"interrupted: step {step} is saved. The same command goes on from there: "
-    assert told == f"{told_at}{tmp_path}/run" and cursor == ""
+    assert told == (
+        f"interrupted: step {step} is saved. The same command continues the run in "
+        f"'{tmp_path}/run'."
+    )
+    assert cursor == ""
