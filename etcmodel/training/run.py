@@ -180,6 +180,9 @@ class Run:
             global_step=self._global_step,
             stop=self._stop,
             average=self._average,
+            during_steps=(
+                self._progress.during_steps if self._progress else contextlib.nullcontext
+            ),
         )
         self._stop.act = self._save_and_stop
         output_dir = self._config.output_dir
