@@ -34,6 +34,7 @@ def test_the_whole_way_from_data_to_answers(tmp_path):
         "        etcmodel export wikihop --output_dir=try/run\n"
         "        etcmodel serve --model_dir=try/run/export\n"
     ) in done.stderr
+    assert not re.search(r"WARNING|AutoGraph|\.(cc|h|py):\d+\]", done.stderr)
     assert "etcmodel export wikihop --output_dir=try/run\n" in script
     questions = json.loads((tmp_path / "try" / "wikihop_dev.json").read_text())
     answers = json.loads((tmp_path / "try" / "answers.json").read_text())
