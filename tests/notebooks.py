@@ -72,8 +72,18 @@ def run(name, folder, **variables):
             resources={"metadata": {"path": str(folder)}},
         )
         client.execute(cleanup_kc=True, env={**environment(), "IPYTHONDIR": scratch, **variables})
+    for cell in running.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [x for x in cell.outputs if not _is_of_the_library(x)]
     notebook.metadata = page_of(name).metadata
     return notebook
+
+
+def _is_of_the_library(output):
+    """Whether it is only what the library warns of; what TensorFlow would tell stays."""
+    return output.get("name") == "stderr" and all(
+        line.startswith("WARNING:absl:") for line in output["text"].splitlines()
+    )
 
 
 def environment():
