@@ -1,6 +1,7 @@
 """Whole runs on one device, in this process."""
 
 import dataclasses
+import gc
 import itertools
 import json
 import pathlib
@@ -237,6 +238,16 @@ def test_strategies_by_name(tmp_path, name):
 def test_more_gpus_than_there_are_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="`num_gpus` must be at most .*Received: 99"):
         training.build_strategy(config(tmp_path, num_gpus=99))
+
+
+def test_a_run_that_is_at_its_end_leaves_no_warning_of_what_it_did_not_need(
+    records, tmp_path, caplog
+):
+    task, run = toy.ToyTask(records), config(tmp_path, num_train_epochs=1.0)
+    training.train(task, run)
+    training.train(task, run)
+    gc.collect()  # TensorFlow warns when the checkpoint's object goes.
+    assert not [line for line in caplog.messages if "restore" in line]
 
 
 def test_without_a_gpu_mirrored_tells_so(tmp_path, caplog):
