@@ -8,7 +8,6 @@ import sys
 import tensorflow as tf
 
 from etcmodel import training
-from etcmodel.shown_values import as_flag
 from etcmodel.training import best, loop, progress
 
 __all__ = ["Ending", "command", "command_of_program"]
@@ -56,7 +55,7 @@ class Ending(training.Callback):
 
 
 def command(words, **given):
-    """A command line as one types it, with these flags: str."""
+    """A command line as one types it, with these flags (values of str): str."""
     return f"etcmodel {words} {_flags(given)}"
 
 
@@ -71,4 +70,4 @@ def command_of_program(run_mode, **given):
 
 
 def _flags(given):
-    return shlex.join(f"--{name}={as_flag(value)}" for name, value in given.items())
+    return shlex.join(f"--{name}={value}" for name, value in given.items())
