@@ -74,3 +74,5 @@ if sys.argv[:1] == ["-m"] and any(arg.startswith(__name__) for arg in sys.orig_a
     # One of this package's programs is being started.
     program_end.end_at_once_on_signals()
     quiet.quiet_tensorflow()
+else:
+    quiet.quiet_tensorflow(is_program=False)

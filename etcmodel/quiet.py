@@ -1,7 +1,8 @@
-"""Keeps TensorFlow's own messages out of what the programs print.
+"""Keeps TensorFlow's own messages out of what programs, and users of the library, see.
 
 These are for who works on TensorFlow: plugins that are registered twice, services that start, a
-variable that takes long to copy. What goes wrong its exceptions tell, too.
+variable that takes long to copy. What goes wrong its exceptions tell, too. With
+TF_CPP_MIN_LOG_LEVEL=0 all is shown.
 """
 
 import contextlib
@@ -13,30 +14,35 @@ import importlib.util
 import logging
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
 __all__ = ["quiet_tensorflow", "show_own_messages"]
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
-_SET_HERE = "ETCMODEL_QUIET"  # Tells the programs that a program starts: nobody asked for it.
-_FATAL = 3
-# `absl::SetMinLogLevel`; parts of TensorFlow log by Abseil alone, which reads no variable.
-_SET_MIN_LOG_LEVEL = "_ZN4absl12lts_2025012714SetMinLogLevelENS0_18LogSeverityAtLeastE"
-_LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
+_FATAL = "3"
 _OTHERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "official", "tf_keras"))
 
 
-def quiet_tensorflow():
-    """Silences the messages of TensorFlow's C++ code, unless TF_CPP_MIN_LOG_LEVEL is set.
+def quiet_tensorflow(*, is_program=True):
+    """Silences the messages of TensorFlow's C++ code, unless TF_CPP_MIN_LOG_LEVEL is 0.
 
-    To be called before TensorFlow is imported.
+    To be called before TensorFlow is imported; later it silences what has no variable alone.
+
+    Args:
+        is_program: bool. Whether other levels that are set, which are of how much is shown of
+            TensorFlow alone, mean silence, too; the library keeps to them.
     """
-    if _LEVEL not in os.environ:
-        os.environ[_LEVEL] = str(_FATAL)
-        os.environ[_SET_HERE] = "1"
-    if _SET_HERE in os.environ and not any(isinstance(x, _QuietImport) for x in sys.meta_path):
-        sys.meta_path.insert(0, _QuietImport())
+    level = os.environ.get(_LEVEL, _FATAL)
+    if level not in ("1", "2", _FATAL):
+        return
+    level = os.environ[_LEVEL] = _FATAL if is_program else level
+    if "tensorflow" in sys.modules:
+        _set_abseil_level(int(level))
+    else:
+        sys.meta_path[:] = [x for x in sys.meta_path if not isinstance(x, _QuietImport)]
+        sys.meta_path.insert(0, _QuietImport(level))
 
 
 def show_own_messages():
@@ -56,6 +62,9 @@ def _is_own_or_warning(record):
 class _QuietImport(importlib.abc.MetaPathFinder):
     """Imports TensorFlow with its standard error put aside, and then lowers Abseil's voice."""
 
+    def __init__(self, level):
+        self._level = level
+
     def find_spec(self, name, path=None, target=None):
         if name != "tensorflow":
             return None
@@ -65,9 +74,10 @@ class _QuietImport(importlib.abc.MetaPathFinder):
             load = spec.loader.exec_module
 
             def load_quietly(module):
-                with _put_aside_stderr():
+                is_silent = self._level == _FATAL
+                with _put_aside_stderr() if is_silent else contextlib.nullcontext():
                     load(module)
-                _quiet_abseil(pathlib.Path(spec.origin).parent)
+                _set_abseil_level(int(self._level))
 
             spec.loader.exec_module = load_quietly
         return spec
@@ -79,9 +89,13 @@ def _put_aside_stderr():
 
     Where the process itself is ended, it still tells that this was in the import.
     """
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as aside:
+    _flush()
+    try:
         original = os.dup(2)
+    except OSError:  # It is closed: there is nothing to be put aside.
+        yield
+        return
+    with tempfile.TemporaryFile() as aside:
         os.dup2(aside.fileno(), 2)
         tells_already = faulthandler.is_enabled()
         if not tells_already:
@@ -95,12 +109,28 @@ def _put_aside_stderr():
         finally:
             if not tells_already:
                 faulthandler.disable()
-            sys.stderr.flush()
+            _flush()
             os.dup2(original, 2)
             os.close(original)
 
 
-def _quiet_abseil(folder):
-    for library in _LIBRARIES:
-        with contextlib.suppress(OSError, AttributeError):  # Of another version of TensorFlow.
-            getattr(ctypes.CDLL(str(folder / library)), _SET_MIN_LOG_LEVEL)(_FATAL)
+def _flush():
+    with contextlib.suppress(Exception):  # It may be None, closed, or of another kind.
+        sys.stderr.flush()
+
+
+def _set_abseil_level(level):
+    """Calls `absl::SetMinLogLevel`: parts of TensorFlow log by Abseil, which reads no variable.
+
+    TensorFlow's library exports it, in the namespace that the headers beside it name. Where either
+    is otherwise, messages are shown.
+    """
+    import tensorflow as tf
+
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        headers = pathlib.Path(tf.sysconfig.get_include())
+        options = (headers / "absl" / "base" / "options.h").read_text(encoding="utf-8")
+        space = re.search(r"^#define ABSL_OPTION_INLINE_NAMESPACE_NAME (\w+)", options, re.M)[1]
+        name = f"_ZN4absl{len(space)}{space}14SetMinLogLevelENS0_18LogSeverityAtLeastE"
+        for library in pathlib.Path(tf.sysconfig.get_lib()).glob("libtensorflow_framework.*"):
+            getattr(ctypes.CDLL(str(library)), name)(level)

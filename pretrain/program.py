@@ -6,7 +6,7 @@ import typing
 
 from etcmodel import finetuning, training
 from etcmodel import options as options_lib
-from etcmodel.finetuning import contradictions, trained_run
+from etcmodel.finetuning import closing, contradictions, trained_run
 from etcmodel.models import presets
 from etcmodel.text import processor_files
 
@@ -53,8 +53,21 @@ class Program(base_program.BaseProgram):
         _check_devices(task.config, training_config, strategy)
         options_text = self._options_text(task.config, resumed)
         task.kept_files = base_program.kept_files(options_text, task.config.encoder_config)
-        if metrics := training.train(task, training_config, strategy, changes=changes):
+        folder = training_config.output_dir
+        ending = closing.Ending(task, folder)
+        if metrics := training.train(
+            task, training_config, strategy, changes=changes, callbacks=[ending]
+        ):
             training.show_metrics(metrics)
+        saved, given = self._pretrained_dir(), {"output_dir": folder}
+        if self._flag("pretrained_dir"):
+            given["pretrained_dir"] = saved
+        start = {"init_checkpoint": saved, "model_config_file": os.path.join(saved, "config.json")}
+        ending.tell(
+            closing.command("report", run=folder, output=os.path.join(folder, "report.html")),
+            closing.command_of_program("save_pretrained", **given),
+            closing.command("train NAME", **start, train_data="RECORDS", output_dir="RUN"),
+        )
 
     def _evaluate(self):
         task, training_config, _ = self._evaluation()
@@ -72,8 +85,7 @@ class Program(base_program.BaseProgram):
     def _save_pretrained(self):
         task, training_config, _ = self._evaluation()
         model = training.load_model(task, training_config)
-        directory = self._flag("pretrained_dir")
-        directory = directory or os.path.join(self._flag("output_dir"), "pretrained")
+        directory = self._pretrained_dir()
         saving.save(
             model,
             directory,
@@ -82,6 +94,9 @@ class Program(base_program.BaseProgram):
             copy_local_to_global=self._flag("copy_local_to_global"),
         )
         print(directory)
+
+    def _pretrained_dir(self):
+        return self._flag("pretrained_dir") or os.path.join(self._flag("output_dir"), "pretrained")
 
     def _is_lower_case(self, config):
         """Whether text is lower-cased, as the training's was: bool."""

@@ -18,7 +18,9 @@ class PresetOptions(ModelOptions, ResumeOptions):
     """What a program does, and with which model; a subclass has the choices."""
 
     run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))
-    preset: str | None = option(None, "A model of the paper, in place of --model_config_file.")
+    preset: str | None = option(
+        None, "A model of the paper, in place of --model_config_file.", group="model"
+    )
 
 
 def option_flags(program_options, task_options, defaults, flag_values):
@@ -42,5 +44,6 @@ def run_program(of_flags, load_program):
         load_program: function that returns the class of the `BaseProgram`. Called after the flags
             are parsed, so that `--help` does not wait for its imports.
     """
-    of_flags(flags.FLAGS).define()
-    options_lib.run_main(lambda argv: load_program()(flags.FLAGS).main(argv))
+    program = of_flags(flags.FLAGS)
+    program.define()
+    options_lib.run_main(lambda argv: load_program()(flags.FLAGS).main(argv), program=program)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+import types
 import typing
 
 from etcmodel.finetuning.config import check_positions, model_tokenizer
@@ -196,6 +197,15 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 class ProgramOptions(program_options.PresetOptions):
     """What the program does, and with which model."""
 
+    needed = types.MappingProxyType(
+        {
+            "train": ("output_dir", "preset", "train_data", "vocab_file"),
+            "evaluate": ("output_dir", "eval_data"),
+            "continuous_eval": ("output_dir", "eval_data"),
+            "save_pretrained": ("output_dir",),
+        }
+    )
+
     run_mode: str = changed(
         program_options.PresetOptions,
         "run_mode",
@@ -207,20 +217,25 @@ class ProgramOptions(program_options.PresetOptions):
         help_text="A model of ETC's paper, with the hard g2l mask, in place of "
         "--model_config_file.",
         choices=tuple(sorted(presets.PRESETS)),
+        example="etc_base",
     )
     eval_timeout: float | None = changed(FinetuningOptions, "eval_timeout")
     pretrained_dir: str | None = option(
-        None, "Folder that save_pretrained writes. None: pretrained in --output_dir."
+        None,
+        "Folder that save_pretrained writes. None: pretrained in --output_dir.",
+        group="serving",
     )
     do_lower_case: bool | None = option(
         None,
         "In save_pretrained, whether text is lower-cased, for word pieces. None: as that of the "
         "training records was.",
+        group="serving",
     )
     copy_local_to_global: bool = option(
         True,
         "In save_pretrained, copy Longformer's projections of local tokens to those of global "
         "ones, which pre-training, without global tokens, leaves as they were.",
+        group="serving",
     )
 
 

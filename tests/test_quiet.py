@@ -29,8 +29,7 @@ def run(*arguments, **environment):
 
 
 def _environment():
-    ours = ("TF_CPP_MIN_LOG_LEVEL", "ETCMODEL_QUIET")
-    return {k: v for k, v in os.environ.items() if k not in ours}
+    return {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
 
 
 @pytest.fixture
@@ -44,20 +43,28 @@ def convert(tmp_path):
     ]
 
 
-def test_a_program_prints_nothing_of_tensorflows(convert):
-    output, errors = run(*convert)
+@pytest.mark.parametrize("level", [{}, {"TF_CPP_MIN_LOG_LEVEL": "2"}], ids=["", "level 2"])
+def test_a_program_prints_nothing_of_tensorflows(convert, level):
+    output, errors = run(*convert, **level)
     assert "36 variables" in output.splitlines()[-1]
     assert errors == ""
 
 
-def test_who_sets_the_variable_sees_it_all(convert):
+def test_who_asks_for_all_sees_it_all(convert):
     _, errors = run(*convert, TF_CPP_MIN_LOG_LEVEL="0")
     assert ": I tensorflow/" in errors
 
 
-def test_compiling_is_quiet_too():
-    quietly = f"from etcmodel import quiet; quiet.quiet_tensorflow(){NOISY}"
-    assert run("-c", quietly) == ("2.0\n", "")
+@pytest.mark.parametrize("level", [{}, {"TF_CPP_MIN_LOG_LEVEL": "3"}], ids=["", "level 3"])
+def test_who_uses_the_library_sees_none_of_it(level):
+    """Neither when TensorFlow is imported nor when Abseil would tell that XLA compiles."""
+    assert run("-c", f"import etcmodel{NOISY}", **level) == ("2.0\n", "")
+
+
+def test_of_one_who_has_imported_tensorflow_what_comes_later_is_quiet():
+    code = f"import sys, tensorflow; print(file=sys.stderr)\nimport etcmodel{NOISY}"
+    output, errors = run("-c", code, TF_CPP_MIN_LOG_LEVEL="3")
+    assert (output, errors.strip()) == ("2.0\n", "")
 
 
 def test_a_program_that_a_program_starts_is_as_quiet():
@@ -84,6 +91,11 @@ def test_an_import_that_fails_shows_why(tmp_path):
     assert (output, errors) == ("failed\n", "no such library\nand on")
 
 
+def test_without_standard_error_tensorflow_is_imported_all_the_same():
+    code = f"import os; os.close(2); import etcmodel{NOISY}"
+    assert run("-c", code) == ("2.0\n", "")
+
+
 def test_an_import_that_ends_the_process_tells_where(tmp_path):
     """As TensorFlow's does where the processor lacks what it was built for."""
     (tmp_path / "tensorflow.py").write_text("import os\nos.abort()\n")
@@ -99,6 +111,7 @@ def test_an_import_that_ends_the_process_tells_where(tmp_path):
     assert f"{tmp_path}/tensorflow.py" in done.stderr
 
 
-def test_the_library_alone_changes_nothing():
-    code = "import os, sys, etcmodel; print(os.environ.get('TF_CPP_MIN_LOG_LEVEL'), len(sys.argv))"
-    assert run("-c", code)[0] == "None 1\n"
+@pytest.mark.parametrize("level", ["0", "1", "2", "3"])
+def test_the_library_keeps_to_a_level_that_is_set(level):
+    code = "import os, etcmodel; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
+    assert run("-c", code, TF_CPP_MIN_LOG_LEVEL=level)[0] == f"{level}\n"

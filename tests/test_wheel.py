@@ -110,7 +110,7 @@ def test_the_command_has_all_programs(installed):
     assert all(f"\n  {name} " in done.stdout for name in COMMANDS["train"].names())
     for words in (["preprocess", "openkp"], ["train", "wikihop"], ["evaluate", "char_lm"]):
         done = installed("etcmodel", *words, "--help")
-        assert "\nflags:\n" in done.stdout, done.stderr
+        assert "\nneeded:\n" in done.stdout, done.stderr
 
 
 def test_programs_of_tools_tasks_and_pretraining_work(installed):

@@ -9,7 +9,7 @@ import functools
 import importlib.util
 import pkgutil
 
-__all__ = ["COMMANDS", "Command", "Program", "data_sets", "pretrainings"]
+__all__ = ["AIMS", "COMMANDS", "Command", "Program", "data_sets", "pretrainings"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,6 +167,17 @@ COMMANDS = {
         summary="Prints a script with which a shell completes commands and flags.",
         own={shell: f"tools.completion --shell={shell}" for shell in ("bash", "fish", "zsh")},
     ),
+}
+
+
+# By what one wants to do: the commands, in the order of `COMMANDS`.
+AIMS = {
+    "Make records of raw data": ("prepare", "preprocess"),
+    "Train and measure": ("train", "evaluate", "sweep", "continuous_eval", "save_pretrained"),
+    "Use a trained model": ("predict_records", "export", "predict", "serve", "convert"),
+    "See what a model does": ("draw", "inspect", "report"),
+    "Know what it costs": ("estimate", "benchmark"),
+    "Try, look up and check": ("demo", "docs", "doctor", "completion"),
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import etcmodel
 from etcmodel import program_end, quiet
 from etcmodel.cli import running
-from etcmodel.cli.commands import COMMANDS, Command
+from etcmodel.cli.commands import AIMS, COMMANDS, Command
 
 __all__ = ["main", "run"]
 
@@ -104,11 +104,15 @@ def _no_such(what: str, word: str, known: Iterable[str]) -> str:
 
 
 def _help() -> str:
-    rows = [(name, command.summary) for name, command in COMMANDS.items()]
+    width = max(map(len, COMMANDS))
+    tables = [
+        f"{aim}:\n{_table([(name, COMMANDS[name].summary) for name in names], width)}\n\n"
+        for aim, names in AIMS.items()
+    ]
     return (
         f"etcmodel: {_WHAT}\n\n"
         "usage: etcmodel COMMAND [NAME] [--flag=value ...]\n\n"
-        f"{_table(rows)}\n\n"
+        f"{''.join(tables)}"
         "`etcmodel COMMAND --help` lists the names, such as data sets, that may follow, or the\n"
         "flags where none must; `etcmodel COMMAND NAME --help` lists the flags."
     )
@@ -125,6 +129,6 @@ def _help_of(name: str, command: Command) -> str:
     )
 
 
-def _table(rows: list[tuple[str, str]]) -> str:
-    width = max(len(name) for name, _ in rows)
+def _table(rows: list[tuple[str, str]], width: int = 0) -> str:
+    width = max(width, *(len(name) for name, _ in rows))
     return textwrap.indent("\n".join(f"{name:{width}}  {what}" for name, what in rows), "  ")

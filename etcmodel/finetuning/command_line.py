@@ -23,14 +23,14 @@ def run_program(config_class, load_parts, *, defaults=None, release=None):
         release: `ReleaseFlags`.
     """
     release = release or release_flags.ReleaseFlags()
-    define_flags(config_class, release, flags.FLAGS, defaults)
+    program_flags = define_flags(config_class, release, flags.FLAGS, defaults)
 
     def main(argv):
         from etcmodel.finetuning import program  # With TensorFlow, which takes seconds to import.
 
         program.Program(*load_parts(), release=release).main(argv)
 
-    options_lib.run_main(main)
+    options_lib.run_main(main, program=program_flags)
 
 
 def define_flags(config_class, release, flag_values, defaults=None):
@@ -41,9 +41,13 @@ def define_flags(config_class, release, flag_values, defaults=None):
         release: `ReleaseFlags`.
         flag_values: `flags.FlagValues` to define them in.
         defaults: see `run_program`.
+    Returns:
+        `ProgramFlags`.
     """
-    option_flags(config_class, release, flag_values, defaults).define()
-    release.define(flag_values)
+    program = option_flags(config_class, release, flag_values, defaults)
+    program.define()
+    program.groups |= release.define(flag_values)
+    return program
 
 
 def option_flags(config_class, release, flag_values, defaults=None):

@@ -53,14 +53,23 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
 
     encoder_config: "encoders.EncoderConfig"
     eval_gold: str | None = option(
-        None, "File with the answers of the examples to evaluate on.", is_file=True
+        None,
+        "File with the answers of the examples to evaluate on.",
+        is_file=True,
+        group="evaluation",
+        example="dev.json",
     )
     input_file: str | None = option(
-        None, "Raw file of the examples to predict, in mode predict.", is_file=True
+        None,
+        "Raw file of the examples to predict, in mode predict.",
+        is_file=True,
+        group="serving",
+        example="questions.json",
     )
     predictions_file: str | None = option(
         None,
         "Where predictions go, in the official format. None: predictions.json in --output_dir.",
+        group="serving",
     )
     do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")

@@ -17,6 +17,7 @@ from absl import flags
 from etcmodel import options as options_lib
 from etcmodel import training
 from etcmodel.finetuning import (
+    closing,
     command_line,
     contradictions,
     mode_program,
@@ -178,8 +179,25 @@ class Program(mode_program.ModeProgram):
         task = self._measurable_task()
         task.check_run(training_config.output_dir)
         task.kept_files = {OPTIONS_FILE: self.effective_options(task.config, resumed)}
-        if metrics := training.train(task, training_config, changes=changes):
+        ending = closing.Ending(task, training_config.output_dir)
+        if metrics := training.train(task, training_config, changes=changes, callbacks=[ending]):
             training.show_metrics(metrics)
+        ending.tell(*self._commands_after_training(training_config.output_dir))
+
+    def _commands_after_training(self, output_dir):
+        """What follows: measuring the best checkpoint, or a page of what was measured; serving."""
+        if self._flag("eval_data"):
+            page = os.path.join(output_dir, "report.html")
+            measure = closing.command("report", run=output_dir, output=page)
+        else:
+            missing = {flag: flag.upper() for flag in ("eval_data", "eval_gold")}
+            if not self._needs_raw_examples("evaluate"):
+                del missing["eval_gold"]
+            given = {"output_dir": output_dir, **missing}
+            measure = closing.command_of_program("evaluate", **given)
+        export_dir = {"export_dir": self._flag("export_dir")} if self._flag("export_dir") else {}
+        export = closing.command_of_program("export", output_dir=output_dir, **export_dir)
+        return measure, export, closing.command("serve", model_dir=self._export_dir())
 
     def _evaluate(self):
         training_config, task = self.training_config(), self._measurable_task()

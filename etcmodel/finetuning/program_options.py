@@ -1,6 +1,7 @@
 """The options of a fine-tuning program itself: mode, model and directories."""
 
 import dataclasses
+import types
 
 from etcmodel.options import ModelOptions, ResumeOptions, option
 
@@ -25,19 +26,27 @@ AFTER_TRAINING = ("evaluate", "continuous_eval", "predict_records", "export")
 class ProgramOptions(ModelOptions, ResumeOptions):
     """The mode, the model and the weights."""
 
+    needed = types.MappingProxyType(
+        {**NEEDED, "predict": ("export_dir", *NEEDED["predict"])}  # Or --output_dir, of a run.
+    )
+
     run_mode: str = option("train", "What to do.", choices=RUN_MODES)
     export_dir: str | None = option(
         None,
         "Directory of exported models, each in a folder named by its step. None: export in "
         "--output_dir.",
+        group="serving",
+        example="run/export",
     )
     export_ckpts: str | None = option(
         None,
         "Checkpoint to evaluate or export (path prefix). None: the best one, else the latest.",
+        group="serving",
     )
     eval_timeout: float | None = option(
         None,
         "Seconds without a new checkpoint after which continuous_eval ends, even if the run is "
         "not at its last step. None: it waits on.",
         lower_bound=0,
+        group="evaluation",
     )

@@ -10,7 +10,7 @@ import types
 
 from absl import flags
 
-from etcmodel.options import Values
+from etcmodel.options import Values, program_help
 
 __all__ = ["NO_EFFECT", "ReleaseFlags"]
 
@@ -53,7 +53,7 @@ class ReleaseFlags:
     no_effect: dict = dataclasses.field(default_factory=lambda: dict(NO_EFFECT))
 
     def define(self, flag_values):
-        """Defines the flags, except aliases."""
+        """Defines the flags, except aliases; returns the group of each in --help: dict."""
         for name, mode in self.modes.items():
             flags.DEFINE_bool(
                 name, None, f"The release's name of --run_mode={mode}.", flag_values=flag_values
@@ -73,6 +73,11 @@ class ReleaseFlags:
         for name, (kind, why) in self.no_effect.items():
             help_text = f"Accepted, as the release has it; no effect: {why}."
             _DEFINERS[kind](name, None, help_text, flag_values=flag_values)
+        translated = [*self.modes, *self.predictions_name[:1], "use_tpu"]
+        return {
+            **dict.fromkeys(translated, program_help.COMPATIBILITY),
+            **dict.fromkeys(self.no_effect, program_help.HIDDEN),
+        }
 
     def resolve(self, flag_values):
         """Sets our flags from those of the release.

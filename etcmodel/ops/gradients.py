@@ -30,6 +30,7 @@ def custom_gradient(function):
     return call
 
 
+@tf.autograph.experimental.do_not_convert  # It cannot be, and would be told so.
 def free_with_graph(result):
     """Lets the gradient of a result of `tf.custom_gradient` go when its graph goes.
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 from etcmodel import opener
+from etcmodel.options import program_help
 from etcmodel.options.fields import Options, changed, option
 
 __all__ = [
@@ -50,7 +51,10 @@ class FeatureOptions(LengthOptions):
     """What the features of every task of the authors' release depend on."""
 
     release_compatible: bool = option(
-        False, "Repeat the faults of the authors' release (see the README).", role="features"
+        False,
+        "Repeat the faults of the authors' release (see the README).",
+        role="features",
+        group=program_help.COMPATIBILITY,
     )
 
 
@@ -92,12 +96,14 @@ class TableOptions(Options):
         "What separates the cells of tables: one character, \\t for a tab. None: of tab, comma and "
         "semicolon what the header has.",
         role="decoding",
+        group="data",
     )
     quoting: bool | None = option(
         None,
         "Whether cells of tables may be in double quotes, and then have delimiters and several "
         "lines. None: not where tabs separate them.",
         role="decoding",
+        group="data",
     )
 
     def __post_init__(self):
@@ -115,9 +121,18 @@ class VocabularyOptions(Options):
     """Which vocabulary there is, and how text becomes its pieces."""
 
     spm_model_file: str | None = option(
-        None, "SentencePiece model. If it is given, --vocab_file is ignored.", is_file=True
+        None,
+        "SentencePiece model. If it is given, --vocab_file is ignored.",
+        is_file=True,
+        group="data",
     )
-    vocab_file: str | None = option(None, "WordPiece vocabulary, one piece a line.", is_file=True)
+    vocab_file: str | None = option(
+        None,
+        "WordPiece vocabulary, one piece a line.",
+        is_file=True,
+        group="data",
+        example="vocab.txt",
+    )
     split_punctuation: bool = option(
         False,
         "Split text at punctuation before the SentencePiece model, as etc_large_split_punctuation "
@@ -148,12 +163,17 @@ class DataOptions(Options):
         "Training TFRecords of preprocess, wildcards allowed.",
         role="training",
         kept_as="train_pattern",
+        group="data",
+        example="records/train-*",
     )
     num_train_examples: int | None = option(
-        None, "Number of training records. None: they are counted.", role="training"
+        None, "Number of training records. None: they are counted.", role="training", group="data"
     )
     eval_data: str | None = option(
-        None, "TFRecords of preprocess to evaluate on, wildcards allowed."
+        None,
+        "TFRecords of preprocess to evaluate on, wildcards allowed.",
+        group="evaluation",
+        example="records/dev-*",
     )
     initialization: str = option(
         "random",
@@ -161,6 +181,7 @@ class DataOptions(Options):
         "etcmodel.models.initialization) lets small models learn from little data.",
         role="training",
         choices=("random", "mimetic"),
+        group="model",
     )
 
 
@@ -175,6 +196,7 @@ class ResumeOptions(Options):
         "start_warmup_step, early_stopping_patience, save_checkpoints_steps or steps_per_summary. "
         "May be repeated.",
         is_repeated=True,
+        group="training",
     )
 
 
@@ -182,12 +204,15 @@ class ResumeOptions(Options):
 class ModelOptions(Options):
     """Which model there is, and how it is run."""
 
-    model_config_file: str | None = option(None, "JSON file of the model's sizes.")
+    model_config_file: str | None = option(
+        None, "JSON file of the model's sizes.", group="model", example="etc_config.json"
+    )
     grad_checkpointing_period: int | None = option(
         None,
         "Layers per part whose activations are recomputed in the backward pass, which needs less "
         "memory and more time. None or 0: nothing is recomputed.",
         lower_bound=0,
+        group="devices",
     )
 
     aliases = {"etc_config_file": "model_config_file"}

@@ -38,7 +38,8 @@ def load(path, sections, aliases=None):
     content = read_mapping(path)
     found, keys = {}, {}
     for key, value in _flat(content, sections, path):
-        field = find_option(key, sections, aliases or {}, path)
+        is_section = isinstance(value, dict) and "." not in key
+        field = find_option(key, sections, aliases or {}, path, is_section=is_section)
         value = checked(field, value, key, path)
         if found.setdefault(field.name, value) != value:
             raise ValueError(
@@ -87,15 +88,16 @@ def dump(sections):
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def find_option(key, sections, aliases, source):
+def find_option(key, sections, aliases, source, *, is_section=False):
     """The field that a key means.
 
     Args:
         key: str. An option's name or alias, also behind its section's name and a dot.
         sections, aliases: as of `load`.
         source: str. What to call the place of the key in an error.
+        is_section: bool. Whether the key has options below it, as that of a section has.
     Raises:
-        ValueError: if there is none; names the nearest option.
+        ValueError: if there is none; names the nearest option or section.
     """
     known, homes = {}, {}
     for section, options_class in sections.items():
@@ -108,8 +110,13 @@ def find_option(key, sections, aliases, source):
         return known[key]
     nearest = homes.get(key.rpartition(".")[2])  # In another section.
     key = shortened(key, 100)  # Comparing with what is long takes long.
-    nearest = nearest or difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
-    raise ValueError(f"{source}: there is no option `{key}`. The nearest is `{nearest}`.")
+    names = sections if is_section else [*known, *sections]
+    nearest = nearest or difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
+    kind = "section" if is_section else "option"
+    of_other_kind = "the section " * (nearest in sections and not is_section)
+    raise ValueError(
+        f"{source}: there is no {kind} `{key}`. The nearest is {of_other_kind}`{nearest}`."
+    )
 
 
 def read_mapping(path, flag="--config"):

@@ -7,6 +7,7 @@ import types
 import typing
 
 from etcmodel.bounded_yaml import INTEGERS
+from etcmodel.options import program_help
 from etcmodel.shown_values import shortened, shown
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "check_files",
     "check_value",
     "from_kept",
+    "group_of",
     "is_optional",
     "kept",
     "kept_name",
@@ -31,6 +33,12 @@ __all__ = [
 # modes may choose otherwise than the records; how outputs become predictions; or only where things
 # are and how the program runs.
 ROLES = ("model", "training", "features", "inference", "decoding", "run")
+_GROUPS_OF_ROLES = {  # The other roles are groups.
+    "features": "data",
+    "inference": "evaluation",
+    "decoding": "evaluation",
+    "run": program_help.OTHER,
+}
 
 
 def option(
@@ -45,6 +53,8 @@ def option(
     is_needed=False,
     is_repeated=False,
     kept_as=None,
+    group=None,
+    example=None,
 ):
     """A dataclass field that is an option.
 
@@ -63,6 +73,9 @@ def option(
         is_repeated: bool. Of a tuple: the flag may be given several times, for all of its values;
             with `choices`, for one item each time, which may have commas.
         kept_as: str. Name under which runs and exports keep the value. None: that of the field.
+        group: one of `program_help.GROUPS`, under which --help shows the flag. None: as suits the
+            role; what has no effect, as its help says, only --helpfull shows.
+        example: str. A value for the example that --help shows.
     Raises:
         ValueError: if `role` is unknown.
     """
@@ -78,6 +91,8 @@ def option(
         "is_needed": is_needed,
         "is_repeated": is_repeated,
         "kept_as": kept_as,
+        "group": group,
+        "example": example,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -105,6 +120,9 @@ class Options:
         aliases: dict of a further name of a flag to the field; subclasses add theirs.
         help_texts: dict of an inherited option to its help text in this class and its subclasses;
             everything else about the option stays as the base class declares it.
+        needed: tuple of str. Flags that --help shows as needed, beside those that always are; or
+            dict of a value of --run_mode to such a tuple.
+        not_needed: tuple of str. Those which `needed` of another class names in vain.
 
     Raises:
         ValueError: if a value is outside its range or is not one of its choices, or an option that
@@ -113,6 +131,8 @@ class Options:
 
     aliases = types.MappingProxyType({})
     help_texts = types.MappingProxyType({})
+    needed = ()
+    not_needed = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -177,6 +197,14 @@ def check_value(field, value):
             raise ValueError(
                 f"`{field.name}` must fit into 64 bits, signed. Received: {shown(item)}"
             )
+
+
+def group_of(field):
+    """The group of `program_help` under which --help shows an option."""
+    role = field.metadata["role"]
+    if "no effect: " in field.metadata["help_text"].lower():
+        return program_help.HIDDEN
+    return field.metadata["group"] or _GROUPS_OF_ROLES.get(role, role)
 
 
 def option_fields(options_class):

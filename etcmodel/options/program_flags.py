@@ -2,11 +2,12 @@
 
 import itertools
 import sys
+from collections.abc import Mapping
 
 from absl import app, flags
 
 from etcmodel import program_end
-from etcmodel.options import config_files, fields
+from etcmodel.options import config_files, fields, program_help
 from etcmodel.options.flag_definitions import define_alias, define_flags
 from etcmodel.shown_values import as_flag, shortened
 
@@ -27,6 +28,9 @@ class ProgramFlags:
         flag_values: `flags.FlagValues` to define and read.
         aliases: dict of a further name to that of an option, beside the aliases of the classes.
         defaults: dict of an option's name to another default than that of its field.
+    Attributes:
+        groups: dict of a flag to the group under which --help shows it. Flags that are defined
+            beside the options may be added.
     Raises:
         ValueError: if `aliases` or `defaults` name no option.
     """
@@ -40,6 +44,38 @@ class ProgramFlags:
         for argument, given in (("aliases", self.aliases.values()), ("defaults", self._defaults)):
             if unknown := sorted(set(given) - names):
                 raise ValueError(f"`{argument}` must name options. Received: {unknown}")
+        self.groups = {field.name: fields.group_of(field) for field in self._fields()}
+        self.groups |= dict.fromkeys(("config", "override"), program_help.OTHER)
+        self.groups |= dict.fromkeys(self.aliases, program_help.COMPATIBILITY)
+
+    def help_text(self, argv):
+        """What --help prints: str.
+
+        Args:
+            argv: list of str. The program's name and its arguments.
+        """
+        mode = "run_mode" in self.groups and self._flags["run_mode"].default
+        needed = self.needed(program_help.mode_of(argv[1:], mode))
+        return program_help.text(self._flags, self.groups, needed, *program_help.of_main(argv))
+
+    def needed(self, mode=None):
+        """The flags that are needed, with a value that each could have: dict of str to str.
+
+        Args:
+            mode: str. A value of --run_mode, if there is this flag.
+        """
+        known = {field.name: field for field in self._fields()}
+        names, not_needed = [], set()
+        for options_class in self._sections.values():
+            needed = options_class.needed
+            names += needed.get(mode, ()) if isinstance(needed, Mapping) else needed
+            not_needed |= set(options_class.not_needed)
+        names += [name for name, field in known.items() if field.metadata["is_needed"]]
+        return {
+            name: known[name].metadata["example"] or name.upper()
+            for name in names
+            if name in known and name not in not_needed
+        }
 
     def _fields(self):
         return itertools.chain(*map(fields.option_fields, self._sections.values()))
@@ -161,17 +197,21 @@ def _value(field, value):
     return None if field.default is None and value == "" else value
 
 
-def run_main(main, *, known_only=False):
+def run_main(main, *, program, known_only=False):
     """Parses the flags and runs a program; prints wrong flags as one line and exits with 1.
 
     Args:
         main: function of the remaining arguments.
+        program: `ProgramFlags`, which are defined.
         known_only: bool. Leave flags that this program does not have to `main`, with their values
             (`--flag value`).
     """
     flags.FLAGS.set_gnu_getopt(known_only)  # Else nothing would be read behind such a value.
 
     def parse(argv):
+        if program_help.is_asked_for(argv[1:]):
+            print(program.help_text(argv))
+            sys.exit(0)
         try:
             return flags.FLAGS(argv, known_only=known_only)
         except flags.Error as error:
@@ -203,7 +243,7 @@ def run_program(options_class, main, *, section="options", has_others_flags=Fals
             others = [argv[1:]] if has_others_flags else []
             main(options_class(**program.values(section)), *others)
 
-    run_main(run)
+    run_main(run, program=program)
 
 
 class Values:

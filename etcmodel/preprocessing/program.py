@@ -26,8 +26,12 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
     "features", but for the vocabulary's, are the arguments of the task's input configuration.
     """
 
-    input_pattern: str = option("", "Raw file (a pattern for several).")
-    output_prefix: str = option("", "Path and first part of the name of the TFRecord files.")
+    needed = ("input_pattern", "output_prefix", "vocab_file")
+
+    input_pattern: str = option("", "Raw file (a pattern for several).", example="train.json")
+    output_prefix: str = option(
+        "", "Path and first part of the name of the TFRecord files.", example="records/train"
+    )
     num_shards: int = option(256, "Number of TFRecord files.", lower_bound=1, upper_bound=99_999)
     statistics_file: str = option(
         "", "JSON file for the statistics; by default <prefix>.stats.json."
@@ -183,7 +187,7 @@ def run_program(options_class, load_parts, *, run_job=None):
             for prefix, statistics in run(options, load_parts, argv[1:], run_job):
                 _report(prefix, statistics)
 
-    options_lib.run_main(main, known_only=True)
+    options_lib.run_main(main, program=program_flags, known_only=True)
 
 
 def _check_beam_flags(beam_args, direct_num_workers):

@@ -34,12 +34,17 @@ class TrainingConfig(Options):
     """
 
     output_dir: str | None = option(
-        None, "Directory of checkpoints, metrics and results.", role="run"
+        None,
+        "Directory of checkpoints, metrics and results.",
+        role="run",
+        group="training",
+        example="run",
     )
     init_checkpoint: str | None = option(
         None,
         "Checkpoint whose weights a new run starts from. None: random weights.",
         role="training",
+        group="model",
     )
     learning_rate: float = option(
         5e-5,
@@ -102,19 +107,32 @@ class TrainingConfig(Options):
         32, "Examples of one training step, over all devices.", role="training", lower_bound=1
     )
     eval_batch_size: int = option(
-        8, "Examples of one evaluation step, per worker.", role="run", lower_bound=1
+        8,
+        "Examples of one evaluation step, per worker.",
+        role="run",
+        lower_bound=1,
+        group="evaluation",
     )
     predict_batch_size: int = option(
-        8, "Examples of one prediction step, per worker.", role="run", lower_bound=1
+        8,
+        "Examples of one prediction step, per worker.",
+        role="run",
+        lower_bound=1,
+        group="serving",
     )
     gradient_accumulation_steps: int = option(
         1,
         "Parts into which each device splits its batch, one after the other, to need less memory.",
         role="training",
         lower_bound=1,
+        group="devices",
     )
     mixed_precision: str = option(
-        "float32", "Number format of the layers' arithmetic.", choices=PRECISIONS, role="training"
+        "float32",
+        "Number format of the layers' arithmetic.",
+        choices=PRECISIONS,
+        role="training",
+        group="devices",
     )
     attention_tile_rows: int | None = option(
         None,
@@ -122,6 +140,7 @@ class TrainingConfig(Options):
         "tiling` measures it. None: as suits the pattern.",
         role="run",
         lower_bound=1,
+        group="devices",
     )
     attention_logits: int = option(
         1 << 22,
@@ -129,11 +148,13 @@ class TrainingConfig(Options):
         role="run",
         lower_bound=1,
         upper_bound=(1 << 31) - 1,  # They are counted in int32 where lengths are not known.
+        group="devices",
     )
     jit_compile: bool = option(
         False,
         "Compile the forward and backward pass with XLA: slower to start, often faster.",
         role="training",
+        group="devices",
     )
     random_seed: int = option(
         0,
@@ -143,7 +164,11 @@ class TrainingConfig(Options):
         upper_bound=2**32 - 1,  # NumPy takes no others.
     )
     save_checkpoints_steps: int = option(
-        500, "Steps between two checkpoints (and evaluations).", role="run", lower_bound=1
+        500,
+        "Steps between two checkpoints (and evaluations).",
+        role="run",
+        lower_bound=1,
+        group="training",
     )
     early_stopping_patience: int | None = option(
         None,
@@ -153,10 +178,18 @@ class TrainingConfig(Options):
         lower_bound=1,
     )
     keep_checkpoint_max: int = option(
-        5, "Number of latest checkpoints that are kept.", role="run", lower_bound=1
+        5,
+        "Number of latest checkpoints that are kept.",
+        role="run",
+        lower_bound=1,
+        group="training",
     )
     steps_per_summary: int = option(
-        10, "Steps over which logged metrics are averaged.", role="run", lower_bound=1
+        10,
+        "Steps over which logged metrics are averaged.",
+        role="run",
+        lower_bound=1,
+        group="training",
     )
     tensorboard_extras: bool = option(
         False,
@@ -165,6 +198,7 @@ class TrainingConfig(Options):
         "look at. Needs Matplotlib, and one machine "
         "without TPU.",
         role="run",
+        group="training",
     )
     distribution_strategy: str = option(
         "one_device",
@@ -173,13 +207,23 @@ class TrainingConfig(Options):
         "(TensorFlow's default placement).",
         choices=DISTRIBUTION_STRATEGIES,
         role="run",
+        group="devices",
     )
-    num_gpus: int = option(-1, "GPUs to use on this machine. -1: all.", role="run", lower_bound=-1)
+    num_gpus: int = option(
+        -1, "GPUs to use on this machine. -1: all.", role="run", lower_bound=-1, group="devices"
+    )
     tpu_name: str | None = option(
-        None, "Name or grpc:// address of the TPU. 'local' on a TPU machine.", role="run"
+        None,
+        "Name or grpc:// address of the TPU. 'local' on a TPU machine.",
+        role="run",
+        group="devices",
     )
-    tpu_zone: str | None = option(None, "Zone of the TPU. None: this one.", role="run")
-    gcp_project: str | None = option(None, "Cloud project of the TPU. None: this one.", role="run")
+    tpu_zone: str | None = option(
+        None, "Zone of the TPU. None: this one.", role="run", group="devices"
+    )
+    gcp_project: str | None = option(
+        None, "Cloud project of the TPU. None: this one.", role="run", group="devices"
+    )
 
     def __post_init__(self):
         super().__post_init__()

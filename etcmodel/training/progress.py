@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from etcmodel import atomic_files, bounded_json
 from etcmodel.durations import format_duration
+from etcmodel.pictures import metric_names
 from etcmodel.training import progress_bar
 
 __all__ = [
@@ -48,7 +49,7 @@ def format_metrics(metrics):
     Args:
         metrics: dict of floats.
     """
-    values = {name: _rounded(value) for name, value in metrics.items()}
+    values = {_in_words(name): _rounded(name, value) for name, value in metrics.items()}
     name_width = max(map(len, values), default=0)
     value_width = max(map(len, values.values()), default=0)
     return "\n".join(
@@ -56,8 +57,14 @@ def format_metrics(metrics):
     )
 
 
-def _rounded(value):
-    is_count = math.isfinite(value) and float(value).is_integer() and abs(value) > 1
+def _in_words(name):
+    """The name; in words if it has a path, in which letters stand for kinds (`counts/N_A`)."""
+    return metric_names.describe(name).name if "/" in name else name
+
+
+def _rounded(name, value):
+    is_whole = math.isfinite(value) and float(value).is_integer()
+    is_count = is_whole and (abs(value) > 1 or name.startswith("counts/"))
     return f"{value:.0f}" if is_count else f"{value:.4f}"
 
 
@@ -80,9 +87,10 @@ def show_metrics(metrics):
 class ProgressLine:
     """Shows the progress of training; an `orbit.Action`.
 
-    On a terminal it is a bar in the last line; elsewhere a line is written every few seconds. The
-    remaining time is that of the remaining steps, by the median of recent ones. It does not include
-    evaluations, nor the tracing before the first step.
+    On a terminal it is a bar in the last line; elsewhere a line is written every few seconds. While
+    a loop of steps lasts long, it tells by time how far that is. The remaining time is that of the
+    remaining steps, by the median of recent ones. It does not include evaluations, nor the tracing
+    before the first step.
 
     Args:
         global_step: variable. Steps done.
@@ -97,12 +105,27 @@ class ProgressLine:
         self._bar = None
         if progress_bar.is_terminal(self._stream):
             self._bar = progress_bar.Bar(num_steps, self._stream)
+        self._first_step = None  # Of this process.
         self._last_time = -_SECONDS_BETWEEN_LINES
         self._recent_rates = collections.deque(maxlen=_NUM_RECENT)
 
     def begin(self):
         """Explains the time before the first step."""
+        self._first_step = self._step
         self.tell("tracing the training step, once")
+
+    def during_steps(self):
+        """A context that lasts as long as a loop of steps, in which lines are written by time."""
+        return progress_bar.told_by_time(self._tell_still)
+
+    def _tell_still(self, time_passed):
+        step = self._step
+        doing = "tracing the training step" if step == self._first_step else "training"
+        line = f"step {step}/{self._num_steps}  still {doing}, {time_passed}"
+        if self._bar:
+            self._bar.show(step, line)
+        else:
+            progress_bar.write_line(self._stream, line)
 
     def __call__(self, metrics):
         step, rate = self._step, metrics.get("examples_per_second")
@@ -132,7 +155,7 @@ class ProgressLine:
         if self._bar:
             self._bar.write(line)
         else:
-            self._write(line)
+            progress_bar.write_line(self._stream, line)
 
     def close(self):
         """Ends the line of the bar, so that what follows begins a line."""
@@ -145,13 +168,8 @@ class ProgressLine:
 
     def _write_sometimes(self, line, is_last):
         if is_last or time.monotonic() - self._last_time >= _SECONDS_BETWEEN_LINES:
-            self._write(line)
+            progress_bar.write_line(self._stream, line)
             self._last_time = time.monotonic()
-
-    def _write(self, line):
-        if progress_bar.is_open(self._stream):
-            self._stream.write(line + "\n")
-            self._stream.flush()
 
 
 class MetricsLog:

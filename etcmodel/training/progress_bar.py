@@ -1,17 +1,21 @@
-"""Progress bars, which only terminals show."""
+"""Progress by time: bars on terminals, lines elsewhere."""
 
 import contextlib
 import logging
 import sys
+import threading
+import time
 
 from etcmodel import extras
+from etcmodel.durations import format_duration
 
 with extras.needed("train"):
     import tqdm
 
-__all__ = ["Bar", "counted", "is_open", "is_terminal"]
+__all__ = ["Bar", "counted", "is_open", "is_terminal", "told_by_time", "write_line"]
 
 _SECONDS_BETWEEN_COUNTS = 0.1
+_SECONDS_OF_SILENCE = 20.0
 _FORMAT = "{percentage:3.0f}% |{bar}| {desc}"
 _FORMAT_WITHOUT_TOTAL = "{desc} {n_fmt}{unit}  {rate_fmt}"
 _FORMAT_WITH_TOTAL = "{desc} |{bar}| {n_fmt}/{total_fmt}{unit}  {rate_fmt}  time left {remaining}"
@@ -25,6 +29,35 @@ def is_open(stream):
 def is_terminal(stream):
     """Whether a text file, which may be None or closed, is a terminal."""
     return is_open(stream) and stream.isatty()
+
+
+def write_line(stream, line):
+    """Writes a line to a text file at once, if it is open."""
+    if is_open(stream):
+        stream.write(line + "\n")
+        stream.flush()
+
+
+@contextlib.contextmanager
+def told_by_time(tell):
+    """Calls a function every twenty seconds while the block lasts, in a thread of its own.
+
+    Args:
+        tell: function of the time since the block began, as people read it.
+    """
+    is_done, start = threading.Event(), time.monotonic()
+
+    def run():
+        while not is_done.wait(_SECONDS_OF_SILENCE):
+            tell(format_duration(time.monotonic() - start))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
 
 
 class _Tqdm(tqdm.tqdm):
@@ -80,21 +113,23 @@ class Bar:
 
 @contextlib.contextmanager
 def counted(what, *, total=None, unit="examples", stream=None):
-    """Shows on a terminal how many have been done of something; the line is gone at the end.
+    """Shows how many have been done of something.
 
-    What is logged meanwhile stands above it.
+    On a terminal it is a line, which is gone at the end; what is logged meanwhile stands above it.
+    Elsewhere a line is written every twenty seconds.
 
     Args:
         what: str. What is done, such as "evaluating".
         total: int. How many there are. None: not known.
         unit: str. What is counted.
-        stream: text file. None: standard error. If it is no terminal, nothing is shown.
+        stream: text file. None: standard error.
     Yields:
         Function of an int, that so many more are done.
     """
     stream = stream or sys.stderr
     if not is_terminal(stream):
-        yield lambda number: None
+        with _told(what, total, unit, stream) as add:
+            yield add
         return
     bar_format = _FORMAT_WITHOUT_TOTAL if total is None else _FORMAT_WITH_TOTAL
     bar = _Tqdm(
@@ -109,6 +144,19 @@ def counted(what, *, total=None, unit="examples", stream=None):
     )
     with bar, _clear_of_logs(bar):
         yield bar.update
+
+
+@contextlib.contextmanager
+def _told(what, total, unit, stream):
+    """`counted` elsewhere than on a terminal."""
+    done, of_all = 0, "" if total is None else f" of {total}"
+
+    def add(number):
+        nonlocal done
+        done += number
+
+    with told_by_time(lambda t: write_line(stream, f"still {what}: {done}{of_all} {unit}, {t}")):
+        yield add
 
 
 @contextlib.contextmanager

@@ -180,6 +180,9 @@ class Run:
             global_step=self._global_step,
             stop=self._stop,
             average=self._average,
+            during_steps=(
+                self._progress.during_steps if self._progress else contextlib.nullcontext
+            ),
         )
         self._stop.act = self._save_and_stop
         output_dir = self._config.output_dir
@@ -252,11 +255,13 @@ class Run:
                 # They are of no step where the signal came after the line of this one.
                 self._train_log.append_new(self.step, metrics)
             self._save()
-        saved = f"step {self.step} is saved" if self.step else "no step was done"
-        raise program_end.Interrupted(
-            f"{saved}. The same command goes on from there: {self._config.output_dir}",
-            self._stop.signum or signal.SIGINT,
-        )
+        told = "no step was done. The same command begins anew."
+        if self.step:
+            told = (
+                f"step {self.step} is saved. "
+                f"The same command continues the run in {self._config.output_dir!r}."
+            )
+        raise program_end.Interrupted(told, self._stop.signum or signal.SIGINT)
 
     def _tell_of_tracing(self):
         if self._progress and self.step < self.num_steps:

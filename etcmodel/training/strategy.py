@@ -1,8 +1,10 @@
 """Creates a `tf.distribute` strategy, by Model Garden's helper."""
 
 import tensorflow as tf
+from absl import logging
 
-from etcmodel import extras
+from etcmodel import extras, program_end
+from etcmodel.shown_values import shortened
 
 with extras.needed("train"):
     from official.common import distribute_utils
@@ -22,11 +24,12 @@ def build_strategy(config):
         tf.distribute.Strategy. Without a GPU, `mirrored` uses all logical CPU devices: one, unless
         the caller has configured more.
     Raises:
-        ValueError: if there are fewer GPUs than requested, or `tpu` has no `tpu_name`.
+        ValueError: if there are fewer GPUs than requested, or `tpu` has no `tpu_name` or one that
+            cannot be reached.
     """
     name = config.distribution_strategy
     if name == "tpu":
-        return distribute_utils.get_distribution_strategy(name, tpu_address=_tpu_address(config))
+        return _tpu_strategy(config)
     if name == "multi_worker_mirrored":
         return distribute_utils.get_distribution_strategy(name)
     num_gpus = _num_gpus(config)
@@ -34,6 +37,8 @@ def build_strategy(config):
         cpus = [device.name for device in tf.config.list_logical_devices("CPU")]
         if num_gpus == 0 and len(cpus) > 1:
             return tf.distribute.MirroredStrategy(cpus)
+        if num_gpus == 0:
+            logging.warning("There is no GPU for distribution_strategy=mirrored: the CPU trains.")
         return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus)
     return distribute_utils.get_distribution_strategy(name, num_gpus=min(num_gpus, 1))
 
@@ -58,9 +63,21 @@ def _num_gpus(config):
     return found if config.num_gpus < 0 else config.num_gpus
 
 
-def _tpu_address(config):
+def _tpu_strategy(config):
     if config.tpu_name is None:
         raise ValueError("`tpu_name` must be given for distribution_strategy=tpu")
+    try:
+        address = _tpu_address(config)
+        return distribute_utils.get_distribution_strategy("tpu", tpu_address=address)
+    except Exception as error:  # Of TensorFlow, the network, Google's credentials or packages.
+        reason = program_end.error_line(error).partition("\n")[0].partition(". ")[0]
+        raise ValueError(
+            f"No TPU can be used as tpu_name={config.tpu_name!r}: {shortened(reason, 300)}. "
+            "Without one, give distribution_strategy=one_device, and no --use_tpu."
+        ) from error
+
+
+def _tpu_address(config):
     if config.tpu_zone is None and config.gcp_project is None:
         return config.tpu_name
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(

@@ -5,6 +5,7 @@ the scale, down to 1. Metrics of a step that are not finite are left out of the 
 is not finite although the scale cannot be lowered stops the run.
 """
 
+import contextlib
 import math
 import time
 
@@ -46,17 +47,28 @@ class Trainer(orbit.StandardTrainer):
             continue from there.
         stop: `StopRequest`. None: a loop cannot be stopped.
         average: `WeightAverage` of the trained variables. None: there is none.
+        during_steps: function that returns a context, in which each loop of steps runs.
     Raises:
         ValueError: if `config.train_batch_size` is not a multiple of the number of devices times
             the accumulation steps.
     """
 
     def __init__(
-        self, *, task, model, optimizer, config, strategy, global_step, stop=None, average=None
+        self,
+        *,
+        task,
+        model,
+        optimizer,
+        config,
+        strategy,
+        global_step,
+        stop=None,
+        average=None,
+        during_steps=contextlib.nullcontext,
     ):
         self._task, self._model, self._optimizer = task, model, optimizer
         self._config, self._strategy, self._global_step = config, strategy, global_step
-        self._stop, self._average = stop, average
+        self._stop, self._average, self._during_steps = stop, average, during_steps
         self._variables = task.trained_variables(model)
         # Metric name -> variables (sum, number of finite values); filled when the first step is
         # traced.
@@ -122,7 +134,8 @@ class Trainer(orbit.StandardTrainer):
 
     def train(self, num_steps):
         """Runs steps, fewer if a stop is requested; returns the result of `train_loop_end`."""
-        metrics = super().train(num_steps)
+        with self._during_steps():
+            metrics = super().train(num_steps)
         if self._stop is not None:
             self._stop.act_if_due(metrics)
         return metrics

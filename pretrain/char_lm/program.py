@@ -1,12 +1,13 @@
 """What `run_char_lm` does once its flags are parsed."""
 
 import dataclasses
+import os
 import sys
 import typing
 
 from etcmodel import options as options_lib
 from etcmodel import training
-from etcmodel.finetuning import trained_run
+from etcmodel.finetuning import closing, trained_run
 from etcmodel.models.longformer_char_lm import CharLmConfig, presets
 from etcmodel.pretrain import base_program
 
@@ -68,8 +69,15 @@ class Program(base_program.BaseProgram):
             phase = phase.continued()
             given = phase.of_phase(changes) if phase.number == last else {}
             print(phase, file=sys.stderr, flush=True)
-            metrics = _train_phase(phase, task, strategy, given)
+            ending = closing.Ending(task, phase.training_config.output_dir)
+            metrics = _train_phase(phase, task, strategy, given, ending)
         training.show_metrics(metrics)
+        folder, phase_folder = self._flag("output_dir"), phase.training_config.output_dir
+        page = os.path.join(folder, "report.html")
+        ending.tell(
+            closing.command_of_program("evaluate", output_dir=folder, eval_split="test"),
+            closing.command("report", run=phase_folder, output=page),
+        )
 
     def _evaluate(self):
         directory = phases.last_trained(self._flag("output_dir"))
@@ -104,7 +112,7 @@ def _task(phase, whole, options_text):
     return task
 
 
-def _train_phase(phase, task, strategy, changes):
+def _train_phase(phase, task, strategy, changes, ending):
     """Trains a phase, or goes on with it; returns its last evaluation's metrics."""
     config = phase.training_config
     if phase.before:
@@ -112,4 +120,4 @@ def _train_phase(phase, task, strategy, changes):
         begun = (training.read_run_config(config.output_dir) or {}).get("training", {})
         best = begun.get("init_checkpoint") or training.best_checkpoint(phase.before)
         config = dataclasses.replace(config, init_checkpoint=best)
-    return training.train(task, config, strategy, changes=changes)
+    return training.train(task, config, strategy, changes=changes, callbacks=[ending])

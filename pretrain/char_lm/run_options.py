@@ -1,6 +1,7 @@
 """What a run is told beside the training options, as flags."""
 
 import dataclasses
+import types
 import typing
 
 from etcmodel.models.longformer_char_lm import presets
@@ -42,15 +43,22 @@ class CharLmOptions(Options):
         "File whose bytes are the characters, such as enwik8 or text8: the training text, then "
         "the dev and the test text. None: that of the run, in evaluations.",
         is_file=True,
+        group="data",
+        example="text8",
     )
     dev_bytes: int | None = option(
-        None, "Bytes of the dev text. None: 5 % of the file.", role="training", lower_bound=2
+        None,
+        "Bytes of the dev text. None: 5 % of the file.",
+        role="training",
+        lower_bound=2,
+        group="data",
     )
     test_bytes: int | None = option(
         None,
         "Bytes of the test text, at the end of the file. None: 5 % of it.",
         role="training",
         lower_bound=2,
+        group="data",
     )
     steps_per_phase: tuple[int, ...] = option(
         (430_000, 50_000, 50_000, 35_000, 5_000),
@@ -68,21 +76,29 @@ class CharLmOptions(Options):
         None,
         "Most characters of a training sequence, up to which lengths double. None: any number.",
         lower_bound=1,
+        group="training",
     )
-    eval_split: str = option("dev", "The text that is evaluated.", choices=SPLITS)
+    eval_split: str = option(
+        "dev", "The text that is evaluated.", choices=SPLITS, group="evaluation"
+    )
     eval_length: int | None = option(
         None,
         "Characters of a sequence in evaluations, 32256 in the paper. None: as in training.",
         lower_bound=1,
+        group="evaluation",
     )
     eval_step: int | None = option(
         None,
         "Characters from one sequence to the next in evaluations, and how many of the last "
         "ones count of each: 512 in the paper. None: half of a sequence.",
         lower_bound=1,
+        group="evaluation",
     )
     max_eval_bytes: int | None = option(
-        None, "Most bytes of the text that are evaluated. None: all.", lower_bound=2
+        None,
+        "Most bytes of the text that are evaluated. None: all.",
+        lower_bound=2,
+        group="evaluation",
     )
 
     def __post_init__(self):
@@ -113,8 +129,15 @@ class CharLmOptions(Options):
 class ProgramOptions(program_options.PresetOptions):
     """What the program does, and with which model."""
 
+    needed = types.MappingProxyType(
+        {"train": ("output_dir", "preset", "text_file"), "evaluate": ("output_dir",)}
+    )
+
     preset: str | None = changed(
-        program_options.PresetOptions, "preset", choices=tuple(sorted(presets.PRESETS))
+        program_options.PresetOptions,
+        "preset",
+        choices=tuple(sorted(presets.PRESETS)),
+        example="small",
     )
 
 

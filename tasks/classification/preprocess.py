@@ -33,6 +33,7 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
         "Labels, one a line; or the settings of other records, <prefix>.config.json, for theirs. "
         "None: they are gathered.",
         is_file=True,
+        group="data",
     )
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=16)
 

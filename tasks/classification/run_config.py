@@ -29,6 +29,7 @@ class ClassificationConfig(
         "predictions_file": "Where predictions go, a JSON object a line. None: predictions.json in "
         "--output_dir.",
     }
+    not_needed = ("eval_gold",)
 
     not_of_evaluation = (
         "text_field",

@@ -41,7 +41,9 @@ class NqConfig(
     )
     stride: int = finetuning.changed(NqFeatureOptions, "stride", role="inference")
     curve_plot_file: str | None = finetuning.option(
-        None, "PNG file for precision, recall and F1 by threshold, written at evaluation."
+        None,
+        "PNG file for precision, recall and F1 by threshold, written at evaluation.",
+        group="evaluation",
     )
     mask_long_output: bool = finetuning.option(
         False, "Allow answers to start and end in the page only.", role="model"

@@ -72,6 +72,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         "of, in the metrics of an evaluation.",
         role="run",
         lower_bound=0.0,
+        group="evaluation",
     )
     num_labels: int = finetuning.option(
         MAX_KEY_PHRASES,

@@ -75,6 +75,7 @@ class SummarizationConfig(
         "do_lower_case": "No effect: texts are as they are.",
         "split_punctuation": "Must be left out: texts are split as their models were pretrained.",
     }
+    not_needed = ("eval_gold",)
 
     not_of_evaluation = ("target_length", "text_fields", "summary_fields", "id_fields")
 

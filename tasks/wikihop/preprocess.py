@@ -36,10 +36,13 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         "input_pattern": "WikiHop's JSON file to train on (a pattern for several), packed or not.",
     }
 
+    needed = ("input_pattern", "output_dir", "vocab_file")
+
     dev_input_pattern: str = option("", "Likewise, to evaluate on.")
     output_dir: str = option(
         "",
         "Directory of the TFRecord files, train/tf_examples-… and dev/tf_examples-….",
+        example="records",
     )
     output_prefix: str = ""  # No flag: there is one for each set.
     num_shards: int = changed(

@@ -31,6 +31,7 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         "predictions_file": "Where predictions go, as JSON {id: answer}. None: predictions.json in "
         "--output_dir.",
     }
+    not_needed = ("eval_gold",)
 
     enable_l2g_linking: bool = option(
         True, "Link each mention of a candidate to the candidate's global token.", role="model"

@@ -26,6 +26,28 @@ class TestDownloads:
             load(make_model(), path) if load is checkpoints.initialize else load(path)
         self.assert_tells(str(error.value), path, url)
 
+    @pytest.mark.parametrize("name", ["allenai/longformer-base-4096", "bert-base-uncased"])
+    def test_of_a_name_on_the_hub(self, tmp_path, monkeypatch, name):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ValueError) as error:
+            checkpoints.from_pretrained(name)
+        folder = name.rpartition("/")[2]
+        assert str(error.value) == (
+            f"There is no directory {name!r}. Nothing is downloaded here: if this is a model of "
+            f"the Hugging Face Hub, fetch it by `hf download {name} --local-dir {folder}`, and "
+            "give that folder."
+        )
+
+    @pytest.mark.parametrize(
+        "path",
+        ["run/my-bert", "run/ckpt-500/model.ckpt", "bert-base.ckpt-500", "./bert-base", "run"],
+    )
+    def test_of_a_path_that_is_no_name_on_the_hub(self, tmp_path, monkeypatch, path):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "run").mkdir()
+        hint = downloads.download_hint(path)
+        assert hint.startswith("The released checkpoints are etc_base_2x_pretrain, ")
+
     def test_of_an_empty_directory(self, tmp_path):
         directory = tmp_path / "etc_large"
         directory.mkdir()

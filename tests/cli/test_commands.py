@@ -76,6 +76,10 @@ def test_help_lists_the_commands(words, capsys):
     code, output, errors = told(words, capsys)
     assert (code, errors) == (0, "")
     assert re.findall(r"^  (\w+) +[A-Z].*\.$", output, re.M) == list(COMMANDS)
+    block = output.partition("\nUse a trained model:\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^  (\w+) ", block, re.M) == [
+        *("predict_records", "export", "predict", "serve", "convert")
+    ]
 
 
 def test_help_of_a_command_lists_what_may_follow_with_the_programs_own_words(capsys):
@@ -117,9 +121,39 @@ def test_help_of_a_program_is_its_own_and_imports_no_tensorflow():
     command = [sys.executable, "-X", "importtime", "-m", "etcmodel", "train", "hotpotqa", "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.startswith("Fine-tunes, evaluates, exports and runs ETC on HotpotQA")
-    assert "\netcmodel train hotpotqa:\n" in done.stdout and "--learning_rate:" in done.stdout
+    assert "\n  etcmodel train hotpotqa --output_dir=run " in done.stdout
+    groups = dict(re.findall(r"^(\w[\w ,()']+):\n((?:  .*\n)+)", done.stdout, re.M))
+    assert [group.partition(" (")[0] for group in groups] == [
+        *("needed", "data", "model", "training", "evaluation", "devices", "serving", "other"),
+        "compatibility",
+    ]
+    flags = {group: re.findall(r"^  --(?:\[no\])?(\w+):", x, re.M) for group, x in groups.items()}
+    *of_groups, compatibility = flags.values()
+    assert flags["needed"] == ["output_dir", "model_config_file", "train_data"]
+    assert {"learning_rate", "save_checkpoints_steps"} <= {*flags["training"]}
+    assert {"distribution_strategy", "tpu_name", "mixed_precision"} <= {*flags["devices"]}
+    assert {"eval_data", "eval_gold", "eval_batch_size"} <= {*flags["evaluation"]}
+    assert {"input_file", "export_dir"} <= {*flags["serving"]}
+    assert {"etc_config_file", "use_tpu", "release_compatible"} <= {*compatibility}
+    assert "iterations_per_loop" not in done.stdout  # It has no effect here.
+    assert len({name for names in flags.values() for name in names}) == sum(
+        map(len, flags.values())
+    )
     imported = set(re.findall(r"^import time:.*\| +(\w+)$", done.stderr, re.M))
     assert "absl" in imported and not imported & HEAVY
+
+
+def test_help_of_a_mode_marks_what_that_mode_needs():
+    evaluate = start("evaluate", "classification", "--help")
+    assert evaluate.returncode == 0
+    assert evaluate.stdout.splitlines()[2:4] == [
+        "  etcmodel evaluate classification --output_dir=run '--eval_data=records/dev-*'",
+        "",
+    ]
+    needed = evaluate.stdout.partition("\nneeded:\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^  --(\w+):", needed, re.M) == ["output_dir", "eval_data"]
+    full = start("train", "hotpotqa", "--helpfull").stdout
+    assert "  --iterations_per_loop: Accepted, as the release has it; no effect: " in full
 
 
 def test_config_files_and_exit_codes_are_the_programs():

@@ -26,6 +26,16 @@ def test_the_whole_way_from_data_to_answers(tmp_path):
     bash = shutil.which("bash")
     done = run([bash, "-e", "-c", script], cwd=tmp_path, env=warm.environment())
     assert done.returncode == 0, done.stderr[-3000:]
+    assert (
+        "done    step 4\n"
+        "best    not known: nothing was evaluated\n"
+        "folder  try/run\n"
+        "next    etcmodel evaluate wikihop --output_dir=try/run --eval_data=EVAL_DATA\n"
+        "        etcmodel export wikihop --output_dir=try/run\n"
+        "        etcmodel serve --model_dir=try/run/export\n"
+    ) in done.stderr
+    assert not re.search(r"WARNING|AutoGraph|\.(cc|h|py):\d+\]", done.stderr)
+    assert "etcmodel export wikihop --output_dir=try/run\n" in script
     questions = json.loads((tmp_path / "try" / "wikihop_dev.json").read_text())
     answers = json.loads((tmp_path / "try" / "answers.json").read_text())
     assert len(questions) == 16

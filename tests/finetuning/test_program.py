@@ -67,6 +67,30 @@ def test_training_measures_whole_documents_and_learns(trained, toy_data):
     assert np.mean(errors) < 0.5 * trivial
 
 
+def test_the_end_of_training_tells_the_best_step_and_what_follows(trained, toy_data, capsys):
+    """Here of a run that is at its end already."""
+    given = {"train_tf_examples_filepattern": toy_data.train, "batch_size": 10}
+    given |= {"run_mode": "train", "num_train_epochs": 30, "weight_decay_rate": 0}
+    evaluation = eval_flags(toy_data)
+    parsed(**given, **evaluation, **model_flags(toy_data, trained)).main([])
+    (line,) = map(json.loads, (trained / "eval_metrics.jsonl").read_text().splitlines())
+    told = capsys.readouterr().err.split("\n\n")[-1].splitlines()
+    assert told == [
+        f"done    step {line['step']}",
+        f"best    step {line['step']}, error {line['error']:.4g}: "
+        f"{trained}/best/ckpt-{line['step']}",
+        f"folder  {trained}",
+        f"next    etcmodel report --run={trained} --output={trained}/report.html",
+        f"        python -m pytest.__main__ --run_mode=export --output_dir={trained}",
+        f"        etcmodel serve --model_dir={trained}/export",
+    ]
+    parsed(**given, **model_flags(toy_data, trained)).main([])
+    measure = capsys.readouterr().err.splitlines()[-3]
+    assert measure.endswith(
+        f"--run_mode=evaluate --output_dir={trained} --eval_data=EVAL_DATA --eval_gold=EVAL_GOLD"
+    )
+
+
 def test_evaluation_prints_the_metrics(trained, toy_data, capsys):
     parsed(run_mode="evaluate", **eval_flags(toy_data), **model_flags(toy_data, trained)).main([])
     metrics = json.loads(capsys.readouterr().out)

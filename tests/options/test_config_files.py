@@ -97,6 +97,11 @@ def test_overrides_are_read_as_flags_are():
     for text, message in (
         ("steps", "--override=steps: give name=value."),
         ("step=3", "--override=step=3: there is no option `step`. The nearest is `steps`."),
+        (
+            "trainig.steps=3",
+            "--override=trainig.steps=3: there is no option `trainig.steps`. The nearest is "
+            "`training.steps`.",
+        ),
         ("steps=x", "--override=steps=x: invalid literal"),
         ("steps=0", "--override=steps=0: 0 is not"),
         ("kind=c", "--override=kind=c: value should be one of <a|b>"),
@@ -150,6 +155,12 @@ def test_aliases_are_taken_in_files(tmp_path):
             "training: {kind: a}",
             ": there is no option `training.kind`. The nearest is `task.kind`.",
         ),
+        (
+            "trainig: {steps: 3}",
+            ": there is no section `trainig`. The nearest is `training`.",
+        ),
+        ("trainig:", ": there is no option `trainig`. The nearest is the section `training`."),
+        ("task: {nams: {a: b}}", ": there is no option `task.nams`. The nearest is `task.names`."),
         ("training: 3", ": `training` is a section: give its options, as `name: value`. Received"),
         ("steps: many", ": `steps` must be an integer. Received: 'many'"),
         ("steps: 1.5", ": `steps` must be an integer. Received: 1.5"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from absl import flags
 
 import etcmodel
 from etcmodel import checkpoints, training
-from etcmodel.models import modeling, presets
+from etcmodel.models import encoders, modeling, presets
 from etcmodel.pretrain import inputs, task
 from etcmodel.pretrain import program as pretrain_program
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
@@ -220,6 +221,31 @@ class TestTraining:
         found = [*saved.encoder.weights, *saved.language_model.weights]
         wanted = [*model.etc_model.weights, *model.mlm_head.weights]
         for variable, expected in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
+
+    def test_its_end_tells_how_fine_tuning_starts(self, trained, tmp_path, capsys):
+        run = trained["folder"] / "model"
+        run_here(**trained["flags"], pretrained_dir=tmp_path)  # It is at its end already.
+        done, best, folder, report, save, start = capsys.readouterr().err.splitlines()[-6:]
+        assert re.fullmatch(r"done    step \d+", done)
+        assert re.fullmatch(rf"best    step \d+, \w+ [\d.]+.*: {run}/best/ckpt-\d+", best)
+        assert (folder, report) == (
+            f"folder  {run}",
+            f"next    etcmodel report --run={run} --output={run}/report.html",
+        )
+        assert save.endswith(
+            f" --run_mode=save_pretrained --output_dir={run} --pretrained_dir={tmp_path}"
+        )
+        assert start.strip() == (
+            f"etcmodel train NAME --init_checkpoint={tmp_path} "
+            f"--model_config_file={tmp_path}/config.json --train_data=RECORDS --output_dir=RUN"
+        )
+        run_here(run_mode="save_pretrained", output_dir=run, pretrained_dir=tmp_path)
+        model = HotpotQaModel(encoders.read_config(str(tmp_path / "config.json")))
+        model.build()
+        checkpoints.initialize(model, str(tmp_path))
+        saved = etcmodel.from_pretrained(tmp_path).encoder
+        for variable, expected in zip(model.etc_model.weights, saved.weights, strict=True):
             np.testing.assert_array_equal(variable, expected, err_msg=variable.name)
 
     def test_the_defaults_are_those_of_the_paper(self):

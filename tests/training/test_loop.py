@@ -1,8 +1,12 @@
 """Whole runs on one device, in this process."""
 
 import dataclasses
+import gc
 import itertools
 import json
+import pathlib
+import subprocess
+import sys
 import time
 from unittest import mock
 
@@ -13,6 +17,8 @@ import tensorflow as tf
 from etcmodel import training
 from etcmodel.ops import tiles
 from tests.training import toy
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +238,35 @@ def test_strategies_by_name(tmp_path, name):
 def test_more_gpus_than_there_are_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="`num_gpus` must be at most .*Received: 99"):
         training.build_strategy(config(tmp_path, num_gpus=99))
+
+
+def test_a_run_that_is_at_its_end_leaves_no_warning_of_what_it_did_not_need(
+    records, tmp_path, caplog
+):
+    task, run = toy.ToyTask(records), config(tmp_path, num_train_epochs=1.0)
+    training.train(task, run)
+    training.train(task, run)
+    gc.collect()  # TensorFlow warns when the checkpoint's object goes.
+    assert not [line for line in caplog.messages if "restore" in line]
+
+
+def test_without_a_gpu_mirrored_tells_so(tmp_path, caplog):
+    training.build_strategy(config(tmp_path, distribution_strategy="mirrored", num_gpus=0))
+    line = "There is no GPU for distribution_strategy=mirrored: the CPU trains."
+    assert caplog.messages.count(line) == 1
+
+
+@pytest.mark.slow
+def test_a_tpu_that_is_not_there_is_told_in_a_line(tmp_path):
+    command = [sys.executable, "-m", "tests.training.toy", f"--output_dir={tmp_path}/run"]
+    command += ["--distribution_strategy=tpu", "--tpu_name=local"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "error: No TPU can be used as tpu_name='local': TPUs not found in the cluster. "
+        "Without one, give distribution_strategy=one_device, and no --use_tpu."
+    )
+    assert "Traceback" not in done.stderr
 
 
 def test_a_tpu_needs_a_name(tmp_path):

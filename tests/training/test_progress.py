@@ -85,6 +85,13 @@ def test_a_table_of_metrics_is_readable():
         "count         500",
         "loss     123.4500",
     ]
+    # Letters that stand for kinds of answers are told in words, and one answer is 1.
+    counts = {"counts/N_A": 1.0, "percentages/N_A": 0.25, "loss/mlm": 1.0}
+    assert progress_lib.format_metrics(counts).splitlines() == [
+        "Number of answers, no answered with other answers       1",
+        "Share of answers, no answered with other answers   0.2500",
+        "Loss, masked words                                 1.0000",
+    ]
     assert progress_lib.format_metrics({"a": math.nan}) == "a  nan"
     assert progress_lib.format_metrics({}) == ""
 

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -134,6 +135,61 @@ def test_without_standard_error_nothing_is_shown(stream, monkeypatch):
     shown.close()
 
 
+class Lines(io.StringIO):
+    """A file of which one can wait for a line."""
+
+    def __init__(self):
+        super().__init__()
+        self.has_lines = threading.Event()
+
+    def write(self, text):
+        super().write(text)
+        if self.getvalue().count("\n") >= 2:
+            self.has_lines.set()
+
+
+@pytest.mark.parametrize(("step", "doing"), [(7, "tracing the training step"), (9, "training")])
+def test_a_long_loop_tells_by_time_how_far_it_is(step, doing, monkeypatch):
+    monkeypatch.setattr(progress_bar, "_SECONDS_OF_SILENCE", 0.01)
+    stream, global_step = Lines(), tf.Variable(7)
+    shown = progress.ProgressLine(
+        global_step=global_step, num_steps=30, batch_size=1, stream=stream
+    )
+    shown.begin()
+    with shown.during_steps():
+        global_step.assign(step)
+        assert stream.has_lines.wait(SECONDS)
+    told = stream.getvalue()
+    assert told.splitlines()[-1] == f"step {step}/30  still {doing}, 0s"
+    assert stream.getvalue() == told  # Nothing comes later.
+
+
+def test_a_long_count_is_told_by_time_off_a_terminal(monkeypatch):
+    monkeypatch.setattr(progress_bar, "_SECONDS_OF_SILENCE", 0.01)
+    stream = Lines()
+    with progress_bar.counted("evaluating", total=9, unit="pages", stream=stream) as add:
+        add(2)
+        assert stream.has_lines.wait(SECONDS)
+    assert set(stream.getvalue().splitlines()) == {"still evaluating: 2 of 9 pages, 0s"}
+
+
+def test_training_and_evaluating_tell_by_time_on_a_terminal_and_off_it(
+    records, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(progress_bar, "_SECONDS_OF_SILENCE", 0.05)
+    task = toy.ToyTask(records, evaluates=True)
+    training.train(task, config(tmp_path / "file", num_train_epochs=2.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "step 0/4  tracing the training step, once"
+    assert re.fullmatch(r"step 0/4  still tracing the training step, \d+s", lines[1])
+    assert [line for line in lines if line.startswith("still evaluating: ")]
+    run = config(tmp_path / "terminal", num_train_epochs=2.0)
+    written, _ = terminal.showing(lambda: training.train(task, run), monkeypatch)
+    assert b"  0% |" in b"".join(written)
+    assert b"step 0/4  still tracing the training step, " in b"".join(written)
+    assert not [line for line in terminal.screen(written) if "still" in line]
+
+
 class WrongTask(toy.ToyTask):
     """Its evaluation fails after some examples."""
 
@@ -170,5 +226,8 @@ def test_a_program_that_is_stopped_ends_its_bar_and_tells_so_below(records, tmp_
     *_, saved, bar, told, cursor = terminal.screen(written)
     step = re.fullmatch(r"step (\d+)/600000  checkpoint saved: ckpt-\1", saved)[1]
     assert re.fullmatch(r"  0% \|.*\| step \d+/600000  loss .* examples/s  time left \w+", bar)
-    told_at = f"interrupted: step {step} is saved. The same command goes on from there: "
-    assert told == f"{told_at}{tmp_path}/run" and cursor == ""
+    assert told == (
+        f"interrupted: step {step} is saved. The same command continues the run in "
+        f"'{tmp_path}/run'."
+    )
+    assert cursor == ""

@@ -145,7 +145,6 @@ def main(unused_argv):
         logical = [tf.config.LogicalDeviceConfiguration()] * values.num_logical_cpus
         tf.config.set_logical_device_configuration(cpu, logical)
     config = training.TrainingConfig(**OPTIONS.values("training"))
-    strategy = training.build_strategy(config)
     task = ToyTask(
         values.records,
         dropout=values.dropout,
@@ -154,6 +153,7 @@ def main(unused_argv):
         evaluates=True,
     )
     with program_end.ends_in_one_line(), collectives.told():
+        strategy = training.build_strategy(config)
         changes = training.parse_changes(values.change)
         print(training.train(task, config, strategy, changes=changes))
 

@@ -38,7 +38,7 @@ READ_LATER = {
     *("CUDA_VISIBLE_DEVICES", "COLUMNS", "LINES", "TF_CONFIG"),
 }
 # What the package sets where nobody asks for TensorFlow's messages.
-LEVEL, IS_QUIET = "TF_CPP_MIN_LOG_LEVEL", "ETCMODEL_QUIET"
+LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 class Server:
@@ -107,7 +107,7 @@ class Server:
         other = {x for x in wanted.keys() | here.keys() if wanted.get(x) != here.get(x)}
         other -= READ_LATER
         # A program that was quiet may have started this one.
-        is_quiet = LEVEL not in here and wanted.get(LEVEL) == "3" and other <= {LEVEL, IS_QUIET}
+        is_quiet = LEVEL not in here and wanted.get(LEVEL) == "3" and other <= {LEVEL}
         return not other or is_quiet
 
     def _take_over(self, connection, descriptors):

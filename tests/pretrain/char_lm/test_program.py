@@ -101,6 +101,13 @@ def test_the_page_trains_two_phases_that_learn(trained):
     told = "\n".join(messages)
     assert "phase 1: 40 steps, sequences of 64 characters, windows of 4 to 16" in told
     assert "phase 2: 10 steps, sequences of 128 characters, windows of 8 to 32" in told
+    assert [re.sub(r"characters? [\d.]+", "character N", line) for line in messages[-5:]] == [
+        "done    step 10",
+        "best    step 10, bits_per_character N: run/phase_2/best/ckpt-10",
+        "folder  run/phase_2",
+        "next    etcmodel evaluate char_lm --output_dir=run --eval_split=test",
+        "        etcmodel report --run=run/phase_2 --output=run/report.html",
+    ]
     assert re.search(r"step 10/10  loss \S+  lr 0.0015  \S+ examples/s  time left", told)
 
 

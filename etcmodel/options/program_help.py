@@ -1,0 +1,123 @@
+"""What a program prints for --help: an example, and its flags in groups."""
+
+import re
+import shlex
+import sys
+import textwrap
+
+__all__ = [
+    "COMPATIBILITY",
+    "GROUPS",
+    "HIDDEN",
+    "NEEDED",
+    "OTHER",
+    "is_asked_for",
+    "mode_of",
+    "of_main",
+    "text",
+]
+
+# In the order in which they are shown; flags of the last one are those that only --helpfull has.
+NEEDED, OTHER, COMPATIBILITY, HIDDEN = "needed", "other", "compatibility", "without effect"
+GROUPS = (
+    NEEDED,
+    *("data", "model", "training", "evaluation", "devices", "serving"),
+    OTHER,
+    COMPATIBILITY,
+)
+_TITLES = {COMPATIBILITY: "compatibility (other names, and flags of the authors' release)"}
+_WORDS = {f"{dashes}{word}" for dashes in ("-", "--") for word in ("help", "helpshort", "?")}
+_COLUMNS, _LONGEST_COMMAND = 80, 96
+_EXAMPLE = re.compile(r"(?: .*\betcmodel\b.*)(?:\n .*)*")
+
+
+def is_asked_for(arguments):
+    """Whether one of the arguments, a list of str, is --help or another name of it."""
+    return any(argument in _WORDS for argument in arguments[: _end(arguments)])
+
+
+def mode_of(arguments, default):
+    """The value of --run_mode among arguments, a list of str."""
+    given = [re.fullmatch(r"--?run_mode=(.*)", x) for x in arguments[: _end(arguments)]]
+    return next((found[1] for found in reversed(given) if found), default)
+
+
+def _end(arguments):
+    return arguments.index("--") if "--" in arguments else len(arguments)
+
+
+def text(flag_values, groups, examples, doc, program):
+    """The help of a program: str.
+
+    Args:
+        flag_values: `flags.FlagValues`.
+        groups: dict of a flag to one of `GROUPS`, or `HIDDEN`.
+        examples: dict of each needed flag to a value that it could have.
+        doc: str. What the program says of itself, perhaps with commands.
+        program: str. How it is called, such as "etcmodel train hotpotqa".
+    """
+    told, *rest = doc.strip().split("\n\n")
+    example = next(filter(_EXAMPLE.fullmatch, rest), None)
+    if example is None:
+        flags = [shlex.quote(f"--{name}={value}") for name, value in examples.items()]
+        example = " ".join([program, *flags])
+    else:
+        rest.remove(example)
+    commands = map(_in_lines, textwrap.dedent(example).split("\n"))
+    parts = [told, textwrap.indent("\n".join(commands), "  "), *rest]
+    of_groups = {group: [] for group in GROUPS}
+    for name, group in groups.items():
+        if name not in examples and group != HIDDEN:
+            of_groups[group].append(name)
+    of_groups = {group: sorted(names) for group, names in of_groups.items() if names}
+    titles = dict(_TITLES)
+    if not of_groups.keys() - {OTHER, COMPATIBILITY}:
+        titles[OTHER] = "flags"
+    of_groups = {NEEDED: [*examples]} | of_groups if examples else of_groups
+    for group, names in of_groups.items():
+        lines = [_in_lines_of_help(flag_values[name]) for name in names]
+        parts.append("\n".join([f"{titles.get(group, group)}:", *lines]))
+    parts.append("--helpfull has all flags: also those without effect here, and of logging.")
+    return "\n\n".join(parts)
+
+
+def _in_lines(command):
+    """A command; if it is long, in lines that end with a backslash."""
+    if len(command) <= _LONGEST_COMMAND:
+        return command
+    lines = textwrap.wrap(
+        " ".join(command.split()),
+        _COLUMNS - 4,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return " \\\n".join(lines)
+
+
+def _in_lines_of_help(flag):
+    default = flag.default_as_str and f"default: {flag.default_as_str}"
+    notes = "; ".join(filter(None, [default, flag.parser.syntactic_help]))
+    line = f"--{'[no]' * flag.boolean}{flag.name}: {flag.help}" + f" ({notes})" * bool(notes)
+    return textwrap.fill(
+        " ".join(line.split()),
+        _COLUMNS,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def of_main(argv):
+    """What the program that runs says of itself, and how it was called: (str, str).
+
+    Args:
+        argv: list of str. The command `etcmodel` names itself and its words in the first.
+    """
+    main = sys.modules["__main__"]
+    doc, name = (main.__doc__ or "").strip(), main.__spec__.name if main.__spec__ else ""
+    called = f"python -m {name}" if name else f"python {argv[0]}"
+    if argv[0].startswith("etcmodel "):
+        return doc.replace(called, argv[0]), argv[0]
+    return doc, called
