@@ -11,7 +11,7 @@ RUN_MODES = ("train", "continuous_eval", "evaluate", "predict_records", "export"
 
 # The options that each mode needs.
 NEEDED = {
-    "train": ("output_dir", "model_config_file", "train_data"),
+    "train": ("output_dir", "train_data"),
     "evaluate": ("output_dir", "eval_data", "eval_gold"),
     "continuous_eval": ("output_dir", "eval_data", "eval_gold"),
     "predict_records": ("output_dir", "eval_data", "eval_gold"),

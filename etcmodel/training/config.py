@@ -38,7 +38,8 @@ class TrainingConfig(Options):
     )
     init_checkpoint: str | None = option(
         None,
-        "Checkpoint whose weights a new run starts from. None: random weights.",
+        "Checkpoint whose weights a new run starts from; or the folder of a model (BERT, RoBERTa, "
+        "ETC …), whose sizes and vocabulary are taken, too. None: random weights.",
         role="training",
     )
     learning_rate: float = option(
