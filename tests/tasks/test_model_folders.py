@@ -5,11 +5,17 @@ import pathlib
 
 import numpy as np
 import pytest
+from absl import flags
 
+from etcmodel import training
 from etcmodel.checkpoints import sources
+from etcmodel.finetuning import program as finetuning_program
+from etcmodel.tasks.classification.predict import ClassificationPredictor
+from etcmodel.tasks.classification.task import ClassificationTask
 from etcmodel.tools import make_demo_data
 from tests.checkpoints import berts
 from tests.tasks import programs
+from tests.tasks.classification import raw_texts
 
 LENGTHS = {"long_seq_length": 96, "global_seq_length": 64}
 ONE_FILE = {"num_shards": 1, "direct_num_workers": 1}
@@ -25,10 +31,10 @@ def bert_folder(folder, vocab_file):
     return folder
 
 
-def two_sets(folder, paths, **flags):
+def two_sets(folder, paths, **options):
     """The calls of a `preprocess` that makes one set of records."""
     return [
-        {"input_pattern": paths[name], "output_prefix": folder / name, **flags, **is_training}
+        {"input_pattern": paths[name], "output_prefix": folder / name, **options, **is_training}
         for name, is_training in (("train", {}), ("dev", {"is_training": False}))
     ]
 
@@ -68,8 +74,8 @@ def test_from_raw_files_to_answers_by_a_bert(task, tmp_path):
         dataset=task, output_dir=str(tmp_path), num_train=16, num_dev=4, seed=0
     )
     bert = bert_folder(tmp_path / "my_bert", paths["vocab"])
-    for flags in calls(task, tmp_path, paths):
-        programs.run(task, "preprocess", init_checkpoint=bert, **flags, **ONE_FILE)
+    for options in calls(task, tmp_path, paths):
+        programs.run(task, "preprocess", init_checkpoint=bert, **options, **ONE_FILE)
     train, dev = RECORDS.get(task, ("train-*.tfrecord", "dev-*.tfrecord"))
     given = {"run_mode": "train", "output_dir": tmp_path / "run", **TRAINING}
     given |= {"init_checkpoint": bert, "train_data": tmp_path / train}
@@ -93,3 +99,81 @@ def test_from_raw_files_to_answers_by_a_bert(task, tmp_path):
     predicted = {"input_file": paths["dev"], "predictions_file": answers, **run, **evidence}
     programs.run(task, "run_finetuning", run_mode="predict", **predicted)
     assert answers.stat().st_size
+
+
+def write_reviews(path, count):
+    rows = [(f"it is very {word} .", word) for word in ("good", "bad") * (count // 2)]
+    path.write_text("review,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+
+
+def bert_and_records(folder):
+    """A BERT, and flags to train a classifier that begins with it."""
+    bert = bert_folder(folder / "my_bert", raw_texts.write_vocab(folder))
+    write_reviews(folder / "reviews.csv", 8)
+    raw = {"input_pattern": folder / "reviews.csv", "text_field": "review", "strict": True}
+    raw |= {"output_prefix": folder / "train", "long_seq_length": 12, "global_seq_length": 4}
+    programs.run("classification", "preprocess", init_checkpoint=bert, **raw, **ONE_FILE)
+    records = folder / "train-*.tfrecord"
+    return bert, {"train_data": records, "init_checkpoint": bert, "output_dir": folder / "run"}
+
+
+def test_a_classifier_begins_with_a_berts_weights_and_vocabulary(tmp_path):
+    bert, given = bert_and_records(tmp_path)
+    parts = (ClassificationTask, ClassificationPredictor, flags.FlagValues())
+    program = finetuning_program.Program(*parts)
+    program.define_flags({})
+    program.flag_values(["run_finetuning", *programs.flag_list(given)])
+    program.check_flags()
+    task = program.make_task()
+    config = task.config.encoder_config
+    assert (config.local_radius, config.max_absolute_position_embeddings) == (3, 12)
+    assert task.config.labels == ("bad", "good")
+    assert task.tokenizer.source_file == str(bert / "vocab.txt")
+    model = task.build_model()
+    task.initialize(model, str(bert))
+    table = model.encoder.get_token_embedding_table().numpy()
+    expected = berts.hugging_face_weights()["bert.embeddings.word_embeddings.weight"]
+    np.testing.assert_array_equal(table, expected)
+
+
+@pytest.mark.slow
+def test_a_run_is_told_of_its_bert_once(tmp_path, capsys):
+    bert, given = bert_and_records(tmp_path)
+    programs.fine_tune("classification", **given, **TRAINING)
+    (bert / "model.safetensors").unlink()
+    (bert / "config.json").unlink()
+    programs.fine_tune("classification", **given, **TRAINING)  # Goes on, and is at its end.
+    evaluated = {"eval_data": given["train_data"], "output_dir": tmp_path / "run"}
+    programs.fine_tune("classification", run_mode="evaluate", **evaluated)
+    assert 0 <= json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"] <= 1
+    programs.fine_tune("classification", run_mode="export", output_dir=tmp_path / "run")
+    predictor = ClassificationPredictor(str(tmp_path / "run" / "export"))
+    assert set(predictor.predict_one({"review": "good"})["probabilities"]) == {"bad", "good"}
+
+    # The folder of a run, too, is one of a model.
+    given |= {"init_checkpoint": tmp_path / "run", "output_dir": tmp_path / "next"}
+    programs.fine_tune("classification", **given, **TRAINING)
+    runs = [training.read_run_config(str(tmp_path / name)) for name in ("run", "next")]
+    assert runs[0]["task"] == runs[1]["task"]
+    assert runs[1]["notes"]["vocab_file"] == str(bert / "vocab.txt")
+    np.testing.assert_array_equal(token_table(tmp_path / "run"), token_table(tmp_path / "next"))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"init_checkpoint": "gone"}, "error: There is no directory 'gone'."),
+        ({"init_checkpoint": "bert", "vocab_file": "other.txt"}, "error: --vocab_file=other.txt: "),
+        ({}, "--model_config_file. The folder of a model, as --init_checkpoint, has its config.\n"),
+    ],
+)
+def test_what_does_not_go_together_is_told_before_training(
+    given, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    bert_folder(tmp_path / "bert", raw_texts.write_vocab(tmp_path))
+    (tmp_path / "other.txt").write_text("[PAD]\n[UNK]\n")
+    with pytest.raises(SystemExit):
+        programs.fine_tune("classification", output_dir="run", train_data="none-*", **given)
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
