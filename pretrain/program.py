@@ -134,9 +134,10 @@ class Program(base_program.BaseProgram):
             return self._encoder_config()
         if begun:
             return self._with_period(begun.encoder_config())
-        names = ("long_seq_length", "global_seq_length")
-        lengths = (of_records.get(name, self._flag(name)) for name in names)
-        return self._with_period(model_folder.encoder_config(folder, *lengths))
+        # Masked sentences are encoded alone, and may be longer than a window.
+        names = ("long_seq_length", "max_cpc_sentence_length", "global_seq_length")
+        *long, of_globals = (of_records.get(name, self._flag(name)) for name in names)
+        return self._with_period(model_folder.encoder_config(folder, max(long), of_globals))
 
     def _vocabulary(self, begun, values):
         """The options of the vocabulary that the run that goes on, or the folder, gives: dict."""

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from etcmodel.tools import make_demo_data
 from tests.checkpoints import berts
 from tests.tasks import programs
 from tests.tasks.classification import raw_texts
+from tests.warm import python as warm
 
 LENGTHS = {"long_seq_length": 96, "global_seq_length": 64}
 ONE_FILE = {"num_shards": 1, "direct_num_workers": 1}
@@ -177,3 +179,25 @@ def test_what_does_not_go_together_is_told_before_training(
         programs.fine_tune("classification", output_dir="run", train_data="none-*", **given)
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"init_checkpoint": "gone"}, "--init_checkpoint: no such folder: 'gone'. Give that of "),
+        ({"vocab_file": "other.txt"}, "--vocab_file=other.txt: the model in 'bert' has another "),
+        (
+            {"do_lower_case": False},
+            "--do_lower_case=false: the vocabulary of the model in 'bert' was made with --do_lower_",
+        ),
+    ],
+)
+def test_preprocessing_refuses_what_contradicts_the_folder(given, message, tmp_path):
+    bert_folder(tmp_path / "bert", raw_texts.write_vocab(tmp_path))
+    (tmp_path / "other.txt").write_text("[PAD]\n[UNK]\n")
+    options = {"init_checkpoint": "bert", "input_pattern": "x", "output_prefix": "y", **given}
+    program = [warm.python(), "-m", "etcmodel.tasks.hotpotqa.preprocess"]
+    command = [*program, *programs.flag_list(options)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith(f"error: {message}"), done.stderr
+    assert done.stderr.count("\n") == 1
