@@ -73,6 +73,7 @@ RUNNERS = [
     Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", ("json",)),
     Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", COMMANDS, "small.json"),
     Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
+    Runner("tests/tasks/test_model_folders.py", "docs/checkpoints.md", COMMANDS, "my_bert"),
     Runner("tests/models/test_coming_from_page.py", "docs/coming_from.md"),
     Runner("tests/cli/test_page.py", "docs/command_line.md", ("text",)),
     Runner("tests/cli/test_whole_way.py", "docs/command_line.md", COMMANDS, "etcmodel demo data"),

@@ -132,10 +132,10 @@ def with_structure(config, long_length, global_length):
     """The config of an ETC that a program trains from a BERT: for inputs of its data set.
 
     Token types and relative labels are those of the paper's base model, which all data sets have
-    use for; BERT has learned two of the types and none of the labels. Tables of positions have a row
-    for each token of the inputs. Where these are longer than BERT's, a token sees as many others as
-    in BERT, half of them on each side, as in a Longformer that is made of RoBERTa (Beltagy et al.
-    2020, section 5).
+    use for; BERT has learned two of the types and none of the labels. Tables of positions have a
+    row for each token of the inputs. Where these are longer than BERT's, a token sees as many
+    others as in BERT, half of them on each side, as in a Longformer that is made of RoBERTa
+    (Beltagy et al. 2020, section 5).
 
     Args:
         config: `EtcConfig` of `etc_config`.

@@ -74,7 +74,7 @@ def check_case(path, found, settings):
             raise ValueError(
                 f"{file}: the records were made with --{_LOWER_CASE}={as_flag(made)}, and the "
                 f"vocabulary in {path!r} with --{_LOWER_CASE}={as_flag(expected)}. Preprocess "
-                "again, with --init_checkpoint in place of flags for the vocabulary."
+                "again, with --init_checkpoint; or give --vocab_file, too, to train so."
             )
 
 

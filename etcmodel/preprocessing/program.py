@@ -12,7 +12,14 @@ from etcmodel import options as options_lib
 from etcmodel.options import changed, option
 from etcmodel.text import tokenization, vocabulary_files
 
-__all__ = ["PreprocessOptions", "TokenizerTypeOptions", "make_job", "run", "run_program"]
+__all__ = [
+    "PreprocessOptions",
+    "TokenizerTypeOptions",
+    "make_job",
+    "read_options",
+    "run",
+    "run_program",
+]
 
 # What fails in Beam and in Dask is told, and in one line; they log it with stacks.
 _TOLD_BY_US = ("apache_beam", "distributed")
@@ -189,7 +196,7 @@ def run_program(options_class, load_parts, *, run_job=None):
         with program_end.ends_in_one_line():
             program_flags.resolve_aliases()
             program_flags.read_config()
-            options = options_class(**_values(options_class, program_flags))
+            options = read_options(options_class, program_flags)
             _check_beam_flags(argv[1:], options.direct_num_workers)
             for prefix, statistics in run(options, load_parts, argv[1:], run_job):
                 _report(prefix, statistics)
@@ -197,19 +204,27 @@ def run_program(options_class, load_parts, *, run_job=None):
     options_lib.run_main(main, known_only=True)
 
 
-def _values(options_class, program_flags):
-    """The values of the options, those of the vocabulary maybe from the folder of a model."""
+def read_options(options_class, program_flags, flag_values=flags.FLAGS):
+    """The options that flags give, those of the vocabulary maybe by the folder of a model.
+
+    Args:
+        options_class: `PreprocessOptions`, or the task's subclass.
+        program_flags: its `options.ProgramFlags`.
+        flag_values: parsed `flags.FlagValues` of these.
+    Raises:
+        ValueError: naming the flag, if one cannot be, or contradicts the folder.
+    """
     values = program_flags.values("preprocess")
     folder = values["init_checkpoint"]
-    if not folder or os.path.basename(folder).endswith(_CHECKPOINT):
-        return values
-    if not file_systems.gfile().isdir(folder):
-        raise ValueError(
-            f"--init_checkpoint: no such folder: {folder!r}. Give that of the model to train, or "
-            "leave it out and give --vocab_file."
-        )
-    given = options_lib.values_from_flags(options_class, only_given=True)
-    return {**values, **vocabulary_files.of_folder(folder, given)}
+    if folder and not os.path.basename(folder).endswith(_CHECKPOINT):
+        if not file_systems.gfile().isdir(folder):
+            raise ValueError(
+                f"--init_checkpoint: no such folder: {folder!r}. Give that of the model to train, "
+                "or leave it out and give --vocab_file."
+            )
+        given = options_lib.values_from_flags(options_class, flag_values, only_given=True)
+        values |= vocabulary_files.of_folder(folder, given)
+    return options_class(**values)
 
 
 def _check_beam_flags(beam_args, direct_num_workers):

@@ -1,5 +1,7 @@
 """The tokenizer of a vocabulary's file, whatever kind it is."""
 
+import os
+
 from etcmodel.shown_values import as_flag
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
@@ -50,27 +52,38 @@ def of_folder(folder, given):
         given: dict of option to value: those of the vocabulary that the user gives.
     Returns:
         dict: `vocab_file` or `spm_model_file`, and what goes with its kind, `do_lower_case` or
-        `split_punctuation`. Those that are given are as they were given.
+        `split_punctuation`. Empty if the vocabulary is given: then how text becomes its pieces is
+        up to the user, too.
     Raises:
         ValueError: naming the flag and the file, if one that is given is another than the folder's;
             naming the folder, if it has no vocabulary, or the settings beside it are damaged.
     """
     path, settings = processor_files.vocabulary_and_settings(folder)
-    has_pieces = path.endswith(".model")
-    chosen = next((name for name in FIELDS if given.get(name)), None)
-    if chosen and sha256(given[chosen]) != sha256(path):
+    if chosen := next((name for name in FIELDS if given.get(name)), None):
+        _check_same(folder, path, chosen, given[chosen])
+        return {}
+    if processor_files.is_byte_level(path):
+        return {"vocab_file": path}
+    file, name, usual = "vocab_file", "do_lower_case", True
+    if path.endswith(".model"):
+        file, name, usual = "spm_model_file", "split_punctuation", False
+    value = settings.get(name, usual)
+    if given.get(name, value) != value:
         raise ValueError(
-            f"--{chosen}={given[chosen]}: the model in {str(folder)!r} has another vocabulary, "
-            f"{path}. Leave the flag out."
+            f"--{name}={as_flag(given[name])}: the vocabulary of the model in {str(folder)!r} was "
+            f"made with --{name}={as_flag(value)}. Leave the flag out."
         )
-    found = {} if chosen else {FIELDS[0] if has_pieces else FIELDS[1]: path}
-    if not processor_files.is_byte_level(path):
-        name, usual = ("split_punctuation", False) if has_pieces else ("do_lower_case", True)
-        found[name] = settings.get(name, usual)
-    for name, value in found.items():
-        if name in given and given[name] != value and name not in FIELDS:
-            raise ValueError(
-                f"--{name}={as_flag(given[name])}: the vocabulary of the model in {str(folder)!r} "
-                f"was made with --{name}={as_flag(value)}. Leave the flag out."
-            )
-    return found
+    return {file: path, name: value}
+
+
+def _check_same(folder, path, name, given):
+    """Raises ValueError if the file of an option is not the vocabulary of a model's folder."""
+    # One of byte-level BPE may be there in both forms, whose digests differ.
+    namesake = os.path.basename(str(given))
+    if namesake != os.path.basename(path) and processor_files.is_there(folder, namesake):
+        path = os.path.join(folder, namesake)
+    if sha256(given) != sha256(path):
+        raise ValueError(
+            f"--{name}={given}: the model in {str(folder)!r} has another vocabulary, {path}. Leave "
+            "the flag out."
+        )

@@ -120,8 +120,11 @@ class TestVocabulary:
         bert = str(hugging_face(tmp_path / "bert"))
         same = tmp_path / "same.txt"
         same.write_text("\n".join(VOCAB))
-        given = {"vocab_file": str(same), "do_lower_case": True}
-        assert model_folder.vocabulary(bert, given) == {"do_lower_case": True}
+        found = model_folder.vocabulary(bert, {"do_lower_case": True})
+        assert found == {"vocab_file": f"{bert}/vocab.txt", "do_lower_case": True}
+        # Who gives the vocabulary says what becomes of text, too.
+        given = {"vocab_file": str(same), "do_lower_case": False}
+        assert model_folder.vocabulary(bert, given) == {}
 
     @pytest.mark.parametrize(
         ("given", "message"),

@@ -14,6 +14,7 @@ from etcmodel.finetuning import program as finetuning_program
 from etcmodel.tasks.classification.predict import ClassificationPredictor
 from etcmodel.tasks.classification.task import ClassificationTask
 from etcmodel.tools import make_demo_data
+from tests import page
 from tests.checkpoints import berts
 from tests.tasks import programs
 from tests.tasks.classification import raw_texts
@@ -103,9 +104,9 @@ def test_from_raw_files_to_answers_by_a_bert(task, tmp_path):
     assert answers.stat().st_size
 
 
-def write_reviews(path, count):
-    rows = [(f"it is very {word} .", word) for word in ("good", "bad") * (count // 2)]
-    path.write_text("review,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+def write_reviews(path, count, text="review"):
+    rows = (f"it is very {word} .,{word}\n" for word in ("good", "bad") * (count // 2))
+    path.write_text(f"{text},label\n" + "".join(rows))
 
 
 def bert_and_records(folder):
@@ -136,6 +137,16 @@ def test_a_classifier_begins_with_a_berts_weights_and_vocabulary(tmp_path):
     table = model.encoder.get_token_embedding_table().numpy()
     expected = berts.hugging_face_weights()["bert.embeddings.word_embeddings.weight"]
     np.testing.assert_array_equal(table, expected)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page(tmp_path):
+    bert_folder(tmp_path / "my_bert", raw_texts.write_vocab(tmp_path))
+    write_reviews(tmp_path / "reviews.csv", 16, text="text")
+    page.run_commands("checkpoints.md", tmp_path, having="my_bert")
+    kept = training.read_run_config(str(tmp_path / "run"))["task"]
+    assert kept["labels"] == ["bad", "good"] and kept["max_long_seq_length"] == 1024
+    assert kept["etc_config"]["max_absolute_position_embeddings"] == 1024
 
 
 @pytest.mark.slow
@@ -188,7 +199,7 @@ def test_what_does_not_go_together_is_told_before_training(
         ({"vocab_file": "other.txt"}, "--vocab_file=other.txt: the model in 'bert' has another "),
         (
             {"do_lower_case": False},
-            "--do_lower_case=false: the vocabulary of the model in 'bert' was made with --do_lower_",
+            "--do_lower_case=false: the vocabulary of the model in 'bert' was made with --do_",
         ),
     ],
 )
