@@ -81,6 +81,7 @@ RUNNERS = [
     Runner(
         "tests/tasks/classification/test_page.py", "docs/classification.md", COMMANDS, "set=cla"
     ),
+    Runner("tests/tools/fits/test_fit.py", "docs/classification.md", COMMANDS, "etcmodel fit"),
     Runner("tests/tasks/classification/test_page.py", "docs/classification.md"),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),

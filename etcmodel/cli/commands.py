@@ -77,6 +77,10 @@ COMMANDS = {
             "openkp": "tasks.openkp.input_validate_and_dedup",
         },
     ),
+    "fit": Command(
+        summary="Goes from a file of your own to a trained model and a page of it.",
+        own={"classification": "tools.fit"},
+    ),
     "preprocess": Command(
         summary="Makes TFRecords of raw files.",
         of_data_sets="preprocess",
