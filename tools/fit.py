@@ -99,6 +99,7 @@ def fit(options, others=()):
         ValueError: if the data are too few, or the folder is of another fit.
         SystemExit: as `commands.run`.
     """
+    _check(options)
     counts = _dealt(options)
     _preprocess(options)
     steps_of_epoch = max(1, counts[splits.TRAIN] // options.train_batch_size)
@@ -130,6 +131,17 @@ def fit(options, others=()):
         output=options.path("report.html"),
     )
     print(_closing(options, counts))
+
+
+def _check(options):
+    """Raises ValueError if there are no data or no model, before anything is written."""
+    from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
+    from etcmodel.preprocessing import input_files
+    from etcmodel.text import vocabulary_files
+
+    input_files(options.data)
+    model_folder.encoder_config(options.init_checkpoint, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
+    vocabulary_files.of_folder(options.init_checkpoint, {})
 
 
 def _closing(options, counts):

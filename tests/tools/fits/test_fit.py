@@ -13,10 +13,9 @@ from tests.warm import python as warm
 
 
 def write_reviews(path, count):
-    words = ["it", "is", "very", ".", "is", "it"]
-    rows = []
+    words, rows = ("it", "is", "very", "."), []
     for n in range(count):
-        text = [words[n // 6**k % 6] for k in range(4)]
+        text = [words[n // 4**k % 4] for k in range(4)]
         text.insert(n % 5, ("good", "bad")[n % 2])
         rows.append(f"{' '.join(text)},{('pos', 'neg')[n % 2]}")
     path.write_text("\n".join(["review,stars", *rows, ",pos", ""]), encoding="utf-8")
@@ -77,11 +76,15 @@ def test_one_command_makes_a_classifier_and_goes_on(tmp_path):
         (("--output_dir=run", "x.csv"), "error: --init_checkpoint must be given.\n"),
         (GIVEN, "error: The data are one file, folder or pattern. Received: none\n"),
         (("a.csv", *GIVEN, "b.csv"), "one file, folder or pattern. Received: a.csv, b.csv\n"),
+        (("gone.csv", *GIVEN), "gone.csv"),
+        (("a.csv", *GIVEN), "error: There is no directory 'my_bert'. "),
     ],
 )
 def test_what_is_missing_is_named(arguments, message, tmp_path):
+    (tmp_path / "a.csv").touch()
     done = fit(tmp_path, *arguments)
-    assert done.returncode == 1 and done.stderr.endswith(message), done.stderr
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
 
 
