@@ -144,10 +144,9 @@ class Program(base_program.BaseProgram):
         if begun:
             is_given = values["vocab_file"] or values["spm_model_file"]
             return {} if is_given else begun.vocabulary()
-        folder = self._flag("init_checkpoint")
         given = options_lib.values_from_flags(PretrainConfig, self.flag_values, only_given=True)
-        found = model_folder.vocabulary(folder, given)
-        model_folder.check_case(folder, found, finetuning.settings(self._flag("train_data")))
+        settings = finetuning.settings(self._flag("train_data"))
+        found = model_folder.vocabulary(self._flag("init_checkpoint"), given, settings)
         return {name: found[name] for name in found if name in values}
 
 

@@ -14,7 +14,7 @@ from etcmodel.finetuning import trained_run
 from etcmodel.shown_values import as_flag
 from etcmodel.text import processor_files, vocabulary_files
 
-__all__ = ["check_case", "encoder_config", "vocabulary"]
+__all__ = ["encoder_config", "vocabulary"]
 
 _LOWER_CASE = "do_lower_case"
 
@@ -38,35 +38,31 @@ def encoder_config(path, long_length, global_length):
     return pretrained.folder_config(path, long_length, global_length)
 
 
-def vocabulary(path, given):
+def vocabulary(path, given, settings):
     """The options of the vocabulary that a folder gives: dict, see `vocabulary_files.of_folder`.
 
     Args:
         path: str or None. Value of --init_checkpoint.
         given: dict of option to value: those that flags give.
+        settings: dict of a settings file beside the training records to its content.
     Returns:
         dict, empty if there is no such folder, or no vocabulary in it.
     Raises:
-        ValueError: naming the flag, if one contradicts the folder.
+        ValueError: naming the flag or the settings file, if one contradicts the folder.
     """
     if not path or not tf.io.gfile.isdir(path):
         return {}
     if processor_files.has_vocabulary(path):
-        return vocabulary_files.of_folder(path, given)
+        of_records = {noted.get("vocab_sha256") for noted in settings.values()}
+        found = vocabulary_files.of_folder(path, given, of_records)
+        _check_case(path, found, settings)
+        return found
     run = None if any(map(given.get, vocabulary_files.FIELDS)) else _run(path)
     return run.vocabulary() if run else {}
 
 
-def check_case(path, found, settings):
-    """Checks that records have text in the case of the model's vocabulary.
-
-    Args:
-        path: str or None. Value of --init_checkpoint.
-        found: dict of `vocabulary`.
-        settings: dict of a settings file beside the records to its content.
-    Raises:
-        ValueError: naming the settings file, if not.
-    """
+def _check_case(path, found, settings):
+    """Raises ValueError, naming the settings, if records have text in another case than a model."""
     for file, noted in settings.items():
         made, expected = noted.get(_LOWER_CASE), found.get(_LOWER_CASE)
         is_of_pieces = noted.get("tokenizer") == "wordpiece"

@@ -145,9 +145,7 @@ class Program(mode_program.ModeProgram):
             proposed = begun.proposed_values(config_class, self.flag_values)
             return {**of_records, **proposed, **self._vocabulary(begun, values)}
         given = options_lib.values_from_flags(config_class, self.flag_values, only_given=True)
-        found = model_folder.vocabulary(folder, given)
-        model_folder.check_case(folder, found, settings)
-        return {**found, **of_records}
+        return {**model_folder.vocabulary(folder, given, settings), **of_records}
 
     def _first_config(self, values):
         """The `EncoderConfig` of the run that goes on, or of the model that it begins with."""

@@ -7,7 +7,7 @@ import os
 
 from absl import flags
 
-from etcmodel import extras, file_systems, program_end, quiet
+from etcmodel import extras, opener, program_end, quiet
 from etcmodel import options as options_lib
 from etcmodel.options import changed, option
 from etcmodel.text import tokenization, vocabulary_files
@@ -217,7 +217,7 @@ def read_options(options_class, program_flags, flag_values=flags.FLAGS):
     values = program_flags.values("preprocess")
     folder = values["init_checkpoint"]
     if folder and not os.path.basename(folder).endswith(_CHECKPOINT):
-        if not file_systems.gfile().isdir(folder):
+        if not opener.is_folder(folder):
             raise ValueError(
                 f"--init_checkpoint: no such folder: {folder!r}. Give that of the model to train, "
                 "or leave it out and give --vocab_file."

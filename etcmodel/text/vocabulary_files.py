@@ -2,7 +2,7 @@
 
 import os
 
-from etcmodel.shown_values import as_flag
+from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
 __all__ = ["FIELDS", "of_folder", "open_tokenizer", "sha256"]
@@ -44,12 +44,14 @@ def sha256(path):
     return tokenization.file_sha256(path)
 
 
-def of_folder(folder, given):
+def of_folder(folder, given, of_records=()):
     """What a model's folder says of its tokenizer, as options of a program.
 
     Args:
         folder: str. Any that `from_pretrained` takes, or that a processor was saved in.
         given: dict of option to value: those of the vocabulary that the user gives.
+        of_records: collection of digests (`sha256`) of vocabularies that records were made with. Of
+            byte-level BPE, which a folder may have in two forms, one of these is taken.
     Returns:
         dict: `vocab_file` or `spm_model_file`, and what goes with its kind, `do_lower_case` or
         `split_punctuation`. Empty if the vocabulary is given: then how text becomes its pieces is
@@ -63,11 +65,15 @@ def of_folder(folder, given):
         _check_same(folder, path, chosen, given[chosen])
         return {}
     if processor_files.is_byte_level(path):
-        return {"vocab_file": path}
+        forms = [x for x in processor_files.BYTE_LEVEL if processor_files.is_there(folder, x)]
+        paths = (os.path.join(folder, name) for name in forms if of_records and len(forms) > 1)
+        return {"vocab_file": next((x for x in paths if sha256(x) in of_records), path)}
     file, name, usual = "vocab_file", "do_lower_case", True
     if path.endswith(".model"):
         file, name, usual = "spm_model_file", "split_punctuation", False
     value = settings.get(name, usual)
+    if not isinstance(value, bool):
+        raise ValueError(f"{folder}: `{name}` must be true or false. Received: {shown(value)}")
     if given.get(name, value) != value:
         raise ValueError(
             f"--{name}={as_flag(given[name])}: the vocabulary of the model in {str(folder)!r} was "

@@ -1,13 +1,16 @@
 """What a program takes from the folder that is given as --init_checkpoint."""
 
 import json
+import shutil
 
 import pytest
 
 import etcmodel
 from etcmodel.finetuning import model_folder
 from etcmodel.models.config import EtcConfig
+from etcmodel.text import byte_bpe, vocabulary_files
 from tests.checkpoints import berts
+from tests.reference import cases
 from tests.tasks.classification.raw_texts import VOCAB
 
 ETC = {"vocab_size": len(VOCAB), "hidden_size": 8, "num_hidden_layers": 1, "local_radius": 4}
@@ -113,18 +116,18 @@ class TestVocabulary:
         bert = hugging_face(tmp_path / "bert")
         for name, text in files.items():
             (bert / name).write_text(text)
-        found = model_folder.vocabulary(str(bert), {})
+        found = model_folder.vocabulary(str(bert), {}, {})
         assert found == {"vocab_file": str(bert / "vocab.txt"), "do_lower_case": expected}
 
     def test_what_is_given_and_the_same_is_no_contradiction(self, tmp_path):
         bert = str(hugging_face(tmp_path / "bert"))
         same = tmp_path / "same.txt"
         same.write_text("\n".join(VOCAB))
-        found = model_folder.vocabulary(bert, {"do_lower_case": True})
+        found = model_folder.vocabulary(bert, {"do_lower_case": True}, {})
         assert found == {"vocab_file": f"{bert}/vocab.txt", "do_lower_case": True}
         # Who gives the vocabulary says what becomes of text, too.
         given = {"vocab_file": str(same), "do_lower_case": False}
-        assert model_folder.vocabulary(bert, given) == {}
+        assert model_folder.vocabulary(bert, given, {}) == {}
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -146,18 +149,33 @@ class TestVocabulary:
         (tmp_path / "other.txt").write_text("[PAD]\nother")
         given = {x: v.format(tmp_path) if isinstance(v, str) else v for x, v in given.items()}
         with pytest.raises(ValueError) as refused:
-            model_folder.vocabulary(str(bert), given)
+            model_folder.vocabulary(str(bert), given, {})
         assert str(refused.value) == message.format(*[tmp_path] * 3)
 
     def test_without_a_folder_or_a_vocabulary_there_is_none(self, tmp_path):
         bert = hugging_face(tmp_path / "bert")
         (bert / "vocab.txt").unlink()
         for path in (str(bert), str(tmp_path / "gone"), None):
-            assert model_folder.vocabulary(path, {"vocab_file": "mine.txt"}) == {}
+            assert model_folder.vocabulary(path, {"vocab_file": "mine.txt"}, {}) == {}
 
     def test_records_of_the_other_case_are_refused(self, tmp_path):
-        settings = {"x.config.json": {"tokenizer": "wordpiece", "do_lower_case": True}}
-        model_folder.check_case("bert", {"do_lower_case": True}, settings)
-        model_folder.check_case("bert", {}, settings)
+        bert = hugging_face(tmp_path / "bert")
+        settings = {"x.config.json": {"tokenizer": "wordpiece", "do_lower_case": False}}
         with pytest.raises(ValueError, match="x.config.json: the records were made with --do_low"):
-            model_folder.check_case("bert", {"do_lower_case": False}, settings)
+            model_folder.vocabulary(str(bert), {}, settings)
+        # Who gives the vocabulary says what becomes of text, too.
+        given = {"vocab_file": str(bert / "vocab.txt")}
+        assert model_folder.vocabulary(str(bert), given, settings) == {}
+
+    def test_of_two_forms_of_a_vocabulary_that_of_the_records_is_taken(self, tmp_path):
+        source = cases.topic_folder("longformer") / "tokenizer"
+        for name in ("vocab.json", "merges.txt"):
+            shutil.copy(source / name, tmp_path / name)
+        tokenizer = byte_bpe.ByteLevelTokenizer.of_file(str(tmp_path / "vocab.json"))
+        (tmp_path / "tokenizer.json").write_text(tokenizer._tokenizer.to_str())
+        for name in ("tokenizer.json", "vocab.json"):
+            path = str(tmp_path / name)
+            settings = {"x.config.json": {"vocab_sha256": vocabulary_files.sha256(path)}}
+            found = model_folder.vocabulary(str(tmp_path), {}, settings)
+            assert found == {"vocab_file": path}
+            assert model_folder.vocabulary(str(tmp_path), {"vocab_file": path}, {}) == {}
