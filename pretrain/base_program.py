@@ -52,8 +52,12 @@ class BaseProgram(mode_program.ModeProgram):
         config = self.preset(preset) if preset else encoders.read_config(path)
         source = f"--preset={preset}" if preset else f"--model_config_file={path}"
         self.check_encoder_config(config, source)
+        return self._with_period(config)
+
+    def _with_period(self, config):
+        """An `EncoderConfig` with the period of --grad_checkpointing_period, if that is given."""
         if (period := self._flag("grad_checkpointing_period")) is not None:
-            config = encoders.replace(config, grad_checkpointing_period=period)
+            return encoders.replace(config, grad_checkpointing_period=period)
         return config
 
     def _is_model_given(self):

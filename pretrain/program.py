@@ -6,7 +6,7 @@ import typing
 
 from etcmodel import finetuning, training
 from etcmodel import options as options_lib
-from etcmodel.finetuning import closing, contradictions, trained_run
+from etcmodel.finetuning import closing, contradictions, model_folder, trained_run
 from etcmodel.models import presets
 from etcmodel.text import processor_files
 
@@ -124,16 +124,45 @@ class Program(base_program.BaseProgram):
             if not (values["vocab_file"] or values["spm_model_file"]):
                 values |= run.vocabulary()
         else:
-            encoder_config = self._encoder_config()
+            of_records = self._options_of_records()
+            begun = trained_run.TrainedRun.find(self._flag("output_dir"))
+            encoder_config = self._first_config(begun, of_records)
             self.option_flags().set_defaults(run_config.defaults_of(encoder_config.model_type))
             values = self.option_flags().values("task")
-        if self._flag("run_mode") == "train":
-            settings = finetuning.settings(values["train_data"])
-            values |= contradictions.options_of_records(PretrainConfig, self.flag_values, settings)
+            values |= {**self._vocabulary(begun, values), **of_records}
         config = PretrainConfig(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
         _ = config.masking  # Refuses shares and vocabularies before anything is read.
         return task_lib.PretrainTask(config)
+
+    def _options_of_records(self):
+        """The options that the training records, of mode train, were made with: dict."""
+        if self._flag("run_mode") != "train":
+            return {}
+        settings = finetuning.settings(self._flag("train_data"))
+        return contradictions.options_of_records(PretrainConfig, self.flag_values, settings)
+
+    def _first_config(self, begun, of_records):
+        """The `EncoderConfig` of the flags, of the run that goes on, or of --init_checkpoint."""
+        folder = self._flag("init_checkpoint")
+        if self._is_model_given() or not (begun or folder):
+            return self._encoder_config()
+        if begun:
+            return self._with_period(begun.encoder_config())
+        # Masked sentences are encoded alone, and may be longer than a window.
+        names = ("long_seq_length", "max_cpc_sentence_length", "global_seq_length")
+        *long, of_globals = (of_records.get(name, self._flag(name)) for name in names)
+        return self._with_period(model_folder.encoder_config(folder, max(long), of_globals))
+
+    def _vocabulary(self, begun, values):
+        """The options of the vocabulary that the run that goes on, or the folder, gives: dict."""
+        if begun:
+            is_given = values["vocab_file"] or values["spm_model_file"]
+            return {} if is_given else begun.vocabulary()
+        given = options_lib.values_from_flags(PretrainConfig, self.flag_values, only_given=True)
+        settings = finetuning.settings(self._flag("train_data"))
+        found = model_folder.vocabulary(self._flag("init_checkpoint"), given, settings)
+        return {name: found[name] for name in found if name in values}
 
 
 def _check_devices(config, training_config, strategy):

@@ -6,8 +6,8 @@ ETC learns by a masked language model and contrastive predictive coding (paper, 
 Modes: `train` makes checkpoints in --output_dir (and evaluates them where held-out records are
 given); `continuous_eval` evaluates each of them in another process; `evaluate` prints the metrics
 of the best one, of a model and text as the run has them; `save_pretrained` writes it as a folder
-that `etcmodel.from_pretrained` and fine-tuning take. Fine-tuning programs also take a checkpoint
-as --init_checkpoint and the config beside it, such as `etc_config.json`, as --model_config_file.
+that `etcmodel.from_pretrained` and fine-tuning take. Fine-tuning programs also take the run's
+folder as --init_checkpoint, and so does this one the folder of a BERT, in place of --preset.
 
   python -m etcmodel.pretrain.run_pretraining --preset=etc_base --output_dir=/models/etc_base \
     --train_data='/data/train-*' --vocab_file=vocab.txt

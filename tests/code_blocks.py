@@ -73,6 +73,7 @@ RUNNERS = [
     Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", ("json",)),
     Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", COMMANDS, "small.json"),
     Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
+    Runner("tests/tasks/test_model_folders.py", "docs/checkpoints.md", COMMANDS, "my_bert"),
     Runner("tests/models/test_coming_from_page.py", "docs/coming_from.md"),
     Runner("tests/test_keras3.py", "docs/keras3.md"),
     Runner("tests/cli/test_page.py", "docs/command_line.md", ("text",)),
@@ -81,6 +82,7 @@ RUNNERS = [
     Runner(
         "tests/tasks/classification/test_page.py", "docs/classification.md", COMMANDS, "set=cla"
     ),
+    Runner("tests/tools/fits/test_fit.py", "docs/classification.md", COMMANDS, "etcmodel fit"),
     Runner("tests/tasks/classification/test_page.py", "docs/classification.md"),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),

@@ -7,7 +7,15 @@ from etcmodel import shown_values
 from etcmodel.models import encoders, hugging_face, json_config
 from etcmodel.models.config import EtcConfig
 
-__all__ = ["ROBERTA_TYPES", "TYPES", "activation", "check", "check_type", "etc_config"]
+__all__ = [
+    "ROBERTA_TYPES",
+    "TYPES",
+    "activation",
+    "check",
+    "check_type",
+    "etc_config",
+    "with_structure",
+]
 
 ROBERTA_TYPES = ("roberta", "xlm-roberta", "camembert")
 TYPES = ("bert", *ROBERTA_TYPES)
@@ -118,6 +126,33 @@ def etc_config(entries, *, is_roberta, is_hugging_face, source):
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     return config
+
+
+def with_structure(config, long_length, global_length):
+    """The config of an ETC that a program trains from a BERT: for inputs of its data set.
+
+    Token types and relative labels are those of the paper's base model, which all data sets have
+    use for; BERT has learned two of the types and none of the labels. Tables of positions have a
+    row for each token of the inputs. Where these are longer than BERT's, a token sees as many
+    others as in BERT, half of them on each side, as in a Longformer that is made of RoBERTa
+    (Beltagy et al. 2020, section 5).
+
+    Args:
+        config: `EtcConfig` of `etc_config`.
+        long_length: int. Tokens of the long input.
+        global_length: int. Tokens of the global input.
+    Returns:
+        `EtcConfig`.
+    """
+    length = config.local_radius  # Of BERT's table.
+    return dataclasses.replace(
+        config,
+        segment_vocab_size=max(config.segment_vocab_size, EtcConfig.segment_vocab_size),
+        relative_pos_max_distance=EtcConfig.relative_pos_max_distance,
+        relative_vocab_size=EtcConfig.relative_vocab_size,
+        local_radius=length if long_length <= length else max(1, length // 2),
+        max_absolute_position_embeddings=max(length, long_length, global_length),
+    )
 
 
 def check(entries, source):

@@ -29,7 +29,9 @@ from etcmodel.shown_values import listed
 __all__ = [
     "CONFIG_FILE",
     "HEAD_CONFIG_FILE",
+    "folder_config",
     "from_pretrained",
+    "has_config",
     "load_pretrained",
     "save_pretrained",
 ]
@@ -66,11 +68,7 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
         ValueError: in a line that names the file or entry, if something is missing, unknown, or
             does not fit.
     """
-    directory = os.fspath(directory)
-    if not tf.io.gfile.isdir(directory):
-        hint = downloads.download_hint(directory)
-        raise ValueError(f"There is no directory {directory!r}. {hint}")
-    sources.settle(directory)
+    directory = _settled(directory)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
     if seq2seq.is_of(directory):
         return seq2seq.load(directory, path, as_class, overrides)
@@ -101,14 +99,51 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
 load_pretrained = from_pretrained
 
 
+def folder_config(directory, long_length, global_length):
+    """The config of the model that a program trains from a folder.
+
+    Args:
+        directory: str. As of `from_pretrained`.
+        long_length, global_length: int. Tokens of both inputs, for which a BERT is lifted: see
+            `bert_config.with_structure`.
+    Returns:
+        `EncoderConfig`.
+    Raises:
+        ValueError: as `from_pretrained`.
+    """
+    directory = _settled(directory)
+    config, _ = _config_and_source(directory, directory)
+    if encoders.config_file_in(directory) is None:
+        return bert_config.with_structure(config, long_length, global_length)
+    return config
+
+
+def has_config(directory):
+    """Whether a directory has the config of a model that `from_pretrained` may read: bool."""
+    return bool(encoders.config_file_in(directory) or _bert_config_files(directory))
+
+
+def _bert_config_files(directory):
+    files = (os.path.join(directory, name) for name in _BERT_CONFIG_FILES)
+    return list(filter(tf.io.gfile.exists, files))
+
+
+def _settled(directory):
+    """The directory, of which no saving is unfinished; it must be there."""
+    directory = os.fspath(directory)
+    if not tf.io.gfile.isdir(directory):
+        hint = downloads.download_hint(directory)
+        raise ValueError(f"There is no directory {directory!r}. {hint}")
+    sources.settle(directory)
+    return directory
+
+
 def _config_and_source(directory, path):
     """The config of the encoder that the folder becomes, and the `Source` of its weights."""
     config_file = encoders.config_file_in(directory)
     if config_file is not None:
         return encoders.read_config(config_file), sources.open_source(path)
-    files = [os.path.join(directory, name) for name in _BERT_CONFIG_FILES]
-    files = list(filter(tf.io.gfile.exists, files))
-    if not files:
+    if not (files := _bert_config_files(directory)):
         raise ValueError(
             f"{directory!r} has no {encoders.RELEASE_CONFIG_FILE} or {CONFIG_FILE}. "
             f"{downloads.download_hint(directory)}"

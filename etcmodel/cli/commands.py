@@ -82,6 +82,10 @@ COMMANDS = {
         of_data_sets="preprocess",
         own={"pretraining": "pretrain.preprocess"},
     ),
+    "fit": Command(
+        summary="Goes from a file of your own to a trained model and a page of it.",
+        own={"classification": "tools.fit"},
+    ),
     "train": _of_mode("train", "Trains a model, and evaluates its checkpoints.", True),
     "evaluate": _of_mode("evaluate", "Measures the best checkpoint of a run.", True),
     "sweep": Command(
@@ -173,7 +177,14 @@ COMMANDS = {
 # By what one wants to do: the commands, in the order of `COMMANDS`.
 AIMS = {
     "Make records of raw data": ("prepare", "preprocess"),
-    "Train and measure": ("train", "evaluate", "sweep", "continuous_eval", "save_pretrained"),
+    "Train and measure": (
+        "fit",
+        "train",
+        "evaluate",
+        "sweep",
+        "continuous_eval",
+        "save_pretrained",
+    ),
     "Use a trained model": ("predict_records", "export", "predict", "serve", "convert"),
     "See what a model does": ("draw", "inspect", "report"),
     "Know what it costs": ("estimate", "benchmark"),

@@ -62,9 +62,10 @@ class ModeProgram(abc.ABC):
     def require(self, *names):
         """Raises ValueError, naming the mode and the missing flags, if some are not given."""
         if missing := [f"--{name}" for name in names if not self._flag(name)]:
-            raise ValueError(
-                f"--run_mode={self._flag('run_mode')} also needs {', '.join(missing)}."
-            )
+            mode, advice = self._flag("run_mode"), ""
+            if mode == "train" and "--model_config_file" in missing:
+                advice = " The folder of a model, as --init_checkpoint, has its config."
+            raise ValueError(f"--run_mode={mode} also needs {', '.join(missing)}.{advice}")
 
     def evaluate_continuously(self, prepare):
         """Evaluates every checkpoint of the run in --output_dir, and prints the last metrics.

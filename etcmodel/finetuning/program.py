@@ -21,6 +21,7 @@ from etcmodel.finetuning import (
     command_line,
     contradictions,
     mode_program,
+    model_folder,
     records,
     release_flags,
     trained_run,
@@ -84,12 +85,14 @@ class Program(mode_program.ModeProgram):
             ValueError: naming the missing flags.
         """
         mode = self._flag("run_mode")
-        is_run_given = mode in ("train", "continuous_eval") or self._run() is not None
+        is_run_given = mode == "continuous_eval" or self._run() is not None
         needed = list(NEEDED[mode])
         if mode in AFTER_TRAINING and not is_run_given:
             needed.insert(
                 1, "model_config_file"
             )  # Without a run, nothing else describes the model.
+        if mode == "train" and not (self._begun() or self._flag("init_checkpoint")):
+            needed.insert(1, "model_config_file")
         if mode == "predict" and not self._flag("output_dir"):
             needed.append("export_dir")
         if mode == "train" and (self._flag("eval_gold") or self._flag("eval_data")):
@@ -118,10 +121,8 @@ class Program(mode_program.ModeProgram):
         else:
             values = options_lib.values_from_flags(config_class, self.flag_values)
         if self._flag("run_mode") == "train":
-            settings = records.settings(values["train_data"])
-            values |= contradictions.options_of_records(config_class, self.flag_values, settings)
-            if begun := trained_run.TrainedRun.find(self._flag("output_dir")):
-                values |= begun.proposed_values(config_class, self.flag_values)
+            values |= self._values_of_training(values)
+            encoder_config = encoder_config or self._first_config(values)
         if self._flag("grad_checkpointing_period") is not None:
             period = self._flag("grad_checkpointing_period")
             encoder_config = encoders.replace(encoder_config, grad_checkpointing_period=period)
@@ -129,6 +130,34 @@ class Program(mode_program.ModeProgram):
         config = config_class(encoder_config=encoder_config, **values)
         options_lib.check_files(config)
         return self.task_class(config)
+
+    def _values_of_training(self, values):
+        """What a run that begins has of its records and of its first model's folder: dict.
+
+        A run that goes on has its own vocabulary and what records only propose.
+
+        Args:
+            values: dict of all options, from flags.
+        """
+        config_class, folder = self.task_class.config_class, self._flag("init_checkpoint")
+        settings = records.settings(values["train_data"])
+        of_records = contradictions.options_of_records(config_class, self.flag_values, settings)
+        if begun := self._begun():
+            proposed = begun.proposed_values(config_class, self.flag_values)
+            return {**of_records, **proposed, **self._vocabulary(begun, values)}
+        given = options_lib.values_from_flags(config_class, self.flag_values, only_given=True)
+        return {**model_folder.vocabulary(folder, given, settings), **of_records}
+
+    def _first_config(self, values):
+        """The `EncoderConfig` of the run that goes on, or of the model that it begins with."""
+        if begun := self._begun():
+            return begun.encoder_config()
+        lengths = values["long_seq_length"], values["global_seq_length"]
+        return model_folder.encoder_config(self._flag("init_checkpoint"), *lengths)
+
+    def _begun(self):
+        """The `TrainedRun` that --run_mode=train goes on with; None if it begins."""
+        return trained_run.TrainedRun.find(self._flag("output_dir"))
 
     def training_config(self):
         """The `TrainingConfig`, from the flags and, after training, from the run.
@@ -168,7 +197,9 @@ class Program(mode_program.ModeProgram):
         try:
             return run.vocabulary()
         except ValueError:
-            if self.task_class.decoding_needs_vocabulary or self._flag("run_mode") == "export":
+            mode = self._flag("run_mode")
+            is_decoded = mode != "train" or values["eval_data"]
+            if (self.task_class.decoding_needs_vocabulary and is_decoded) or mode == "export":
                 raise
             return {}
 

@@ -12,7 +12,7 @@ RUN_MODES = ("train", "continuous_eval", "evaluate", "predict_records", "export"
 
 # The options that each mode needs.
 NEEDED = {
-    "train": ("output_dir", "model_config_file", "train_data"),
+    "train": ("output_dir", "train_data"),
     "evaluate": ("output_dir", "eval_data", "eval_gold"),
     "continuous_eval": ("output_dir", "eval_data", "eval_gold"),
     "predict_records": ("output_dir", "eval_data", "eval_gold"),
@@ -27,7 +27,11 @@ class ProgramOptions(ModelOptions, ResumeOptions):
     """The mode, the model and the weights."""
 
     needed = types.MappingProxyType(
-        {**NEEDED, "predict": ("export_dir", *NEEDED["predict"])}  # Or --output_dir, of a run.
+        {
+            **NEEDED,
+            "train": ("output_dir", "init_checkpoint", "train_data"),  # Or --model_config_file.
+            "predict": ("export_dir", *NEEDED["predict"]),  # Or --output_dir, of a run.
+        }
     )
 
     run_mode: str = option("train", "What to do.", choices=RUN_MODES)

@@ -151,7 +151,10 @@ class VocabularyOptions(Options):
             ValueError: if there is none.
         """
         if not self.has_vocabulary():
-            raise ValueError("Either --vocab_file or --spm_model_file must be given.")
+            raise ValueError(
+                "Either --vocab_file or --spm_model_file must be given. The folder of a model, as "
+                "--init_checkpoint, gives one, too."
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -205,7 +208,10 @@ class ModelOptions(Options):
     """Which model there is, and how it is run."""
 
     model_config_file: str | None = option(
-        None, "JSON file of the model's sizes.", group="model", example="etc_config.json"
+        None,
+        "JSON file of the model's sizes. None: those of the model in the folder --init_checkpoint.",
+        group="model",
+        example="etc_config.json",
     )
     grad_checkpointing_period: int | None = option(
         None,

@@ -197,7 +197,7 @@ def _value(field, value):
     return None if field.default is None and value == "" else value
 
 
-def run_main(main, *, program, known_only=False):
+def run_main(main, *, program, known_only=False, has_words=False):
     """Parses the flags and runs a program; prints wrong flags as one line and exits with 1.
 
     Args:
@@ -205,8 +205,10 @@ def run_main(main, *, program, known_only=False):
         program: `ProgramFlags`, which are defined.
         known_only: bool. Leave flags that this program does not have to `main`, with their values
             (`--flag value`).
+        has_words: bool. Whether words without dashes may be among the flags.
     """
-    flags.FLAGS.set_gnu_getopt(known_only)  # Else nothing would be read behind such a value.
+    # Else nothing would be read behind such a value or word.
+    flags.FLAGS.set_gnu_getopt(known_only or has_words)
 
     def parse(argv):
         if program_help.is_asked_for(argv[1:]):
@@ -224,7 +226,7 @@ def run_main(main, *, program, known_only=False):
     app.run(main, flags_parser=parse)
 
 
-def run_program(options_class, main, *, section="options", has_others_flags=False):
+def run_program(options_class, main, *, section="options", has_others_flags=False, has_words=False):
     """Runs a program whose flags are the options of one class; prints errors as one line.
 
     Args:
@@ -232,6 +234,7 @@ def run_program(options_class, main, *, section="options", has_others_flags=Fals
         main: function of an instance of it.
         section: str. Its name in YAML files.
         has_others_flags: bool. Whether `main` also takes what follows `--`, a list of str.
+        has_words: bool. Whether that list also has words without dashes, from among the flags.
     """
     program = ProgramFlags({section: options_class})
     program.define()
@@ -243,7 +246,7 @@ def run_program(options_class, main, *, section="options", has_others_flags=Fals
             others = [argv[1:]] if has_others_flags else []
             main(options_class(**program.values(section)), *others)
 
-    run_main(run, program=program)
+    run_main(run, program=program, has_words=has_words)
 
 
 class Values:

@@ -3,17 +3,27 @@
 import dataclasses
 import functools
 import logging
+import os
 
 from absl import flags
 
-from etcmodel import extras, program_end, quiet
+from etcmodel import extras, opener, program_end, quiet
 from etcmodel import options as options_lib
 from etcmodel.options import changed, option
+from etcmodel.text import tokenization, vocabulary_files
 
-__all__ = ["PreprocessOptions", "TokenizerTypeOptions", "make_job", "run", "run_program"]
+__all__ = [
+    "PreprocessOptions",
+    "TokenizerTypeOptions",
+    "make_job",
+    "read_options",
+    "run",
+    "run_program",
+]
 
 # What fails in Beam and in Dask is told, and in one line; they log it with stacks.
 _TOLD_BY_US = ("apache_beam", "distributed")
+_CHECKPOINT = ".ckpt"
 
 flags.disclaim_key_flags()  # The flags are those of the program that calls, as --help shows them.
 
@@ -26,9 +36,16 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
     "features", but for the vocabulary's, are the arguments of the task's input configuration.
     """
 
-    needed = ("input_pattern", "output_prefix", "vocab_file")
+    needed = ("input_pattern", "output_prefix", "init_checkpoint")  # Or a vocabulary.
 
     input_pattern: str = option("", "Raw file (a pattern for several).", example="train.json")
+    init_checkpoint: str = option(
+        "",
+        "Folder of the model that is to be trained, such as a BERT's: its vocabulary is used, and "
+        "text is lower-cased as there. Of the path of a checkpoint, --do_lower_case is checked by "
+        "its name.",
+        example="my_bert",
+    )
     output_prefix: str = option(
         "", "Path and first part of the name of the TFRecord files.", example="records/train"
     )
@@ -52,6 +69,8 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
         super().__post_init__()
         self.check_inputs()
         self.require_vocabulary()
+        if self.vocab_file and not self.spm_model_file:
+            tokenization.validate_case_matches_checkpoint(self.do_lower_case, self.init_checkpoint)
 
     def check_inputs(self):
         """Checks that there is something to read, and a place to write to.
@@ -182,12 +201,35 @@ def run_program(options_class, load_parts, *, run_job=None):
         with program_end.ends_in_one_line():
             program_flags.resolve_aliases()
             program_flags.read_config()
-            options = options_class(**program_flags.values("preprocess"))
+            options = read_options(options_class, program_flags)
             _check_beam_flags(argv[1:], options.direct_num_workers)
             for prefix, statistics in run(options, load_parts, argv[1:], run_job):
                 _report(prefix, statistics)
 
     options_lib.run_main(main, program=program_flags, known_only=True)
+
+
+def read_options(options_class, program_flags, flag_values=flags.FLAGS):
+    """The options that flags give, those of the vocabulary maybe by the folder of a model.
+
+    Args:
+        options_class: `PreprocessOptions`, or the task's subclass.
+        program_flags: its `options.ProgramFlags`.
+        flag_values: parsed `flags.FlagValues` of these.
+    Raises:
+        ValueError: naming the flag, if one cannot be, or contradicts the folder.
+    """
+    values = program_flags.values("preprocess")
+    folder = values["init_checkpoint"]
+    if folder and not os.path.basename(folder).endswith(_CHECKPOINT):
+        if not opener.is_folder(folder):
+            raise ValueError(
+                f"--init_checkpoint: no such folder: {folder!r}. Give that of the model to train, "
+                "or leave it out and give --vocab_file."
+            )
+        given = options_lib.values_from_flags(options_class, flag_values, only_given=True)
+        values |= vocabulary_files.of_folder(folder, given)
+    return options_class(**values)
 
 
 def _check_beam_flags(beam_args, direct_num_workers):

@@ -21,11 +21,13 @@ __all__ = [
     "load",
     "make_tokenizer",
     "foreign_entries",
+    "has_vocabulary",
     "named_file",
     "save",
     "save_vocabulary",
     "save_with_settings",
     "settings_of",
+    "vocabulary_and_settings",
     "vocabulary_files",
 ]
 
@@ -101,7 +103,8 @@ def load(folder, settings):
     """Reads (tokenizer, config).
 
     Without `processor_config.json` the folder may be another library's: then only the vocabulary is
-    read, and `do_lower_case` of `tokenizer_config.json`, if that is there.
+    read, and `do_lower_case` of `tokenizer_config.json`. Without that, too, as in a folder of the
+    original BERT, text is lower-cased unless the word pieces have capitals.
 
     Args:
         folder: str.
@@ -109,17 +112,33 @@ def load(folder, settings):
     Raises:
         ValueError: naming the folder or file, if there is no vocabulary or a file is damaged.
     """
-    atomic_files.settle(folder)
+    vocab_file, given = vocabulary_and_settings(folder)
     path = os.path.join(folder, CONFIG_FILENAME)
-    given = _read(path) if is_there(folder, CONFIG_FILENAME) else _foreign_settings(folder)
+    config = ProcessorConfig.from_dict({**given, **settings}, source=path)
+    return make_tokenizer(vocab_file, config), config
+
+
+def vocabulary_and_settings(folder):
+    """What a folder says of its vocabulary: (path of its file, settings of a processor, a dict).
+
+    Raises:
+        ValueError: as `load`.
+    """
+    atomic_files.settle(folder)
+    path, is_ours = os.path.join(folder, CONFIG_FILENAME), is_there(folder, CONFIG_FILENAME)
+    given = _read(path) if is_ours else {}
     names = [name for name in _NAMES if is_there(folder, name)]
     if not names:
         raise ValueError(
             f"{str(folder)!r} holds no vocabulary: none of {', '.join(_NAMES)} is there."
         )
     vocab_file = named_file(folder, given) or os.path.join(folder, names[0])
-    config = ProcessorConfig.from_dict({**given, **settings}, source=path)
-    return make_tokenizer(vocab_file, config), config
+    return vocab_file, given if is_ours else _foreign_settings(folder, vocab_file)
+
+
+def has_vocabulary(folder):
+    """Whether a folder, maybe of a bucket, has a file that is known as a vocabulary: bool."""
+    return any(is_there(folder, name) for name in _NAMES)
 
 
 def named_file(folder, settings):
@@ -203,10 +222,14 @@ def settings_of(tokenizer):
     return {"do_lower_case": lower, "split_punctuation": tokenizer.split_punctuation}
 
 
-def _foreign_settings(folder):
+def _foreign_settings(folder, vocab_file):
     if not is_there(folder, TOKENIZER_CONFIG):
-        logging.info("%s has no %s: text is lower-cased.", folder, TOKENIZER_CONFIG)
-        return {}
+        is_lower = os.path.basename(vocab_file) != WORD_PIECES or not vocabulary.is_cased(
+            vocab_file
+        )
+        told = "is lower-cased" if is_lower else "is not lower-cased: the vocabulary has capitals"
+        logging.info("%s has no %s: text %s.", folder, TOKENIZER_CONFIG, told)
+        return {"do_lower_case": is_lower}
     path, entries = os.path.join(folder, TOKENIZER_CONFIG), foreign_entries(folder)
     # The second is not one of Hugging Face's.
     values = {

@@ -1,6 +1,7 @@
 """Vocabularies: WordPiece text files and SentencePiece models, local or remote."""
 
 import dataclasses
+import re
 
 from etcmodel import extras, file_systems
 from etcmodel.text import characters
@@ -15,6 +16,7 @@ __all__ = [
     "convert_tokens_to_ids",
     "encode_ids",
     "encode_pieces",
+    "is_cased",
     "known_ids",
     "load_sentencepiece_model",
     "load_vocab",
@@ -23,6 +25,8 @@ __all__ = [
 ]
 
 SPIECE_UNDERLINE = "▁"
+_CAPITAL = re.compile(r"(?!\[).*[A-Z]")  # Not of a special token, such as [CLS].
+_LEAST_CASED = 0.01  # Share of a vocabulary of cased text; of lower-cased text there are none.
 
 
 def convert_to_unicode(text):
@@ -95,6 +99,16 @@ def check_no_token_twice(vocab_file):
                 f"{vocab_file}, lines {first} and {number}: it has {token!r:.80} twice: "
                 "tokenizers differ in the ids of what follows. Make one of them another token."
             )
+
+
+def is_cased(vocab_file):
+    """Whether word pieces were made of text that kept its capitals: bool.
+
+    Args:
+        vocab_file: str. Path of a UTF-8 text file, one token a line.
+    """
+    tokens = _tokens(vocab_file)
+    return sum(map(bool, map(_CAPITAL.match, tokens))) > _LEAST_CASED * len(tokens)
 
 
 def _tokens(vocab_file):

@@ -1,8 +1,13 @@
 """The tokenizer of a vocabulary's file, whatever kind it is."""
 
+import os
+
+from etcmodel.shown_values import as_flag, shown
 from etcmodel.text import byte_bpe, processor_files, tokenization
 
-__all__ = ["open_tokenizer", "sha256"]
+__all__ = ["FIELDS", "of_folder", "open_tokenizer", "sha256"]
+
+FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one that is given counts.
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):
@@ -37,3 +42,54 @@ def sha256(path):
     if processor_files.is_byte_level(path):
         return open_tokenizer(path).source_sha256()
     return tokenization.file_sha256(path)
+
+
+def of_folder(folder, given, of_records=()):
+    """What a model's folder says of its tokenizer, as options of a program.
+
+    Args:
+        folder: str. Any that `from_pretrained` takes, or that a processor was saved in.
+        given: dict of option to value: those of the vocabulary that the user gives.
+        of_records: collection of digests (`sha256`) of vocabularies that records were made with. Of
+            byte-level BPE, which a folder may have in two forms, one of these is taken.
+    Returns:
+        dict: `vocab_file` or `spm_model_file`, and what goes with its kind, `do_lower_case` or
+        `split_punctuation`. Empty if the vocabulary is given: then how text becomes its pieces is
+        up to the user, too.
+    Raises:
+        ValueError: naming the flag and the file, if one that is given is another than the folder's;
+            naming the folder, if it has no vocabulary, or the settings beside it are damaged.
+    """
+    path, settings = processor_files.vocabulary_and_settings(folder)
+    if chosen := next((name for name in FIELDS if given.get(name)), None):
+        _check_same(folder, path, chosen, given[chosen])
+        return {}
+    if processor_files.is_byte_level(path):
+        forms = [x for x in processor_files.BYTE_LEVEL if processor_files.is_there(folder, x)]
+        paths = (os.path.join(folder, name) for name in forms if of_records and len(forms) > 1)
+        return {"vocab_file": next((x for x in paths if sha256(x) in of_records), path)}
+    file, name, usual = "vocab_file", "do_lower_case", True
+    if path.endswith(".model"):
+        file, name, usual = "spm_model_file", "split_punctuation", False
+    value = settings.get(name, usual)
+    if not isinstance(value, bool):
+        raise ValueError(f"{folder}: `{name}` must be true or false. Received: {shown(value)}")
+    if given.get(name, value) != value:
+        raise ValueError(
+            f"--{name}={as_flag(given[name])}: the vocabulary of the model in {str(folder)!r} was "
+            f"made with --{name}={as_flag(value)}. Leave the flag out."
+        )
+    return {file: path, name: value}
+
+
+def _check_same(folder, path, name, given):
+    """Raises ValueError if the file of an option is not the vocabulary of a model's folder."""
+    # One of byte-level BPE may be there in both forms, whose digests differ.
+    namesake = os.path.basename(str(given))
+    if namesake != os.path.basename(path) and processor_files.is_there(folder, namesake):
+        path = os.path.join(folder, namesake)
+    if sha256(given) != sha256(path):
+        raise ValueError(
+            f"--{name}={given}: the model in {str(folder)!r} has another vocabulary, {path}. Leave "
+            "the flag out."
+        )

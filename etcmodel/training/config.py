@@ -42,9 +42,11 @@ class TrainingConfig(Options):
     )
     init_checkpoint: str | None = option(
         None,
-        "Checkpoint whose weights a new run starts from. None: random weights.",
+        "Checkpoint whose weights a new run starts from; or the folder of a model (BERT, RoBERTa, "
+        "ETC …), whose sizes and vocabulary are taken, too. None: random weights.",
         role="training",
         group="model",
+        example="my_bert",
     )
     learning_rate: float = option(
         5e-5,

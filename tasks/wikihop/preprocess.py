@@ -14,7 +14,6 @@ import os
 
 from etcmodel.options import changed, option
 from etcmodel.preprocessing import program, raw_files
-from etcmodel.text import tokenization
 
 from .config import WikiHopExampleOptions
 
@@ -51,14 +50,6 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
     num_dev_shards: int = option(1, "Number of dev files.", lower_bound=1, upper_bound=99_999)
     statistics_file: str = ""  # No flag, likewise.
     is_training: bool = False  # No flag: one of the sets is to train on.
-    init_checkpoint: str = option(
-        "", "Checkpoint of BERT for which --do_lower_case is checked by its name."
-    )
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.vocab_file and not self.spm_model_file:
-            tokenization.validate_case_matches_checkpoint(self.do_lower_case, self.init_checkpoint)
 
     def check_inputs(self):
         if not (self.input_pattern or self.dev_input_pattern):

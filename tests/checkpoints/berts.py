@@ -22,11 +22,13 @@ LAYER_SHAPES = {
 }
 
 
-def hugging_face_weights(*, prefix="bert.", positions=POSITIONS, types=TYPES, seed=0):
+def hugging_face_weights(
+    *, prefix="bert.", positions=POSITIONS, types=TYPES, vocab_size=VOCAB, seed=0
+):
     """Random weights by their Hugging Face names; kernels are [outputs, inputs]."""
     rng = np.random.default_rng(seed)
     shapes = {
-        "embeddings.word_embeddings.weight": (VOCAB, HIDDEN),
+        "embeddings.word_embeddings.weight": (vocab_size, HIDDEN),
         "embeddings.position_embeddings.weight": (positions, HIDDEN),
         "embeddings.token_type_embeddings.weight": (types, HIDDEN),
         "embeddings.LayerNorm.weight": (HIDDEN,),
@@ -85,9 +87,10 @@ def write_config(directory, **entries):
 def write_folder(folder, words):
     """A new folder as Hugging Face writes it, with a vocabulary of these words; returns it."""
     folder.mkdir()
-    write_safetensors(folder, hugging_face_weights())
+    vocab_size = max(VOCAB, len(words))
+    write_safetensors(folder, hugging_face_weights(vocab_size=vocab_size))
     entries = {
-        "vocab_size": VOCAB,
+        "vocab_size": vocab_size,
         "hidden_size": HIDDEN,
         "num_hidden_layers": LAYERS,
         "intermediate_size": INTERMEDIATE,

@@ -129,7 +129,7 @@ def test_help_of_a_program_is_its_own_and_imports_no_tensorflow():
     ]
     flags = {group: re.findall(r"^  --(?:\[no\])?(\w+):", x, re.M) for group, x in groups.items()}
     *of_groups, compatibility = flags.values()
-    assert flags["needed"] == ["output_dir", "model_config_file", "train_data"]
+    assert flags["needed"] == ["output_dir", "init_checkpoint", "train_data"]
     assert {"learning_rate", "save_checkpoints_steps"} <= {*flags["training"]}
     assert {"distribution_strategy", "tpu_name", "mixed_precision"} <= {*flags["devices"]}
     assert {"eval_data", "eval_gold", "eval_batch_size"} <= {*flags["evaluation"]}

@@ -226,7 +226,10 @@ REFUSED = {
         "of type 'gmat' has none. Leave it out.",
     ),
     "windows": ({"windows": "sentences"}, "was made with --windows=text. Leave the flag out"),
-    "vocabulary": ({"vocab_file": "longformer/vocab.json"}, "has 2000 entries, the model's"),
+    "vocabulary": (
+        {"vocab_file": "longformer/vocab.json"},
+        "the model in 'gmat' has another vocabulary, gmat/vocab.txt. Leave the flag out.",
+    ),
 }
 
 

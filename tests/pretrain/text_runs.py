@@ -74,7 +74,8 @@ def _preprocess(arguments):
     program_flags = ProgramFlags({"preprocess": preprocess.PreprocessOptions}, values)
     program_flags.define()
     values(["preprocess", *arguments])
-    options = preprocess.PreprocessOptions(**program_flags.values("preprocess"))
+    given = (preprocess.PreprocessOptions, program_flags, values)
+    options = preprocessing_program.read_options(*given)
     job = preprocessing_program.make_job(options, *preprocess.load_parts())
     preprocess.run_job(job)
 

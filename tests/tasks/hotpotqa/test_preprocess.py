@@ -177,7 +177,8 @@ def test_strict_fails_with_one_line_and_leaves_nothing(tmp_path, input_file, voc
         (["--vocab_file=v.txt"], "--input_pattern must be given."),
         (
             ["--input_json_filename=none*.json", "--output_tf_examples_file_path_prefix=x"],
-            "Either --vocab_file or --spm_model_file must be given.",
+            "Either --vocab_file or --spm_model_file must be given. The folder of a model, as "
+            "--init_checkpoint, gives one, too.",
         ),
         (["--num_shards=0"], "flag --num_shards=0: 0 is not an integer in the range [1, 99999]"),
     ],

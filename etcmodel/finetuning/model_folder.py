@@ -1,0 +1,79 @@
+"""What a program takes from the folder of a model that is given as --init_checkpoint.
+
+The folder may be of a BERT or RoBERTa, which is lifted into an ETC, of any model that
+`from_pretrained` reads, or of a training run of this library. It has the model's sizes, and mostly
+a vocabulary.
+"""
+
+import os
+
+import tensorflow as tf
+
+from etcmodel.checkpoints import pretrained
+from etcmodel.finetuning import trained_run
+from etcmodel.shown_values import as_flag
+from etcmodel.text import processor_files, vocabulary_files
+
+__all__ = ["encoder_config", "vocabulary"]
+
+_LOWER_CASE = "do_lower_case"
+
+
+def encoder_config(path, long_length, global_length):
+    """The `EncoderConfig` of the model in a folder, or of the ETC that the BERT there becomes.
+
+    Args:
+        path: str. Value of --init_checkpoint.
+        long_length, global_length: int. Tokens of the inputs: see `pretrained.folder_config`.
+    Raises:
+        ValueError: naming the path, if it is no folder, or the folder has no config.
+    """
+    if not tf.io.gfile.isdir(path) and tf.io.gfile.glob(f"{path}*"):
+        raise ValueError(
+            f"--init_checkpoint={path}: the file of a checkpoint does not tell the model's sizes. "
+            "Give its folder, or the sizes as --model_config_file."
+        )
+    if not pretrained.has_config(path) and (run := _run(path)):
+        return run.encoder_config()
+    return pretrained.folder_config(path, long_length, global_length)
+
+
+def vocabulary(path, given, settings):
+    """The options of the vocabulary that a folder gives: dict, see `vocabulary_files.of_folder`.
+
+    Args:
+        path: str or None. Value of --init_checkpoint.
+        given: dict of option to value: those that flags give.
+        settings: dict of a settings file beside the training records to its content.
+    Returns:
+        dict, empty if there is no such folder, or no vocabulary in it.
+    Raises:
+        ValueError: naming the flag or the settings file, if one contradicts the folder.
+    """
+    if not path or not tf.io.gfile.isdir(path):
+        return {}
+    if processor_files.has_vocabulary(path):
+        of_records = {noted.get("vocab_sha256") for noted in settings.values()}
+        found = vocabulary_files.of_folder(path, given, of_records)
+        _check_case(path, found, settings)
+        return found
+    run = None if any(map(given.get, vocabulary_files.FIELDS)) else _run(path)
+    return run.vocabulary() if run else {}
+
+
+def _check_case(path, found, settings):
+    """Raises ValueError, naming the settings, if records have text in another case than a model."""
+    for file, noted in settings.items():
+        made, expected = noted.get(_LOWER_CASE), found.get(_LOWER_CASE)
+        is_of_pieces = noted.get("tokenizer") == "wordpiece"
+        if is_of_pieces and None not in (made, expected) and made != expected:
+            raise ValueError(
+                f"{file}: the records were made with --{_LOWER_CASE}={as_flag(made)}, and the "
+                f"vocabulary in {path!r} with --{_LOWER_CASE}={as_flag(expected)}. Preprocess "
+                "again, with --init_checkpoint; or give --vocab_file, too, to train so."
+            )
+
+
+def _run(path):
+    """The `TrainedRun` that wrote a folder, its own or the one with its best checkpoint."""
+    return trained_run.TrainedRun.find(None, os.path.join(path, ""))
