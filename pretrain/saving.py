@@ -45,7 +45,7 @@ def _files_of(tokenizer, do_lower_case):
     }
     return processors.VocabularyFiles(
         {
-            name: vocabulary.read_bytes(tokenizer.source_file),
+            name: vocabulary.file_content(tokenizer.source_file),
             processor_files.TOKENIZER_CONFIG: json.dumps(settings).encode(),
         }
     )

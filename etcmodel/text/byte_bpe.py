@@ -17,7 +17,8 @@ from etcmodel.text import characters, vocabulary
 
 __all__ = ["ByteLevelTokenizer", "Encoding"]
 
-TOKENIZER_FILE, VOCAB_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
+TOKENIZER_FILE = vocabulary.TOKENIZER_FILE
+VOCAB_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 _SETTINGS_FILE = "tokenizer_config.json"
 _SETTINGS = ("add_prefix_space", "mask_takes_space")  # A `tokenizer.json` has its own.
 _BOS, _PAD, _EOS, _UNK, _MASK = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")

@@ -81,7 +81,7 @@ def save_vocabulary(folder, tokenizer):
         tokenizer.save_pretrained(folder)
         return os.path.basename(tokenizer.source_file)
     name = SENTENCE_PIECES if tokenizer.sp_model else WORD_PIECES
-    content = vocabulary.read_bytes(tokenizer.source_file)
+    content = vocabulary.file_content(tokenizer.source_file)
     with atomic_files.new_file(os.path.join(folder, name)) as temporary:
         vocabulary.write_bytes(temporary, content)
     return name
@@ -166,8 +166,9 @@ def make_tokenizer(vocab_file, config):
     """The tokenizer of a vocabulary, by its name.
 
     Args:
-        vocab_file: str. Of byte-level BPE if it is a `tokenizer.json`, or a `vocab.json` with
-            `merges.txt` beside it; of sentence pieces if it ends in `.model`; else of word pieces.
+        vocab_file: str. Of byte-level BPE if it is a `tokenizer.json` without word pieces, or a
+            `vocab.json` with `merges.txt` beside it; of sentence pieces if it ends in `.model`;
+            else of word pieces.
         config: `ProcessorConfig`.
     Returns:
         `byte_bpe.ByteLevelTokenizer`, or `tokenization.FullTokenizer`.
@@ -187,8 +188,9 @@ def make_tokenizer(vocab_file, config):
 
 
 def is_byte_level(vocab_file):
-    """Whether a vocabulary is one of byte-level BPE, by its name: bool."""
-    return os.path.basename(str(vocab_file)) in BYTE_LEVEL
+    """Whether a vocabulary is one of byte-level BPE, by its name: bool; not if of word pieces."""
+    is_named_so = os.path.basename(str(vocab_file)) in BYTE_LEVEL
+    return is_named_so and not vocabulary.has_word_pieces(vocab_file)
 
 
 def vocabulary_files(vocab_file, spm_model_file=None):
@@ -204,7 +206,7 @@ def vocabulary_files(vocab_file, spm_model_file=None):
         return {SENTENCE_PIECES: spm_model_file}
     name = os.path.basename(str(vocab_file))
     if not is_byte_level(vocab_file):
-        return {WORD_PIECES: vocab_file}
+        return {name if vocabulary.has_word_pieces(vocab_file) else WORD_PIECES: vocab_file}
     files = {name: vocab_file}
     if name == byte_bpe.VOCAB_FILE:
         folder = os.path.dirname(str(vocab_file))
@@ -223,7 +225,10 @@ def settings_of(tokenizer):
 
 
 def _foreign_settings(folder, vocab_file):
-    if not is_there(folder, TOKENIZER_CONFIG):
+    usual = True
+    if vocabulary.has_word_pieces(vocab_file):
+        usual = vocabulary.word_piece_settings(vocab_file)
+    elif not is_there(folder, TOKENIZER_CONFIG):
         is_lower = os.path.basename(vocab_file) != WORD_PIECES or not vocabulary.is_cased(
             vocab_file
         )
@@ -233,7 +238,7 @@ def _foreign_settings(folder, vocab_file):
     path, entries = os.path.join(folder, TOKENIZER_CONFIG), foreign_entries(folder)
     # The second is not one of Hugging Face's.
     values = {
-        "do_lower_case": entries.get("do_lower_case", True),
+        "do_lower_case": entries.get("do_lower_case", usual),
         "split_punctuation": entries.get("split_punctuation", False),
     }
     for name, value in values.items():

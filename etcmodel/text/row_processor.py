@@ -193,14 +193,18 @@ class RowProcessor(ReadsExamples):
 
 def word_piece_file(folder):
     """The path of a folder's vocabulary of word pieces; None if it has none."""
-    if not processor_files.is_there(folder, processor_files.WORD_PIECES):
-        return None
-    return os.path.join(folder, processor_files.WORD_PIECES)
+    if processor_files.is_there(folder, processor_files.WORD_PIECES):
+        return os.path.join(folder, processor_files.WORD_PIECES)
+    path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
+    return path if vocabulary.has_word_pieces(path) else None
 
 
 def foreign_case(folder):
     """Whether word pieces of another library's folder are lower-cased, as a setting: dict."""
-    return {"do_lower_case": processor_files.foreign_entries(folder).get("do_lower_case", True)}
+    path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
+    is_lower = not vocabulary.has_word_pieces(path) or vocabulary.word_piece_settings(path)
+    entries = processor_files.foreign_entries(folder)
+    return {"do_lower_case": entries.get("do_lower_case", is_lower)}
 
 
 @contextlib.contextmanager

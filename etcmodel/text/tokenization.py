@@ -19,9 +19,11 @@ from etcmodel.text.vocabulary import (
     convert_tokens_to_ids,
     encode_ids,
     encode_pieces,
+    file_content,
+    has_word_pieces,
     load_sentencepiece_model,
     load_vocab,
-    read_bytes,
+    word_piece_settings,
 )
 
 __all__ = [
@@ -165,14 +167,15 @@ class WordpieceTokenizer:
 
 def file_sha256(path):
     """Hexadecimal digest of a file; of any vocabulary see `vocabulary_files.sha256`."""
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+    return hashlib.sha256(file_content(path)).hexdigest()
 
 
 class FullTokenizer:
     """From text to tokens to ids: word pieces, or the pieces of a SentencePiece model.
 
     Args:
-        vocab_file: str. A WordPiece vocabulary, one token a line. Ignored with `spm_model_file`.
+        vocab_file: str. A WordPiece vocabulary, one token a line, or a `tokenizer.json` with one.
+            Ignored with `spm_model_file`.
         do_lower_case: bool. Lower-case text and strip accents before splitting into word pieces.
         spm_model_file: str or None. A SentencePiece model, which does its own normalization.
         split_punctuation: bool. Split text by `BasicTokenizer` (in its own case) before the
@@ -205,6 +208,11 @@ class FullTokenizer:
             self.basic_tokenizer = BasicTokenizer(do_lower_case=False)
         else:
             self.vocab = load_vocab(vocab_file)
+            if has_word_pieces(vocab_file) and word_piece_settings(vocab_file) != do_lower_case:
+                raise ValueError(
+                    f"`do_lower_case` must be {not do_lower_case}, as {str(vocab_file)!r} has it. "
+                    f"Received: {do_lower_case}"
+                )
             self.basic_tokenizer = BasicTokenizer(do_lower_case=do_lower_case)
             self.wordpiece_tokenizer = WordpieceTokenizer(vocab=self.vocab)
         self._words_with_ids = characters.Memo(self._encode, _MAX_WORDS_WITH_IDS)

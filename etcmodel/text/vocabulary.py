@@ -1,13 +1,15 @@
 """Vocabularies: WordPiece text files and SentencePiece models, local or remote."""
 
 import dataclasses
+import os
 import re
 
-from etcmodel import extras, file_systems
+from etcmodel import bounded_json, extras, file_systems, shown_values
 from etcmodel.text import characters
 
 __all__ = [
     "SPIECE_UNDERLINE",
+    "TOKENIZER_FILE",
     "check_no_token_twice",
     "check_token_ids",
     "convert_by_vocab",
@@ -16,15 +18,27 @@ __all__ = [
     "convert_tokens_to_ids",
     "encode_ids",
     "encode_pieces",
+    "file_content",
+    "has_word_pieces",
     "is_cased",
     "known_ids",
     "load_sentencepiece_model",
     "load_vocab",
     "read_bytes",
+    "word_piece_settings",
     "write_bytes",
 ]
 
+TOKENIZER_FILE = "tokenizer.json"  # Of Hugging Face, with a vocabulary of any kind.
+
 SPIECE_UNDERLINE = "▁"
+_SAYS_WORD_PIECES = re.compile(rb'"type"\s*:\s*"WordPiece"')
+# What word pieces are here, and in all of BERT's; by part of a `tokenizer.json`.
+_AS_BERT = {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"unk_token": "[UNK]", "continuing_subword_prefix": "##"},
+}
 _CAPITAL = re.compile(r"(?!\[).*[A-Z]")  # Not of a special token, such as [CLS].
 _LEAST_CASED = 0.01  # Share of a vocabulary of cased text; of lower-cased text there are none.
 
@@ -111,7 +125,66 @@ def is_cased(vocab_file):
     return sum(map(bool, map(_CAPITAL.match, tokens))) > _LEAST_CASED * len(tokens)
 
 
+def has_word_pieces(path):
+    """Whether this is a `tokenizer.json` of word pieces, as a BERT's: bool; no error for none."""
+    if os.path.basename(str(path)) != TOKENIZER_FILE:
+        return False
+    try:
+        return bool(_SAYS_WORD_PIECES.search(read_bytes(path)))
+    except FileNotFoundError:
+        return False
+
+
+def word_piece_settings(path):
+    """What a `tokenizer.json` of word pieces says of the case of text: bool, `do_lower_case`.
+
+    Raises:
+        ValueError: naming the file and the entry, if text is treated otherwise than in BERT.
+    """
+    entries = bounded_json.load_object(read_bytes(path), path)
+    for part, wanted in _AS_BERT.items():
+        found = entries.get(part)
+        found = found if isinstance(found, dict) else {}
+        for name, value in wanted.items():
+            if found.get(name) != value:
+                raise ValueError(
+                    f"{path}: `{name}` of `{part}` must be {value!r}, as in BERT. Received: "
+                    f"{shown_values.shown(found.get(name))}"
+                )
+    normalizer = entries["normalizer"]
+    is_lower, strips = normalizer.get("lowercase"), normalizer.get("strip_accents")
+    if not isinstance(is_lower, bool) or strips not in (None, is_lower):
+        raise ValueError(
+            f"{path}: text must be lower-cased and lose its accents, or neither. Received: "
+            f"lowercase={shown_values.shown(is_lower)}, strip_accents={shown_values.shown(strips)}"
+        )
+    return is_lower
+
+
+def file_content(path):
+    """The bytes of a vocabulary as a processor writes it: of a `tokenizer.json` its word pieces."""
+    if not has_word_pieces(path):
+        return read_bytes(path)
+    return "".join(f"{token}\n" for token in _tokens_of_json(path)).encode()
+
+
+def _tokens_of_json(path):
+    word_piece_settings(path)
+    entries = bounded_json.load_object(read_bytes(path), path)
+    added = entries.get("added_tokens") or []
+    try:
+        ids = {**entries["model"]["vocab"], **{x["content"]: x["id"] for x in added}}
+        tokens = sorted(ids, key=ids.get)
+    except (KeyError, TypeError):
+        raise ValueError(f"{path}: `vocab` and `added_tokens` must be tokens with ids.") from None
+    if [ids[token] for token in tokens] != list(range(len(tokens))):
+        raise ValueError(f"{path}: ids must count the tokens from 0, each once.")
+    return tokens
+
+
 def _tokens(vocab_file):
+    if has_word_pieces(vocab_file):
+        return _tokens_of_json(vocab_file)
     content = read_bytes(vocab_file)
     try:
         lines = content.decode("utf-8-sig").split("\n")

@@ -1,0 +1,124 @@
+"""A BERT's `tokenizer.json` alone is its vocabulary: text is cut as Hugging Face cuts it."""
+
+import json
+
+import pytest
+import tokenizers
+
+from etcmodel import EtcProcessor, GmatProcessor
+from etcmodel.text import vocabulary_files
+from etcmodel.text.tokenization import FullTokenizer
+
+TOKENS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "river",
+    "##s",
+    "long",
+    "Long",
+    "é",
+    "e",
+    ",",
+    "'",
+    "##'",
+    "can",
+]
+TEXTS = ["The rivers, long é", "can't Long RIVER\u00a0the", "e,e\u4e00the"]
+
+
+def write(folder, is_lower=True, **changes):
+    """A `tokenizer.json`, as Hugging Face writes a BERT's, and its tokenizer."""
+    made = tokenizers.BertWordPieceTokenizer(
+        {token: number for number, token in enumerate(TOKENS)}, lowercase=is_lower
+    )
+    folder.mkdir(exist_ok=True)
+    made.save(str(folder / "tokenizer.json"))
+    entries = json.loads((folder / "tokenizer.json").read_text())
+    for name, value in changes.items():
+        entries[name] = {**entries[name], **value} if isinstance(value, dict) else value
+    (folder / "tokenizer.json").write_text(json.dumps(entries))
+    return made
+
+
+@pytest.mark.parametrize("is_lower", [True, False])
+def test_the_pieces_are_those_of_the_file(tmp_path, is_lower):
+    theirs = write(tmp_path, is_lower)
+    for processor in (EtcProcessor, GmatProcessor):
+        ours = processor.from_pretrained(tmp_path)
+        assert ours.config.do_lower_case is is_lower
+        assert list(ours.vocabulary) == TOKENS
+        for text in TEXTS:
+            assert (
+                ours.tokenizer.tokenize(text)
+                == theirs.encode(text, add_special_tokens=False).tokens
+            )
+    ours.save_pretrained(tmp_path / "again")
+    assert (tmp_path / "again/vocab.txt").read_text(encoding="utf-8").split() == TOKENS
+    again = GmatProcessor.from_pretrained(tmp_path / "again")
+    assert again.config == ours.config
+
+
+def test_it_is_the_same_vocabulary_as_that_of_lines(tmp_path):
+    write(tmp_path)
+    (tmp_path / "vocab.txt").write_text("".join(f"{x}\n" for x in TOKENS), encoding="utf-8")
+    found = {vocabulary_files.sha256(tmp_path / name) for name in ("vocab.txt", "tokenizer.json")}
+    assert len(found) == 1
+    tokenizer = vocabulary_files.open_tokenizer(str(tmp_path / "tokenizer.json"))
+    assert isinstance(tokenizer, FullTokenizer) and {tokenizer.source_sha256()} == found
+    (tmp_path / "vocab.txt").unlink()
+    told = vocabulary_files.of_folder(str(tmp_path), {})
+    assert told == {"vocab_file": str(tmp_path / "tokenizer.json"), "do_lower_case": True}
+
+
+ADDED = [{"id": len(TOKENS), "content": "[EXTRA]"}]
+
+
+def test_tokens_that_were_added_are_there(tmp_path):
+    write(tmp_path, added_tokens=ADDED)
+    assert list(EtcProcessor.from_pretrained(tmp_path).vocabulary) == [*TOKENS, "[EXTRA]"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "message"),
+    [
+        (
+            {"normalizer": {"clean_text": False}},
+            {},
+            "`clean_text` of `normalizer` must be True, as",
+        ),
+        (
+            {"normalizer": {"strip_accents": False}},
+            {},
+            "lose its accents, or neither. Received: lo",
+        ),
+        ({"normalizer": None}, {}, "`type` of `normalizer` must be 'BertNormalizer', as in BERT"),
+        (
+            {"pre_tokenizer": {"type": "Whitespace"}},
+            {},
+            "`type` of `pre_tokenizer` must be 'BertPre",
+        ),
+        (
+            {"model": {"continuing_subword_prefix": "@@"}},
+            {},
+            "`continuing_subword_prefix` of `model`",
+        ),
+        ({"added_tokens": [{"id": 99, "content": "x"}]}, {}, "ids must count the tokens from 0"),
+        ({"added_tokens": [{"id": 99}]}, {}, "`vocab` and `added_tokens` must be tokens with ids"),
+        (
+            {},
+            {"do_lower_case": False},
+            "`do_lower_case` must be True, as '.*tokenizer.json' has it",
+        ),
+    ],
+)
+def test_what_is_not_as_in_bert_is_refused(tmp_path, changes, settings, message):
+    write(tmp_path, **changes)
+    if settings:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match=message) as raised:
+        EtcProcessor.from_pretrained(tmp_path)
+    assert "tokenizer.json" in str(raised.value) and "\n" not in str(raised.value)
