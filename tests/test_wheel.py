@@ -1,16 +1,22 @@
 """The package as it is published: built as an sdist, from that as a wheel, and used elsewhere."""
 
+import contextlib
+import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import urllib.request
 import venv
 import zipfile
 
 import pytest
 
 from etcmodel.cli.commands import COMMANDS
+from tests import code_blocks
+from tests.tasks.test_model_folders import bert_folder
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +75,7 @@ def installed(built, tmp_path_factory):
         environment = {"PATH": "/usr/bin:/bin", "TF_CPP_MIN_LOG_LEVEL": "3"}
         return subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
 
-    run.folder = empty
+    run.folder, run.programs = empty, folder / "venv" / "bin"
     return run
 
 
@@ -126,3 +132,76 @@ def test_programs_of_tools_tasks_and_pretraining_work(installed):
     lengths = ["--vocab_file=data/vocab.txt", "--long_seq_length=64", "--global_seq_length=16"]
     done = installed("python", "-m", "etcmodel.pretrain.preprocess", *pretraining, *lengths)
     assert done.stdout.startswith("text/train: examples_read: "), done.stderr
+
+
+WORDS = ("moving", "dull", "story", "poem", "a", "the", "it", "was", ".")
+_, COMMANDS_OF_PAGE, _ = JOURNEYS = [
+    block.text
+    for block in code_blocks.all_blocks()
+    if block.page == "docs/first_model.md" and "opinions.csv" in block.text
+]
+
+
+@pytest.fixture(scope="module")
+def journey(installed):
+    """A folder with a BERT and a table, as somebody has them."""
+    folder = installed.folder
+    (folder / "words.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]))
+    bert_folder(folder / "my_bert", folder / "words.txt")
+    rows = [
+        f'{number},"{start} {thing} was {word}.{f" It was {word}." * number}",{label}'
+        for number in range(10)
+        for start, thing in (("The", "story"), ("A", "poem"))
+        for word, label in (("moving", "good"), ("dull", "bad"))
+    ]
+    (folder / "opinions.csv").write_text("\n".join(["day,review,opinion", *rows]))
+    return folder
+
+
+def as_lines(code):
+    return [line for line in code.replace("\\\n", "").splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_bert_and_a_table_become_a_served_model_in_twelve_lines_of_python(
+    installed, journey, number
+):
+    assert len(as_lines(JOURNEYS[number])) <= 12
+    (journey / "journey.py").write_text(JOURNEYS[number], encoding="utf-8")
+    done = installed("python", "journey.py")
+    assert done.returncode == 0, done.stderr[-3000:]
+    if number == 0:
+        *_, predicted, url = done.stdout.splitlines()
+        assert predicted in ("['good']", "['bad']") and url.startswith("http://127.0.0.1:")
+        assert json.loads((journey / "opinions/head_config.json").read_text())["labels"] == [
+            *("bad", "good")
+        ]
+    else:
+        assert "accuracy" in done.stdout and (journey / "opinions_3/head_config.json").is_file()
+
+
+@contextlib.contextmanager
+def served(installed, journey, command):
+    """The address at which a command of the package serves, on any free port."""
+    words = [installed.programs / "etcmodel", *command.split()[1:-1], "--port=0"]
+    with subprocess.Popen(words, cwd=journey, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            lines = iter(process.stdout.readline, "")
+            yield next(x[0] for line in lines if (x := re.search(r"http://[\d.]+:\d+/", line)))
+        finally:
+            process.terminate()
+
+
+def test_three_commands_do_the_same(installed, journey):
+    fit, export, serve = as_lines(COMMANDS_OF_PAGE)
+    for command in (f"{fit} --num_train_epochs=1", export):
+        done = installed("etcmodel", *command.split()[1:])
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert (journey / "run/report.html").is_file()
+    with served(installed, journey, serve) as address:
+        body = json.dumps({"instances": [{"text": "A moving story."}]}).encode()
+        asked = urllib.request.Request(f"{address}v1/models/model:predict", body)
+        asked.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(asked) as response:
+            (told,) = json.load(response)["predictions"]
+    assert told["label"] in ("good", "bad") and len(told["probabilities"]) == 2

@@ -147,13 +147,17 @@ def _check(options):
 def _closing(options, counts):
     place = {"output_dir": options.output_dir}
     of_text = {**place, "input_file": "new.csv", "predictions_file": "answers.jsonl"}
+    served = options.path("served")
+    of_texts = {"export_texts": True, "export_dir": served}
     texts = ", ".join(f"{counts[part]} {part}" for part in splits.PARTS)
     return (
         f"\nThe classifier is in {options.output_dir} (texts: {texts}). The scores above are of "
         f"test, and {options.path('report.html')} shows them with examples. Next:\n"
         f"  {commands.line('export', _TASK, **place)}\n"
         f"  {commands.line('predict', _TASK, **of_text)}\n"
-        f"  {commands.line('serve', model_dir=options.path('export'))}"
+        f"Or, for texts in a browser and over HTTP:\n"
+        f"  {commands.line('export', _TASK, **place, **of_texts)}\n"
+        f"  {commands.line('serve', model_dir=served)}"
     )
 
 

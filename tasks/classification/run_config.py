@@ -53,6 +53,13 @@ class ClassificationConfig(
         role="training",
     )
 
+    export_texts: bool = option(
+        False,
+        "Export a model that takes texts, as for a page in a browser; without it one of features, "
+        "which mode predict needs.",
+        group="serving",
+    )
+
     def __post_init__(self):
         super().__post_init__()
         if self.eval_gold:

@@ -4,10 +4,12 @@ import functools
 
 import numpy as np
 
-from etcmodel import finetuning
+from etcmodel import finetuning, serving
 from etcmodel.models import sequence_classifiers
+from etcmodel.text.processor import EtcProcessor
 
 from . import evaluate, examples, model
+from .config import REGRESSION
 from .run_config import BALANCED, ClassificationConfig
 
 __all__ = ["ClassificationConfig", "ClassificationTask"]
@@ -86,6 +88,19 @@ class ClassificationTask(finetuning.LineTask):
             **evaluate.metrics(logits, labels, kind),
             **evaluate.by_label(logits, labels, kind, self.config.labels),
         }
+
+    def write_export(self, model, directory, assets):
+        config = self.config
+        if not config.export_texts:
+            return super().write_export(model, directory, assets)
+        if config.problem_type == REGRESSION or config.second_text_field:
+            raise ValueError("--export_texts is for labels of single texts. Leave the flag out.")
+        lengths = {
+            "max_long_len": config.long_seq_length,
+            "max_global_len": config.global_seq_length,
+        }
+        processor = EtcProcessor(self.tokenizer, **lengths)
+        return serving.export_text_model(model, directory, processor, labels=config.labels)
 
     def metrics(self, examples, predictions):
         raise NotImplementedError("`evaluate` measures by the labels in the records.")

@@ -26,6 +26,8 @@ def names(tmp_path_factory):
         patch.chdir(folder)
         names["print"] = lambda *values: printed.append(" ".join(map(str, values)) + "\n")
         for code, output in page.code_and_output("first_model.md"):
+            if "opinions.csv" in code:
+                continue  # `tests/test_wheel.py` runs it.
             printed.clear()
             exec(code, names)  # The library's own page.
             assert "".join(printed) == output

@@ -41,11 +41,13 @@ def test_one_command_makes_a_classifier_and_goes_on(tmp_path):
     assert "1 rows are left out, the first: reviews.csv: line 122: " in done.stdout
     shown = re.findall(r"^\$ etcmodel (\w+)", done.stdout, re.M)
     assert shown == ["preprocess"] * 3 + ["train", "evaluate", "report"]
-    assert done.stdout.splitlines()[-3:] == [
+    assert done.stdout.splitlines()[-5:] == [
         "  etcmodel export classification --output_dir=run",
         "  etcmodel predict classification --output_dir=run --input_file=new.csv "
         "--predictions_file=answers.jsonl",
-        "  etcmodel serve --model_dir=run/export",
+        "Or, for texts in a browser and over HTTP:",
+        "  etcmodel export classification --output_dir=run --export_texts --export_dir=run/served",
+        "  etcmodel serve --model_dir=run/served",
     ]
     run = tmp_path / "run"
     kept = json.loads((run / "run_config.json").read_text())
