@@ -198,6 +198,12 @@ def test_three_commands_do_the_same(installed, journey):
         done = installed("etcmodel", *command.split()[1:])
         assert done.returncode == 0, done.stderr[-3000:]
     assert (journey / "run/report.html").is_file()
+    words = ["--export_dir=run/served", "--input_file=opinions.csv", "--text_field=review"]
+    done = installed("etcmodel", "predict", "classification", *words)
+    assert done.returncode == 1 and done.stderr.endswith("the model without --export_texts.\n")
+    assert (
+        done.stderr.startswith("error: The export in 'run/served/") and "\n" not in done.stderr[:-1]
+    )
     with served(installed, journey, serve) as address:
         body = json.dumps({"instances": [{"text": "A moving story."}]}).encode()
         asked = urllib.request.Request(f"{address}v1/models/model:predict", body)

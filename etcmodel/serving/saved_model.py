@@ -12,7 +12,9 @@ from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting
 from etcmodel import atomic_files
 from etcmodel.path_checks import check_no_pattern
 
-__all__ = ["SavedModelRunner", "load", "newest_version", "read_graphs"]
+__all__ = ["TEXT_FILE", "SavedModelRunner", "load", "newest_version", "read_graphs"]
+
+TEXT_FILE = "text_model.json"  # What an export that takes texts keeps of itself.
 
 
 class SavedModelRunner:
@@ -22,8 +24,8 @@ class SavedModelRunner:
         directory: of an export (`export_saved_model`), or a directory of exports named by numbers,
             of which the highest is taken.
     Raises:
-        ValueError: if there is no export, it is damaged, or TensorFlow would take its name for a
-            pattern.
+        ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would take its
+            name for a pattern.
     """
 
     signature_name = "dense_features"
@@ -31,6 +33,11 @@ class SavedModelRunner:
     def __init__(self, directory):
         check_no_pattern(directory, "The folder of an export")
         self.directory = newest_version(directory)
+        if self.asset(TEXT_FILE):
+            raise ValueError(
+                f"The export in {self.directory!r} takes texts (docs/serving.md), not features: "
+                "export the model without --export_texts."
+            )
         self._model = load(self.directory)
         if self.signature_name not in self._model.signatures:
             raise ValueError(

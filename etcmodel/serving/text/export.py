@@ -5,11 +5,12 @@ import json
 
 from etcmodel import format_versions
 from etcmodel.serving import writing
+from etcmodel.serving.saved_model import TEXT_FILE
 from etcmodel.serving.text import sentences, signatures
 
 __all__ = ["METADATA_FILE", "TextOptions", "export_text_model"]
 
-METADATA_FILE = "text_model.json"
+METADATA_FILE = TEXT_FILE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
