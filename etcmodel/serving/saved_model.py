@@ -24,8 +24,8 @@ class SavedModelRunner:
         directory: of an export (`export_saved_model`), or a directory of exports named by numbers,
             of which the highest is taken.
     Raises:
-        ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would take its
-            name for a pattern.
+        ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would take
+            its name for a pattern.
     """
 
     signature_name = "dense_features"
