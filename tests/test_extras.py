@@ -118,7 +118,7 @@ def test_programs_tell_it_in_one_line(tmp_path, program, flags, extra):
 @pytest.mark.parametrize(
     ("content", "what", "package"),
     [
-        (b"PAR1 and more", "This is a file of Parquet.", "pyarrow"),
+        (b"PAR1\x15\0 and more", "This is a file of Parquet.", "pyarrow"),
         (b"ARROW1\0\0", "This is a file of Arrow.", "pyarrow"),
         (b"\x28\xb5\x2f\xfd and more", "This file is packed by zstd.", "zstandard"),
     ],
