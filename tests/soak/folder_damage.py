@@ -676,7 +676,7 @@ class _TokensAsJson(_Json):
 
 
 _HEAD_ENTRIES = ("dropout", "relation_names", "problem_type", "num_labels", "head_type")
-_HEAD_ENTRIES = {*_HEAD_ENTRIES, "id2label", "label2id", "label_names"}
+_HEAD_ENTRIES = {*_HEAD_ENTRIES, "id2label", "label2id", "label_names", "labels"}
 _TOKENIZER_ENTRIES = {"do_lower_case", "add_prefix_space", "extra_ids", "split_punctuation"}
 KINDS = [
     (r"(etc_|bert_)?config\.json", _Json()),
