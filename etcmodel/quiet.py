@@ -91,11 +91,12 @@ def _put_aside_stderr():
     """
     _flush()
     try:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # It is closed below.
         original = os.dup(2)
-    except OSError:  # It is closed: there is nothing to be put aside.
+    except OSError:  # There is no place, or nothing to be put aside.
         yield
         return
-    with tempfile.TemporaryFile() as aside:
+    with file as aside:
         os.dup2(aside.fileno(), 2)
         tells_already = faulthandler.is_enabled()
         if not tells_already:

@@ -147,16 +147,28 @@ def _check(options):
 def _closing(options, counts):
     place = {"output_dir": options.output_dir}
     of_text = {**place, "input_file": "new.csv", "predictions_file": "answers.jsonl"}
-    served = options.path("served")
-    of_texts = {"export_texts": True, "export_dir": served}
     texts = ", ".join(f"{counts[part]} {part}" for part in splits.PARTS)
     return (
         f"\nThe classifier is in {options.output_dir} (texts: {texts}). The scores above are of "
         f"test, and {options.path('report.html')} shows them with examples. Next:\n"
         f"  {commands.line('export', _TASK, **place)}\n"
-        f"  {commands.line('predict', _TASK, **of_text)}\n"
-        f"Or, for texts in a browser and over HTTP:\n"
-        f"  {commands.line('export', _TASK, **place, **of_texts)}\n"
+        f"  {commands.line('predict', _TASK, **of_text)}{_serving(options, place)}"
+    )
+
+
+def _serving(options, place):
+    """What serves texts, if that can be: str."""
+    from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
+
+    config = model_folder.encoder_config(options.init_checkpoint, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
+    is_single = options.problem_type != REGRESSION and not options.second_text_field
+    if config.model_type != "etc" or not is_single:
+        return ""
+    served = options.path("served")
+    export = commands.line("export", _TASK, **place, export_texts=True, export_dir=served)
+    return (
+        "\nOr, for texts in a browser and over HTTP:\n"
+        f"  {export}\n"
         f"  {commands.line('serve', model_dir=served)}"
     )
 

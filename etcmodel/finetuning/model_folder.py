@@ -58,7 +58,12 @@ def vocabulary(path, given, settings):
         _check_case(path, found, settings)
         return found
     run = None if any(map(given.get, vocabulary_files.FIELDS)) else _run(path)
-    return run.vocabulary() if run else {}
+    if run is None:
+        return {}
+    _check_case(
+        path, {_LOWER_CASE: run.options.get(_LOWER_CASE, run.notes.get(_LOWER_CASE))}, settings
+    )
+    return run.vocabulary()
 
 
 def _check_case(path, found, settings):

@@ -5,6 +5,8 @@ import functools
 import itertools
 import logging
 import numbers
+import os
+import re
 import types
 
 import numpy as np
@@ -18,7 +20,7 @@ from etcmodel.models import processed_batches
 from etcmodel.ops.errors import fail, one_line
 from etcmodel.text import datasets
 from etcmodel.text import examples as examples_lib
-from etcmodel.text.labels import REGRESSION, Labels, in_order
+from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order
 from etcmodel.text.readers import fields
 
 __all__ = ["ReadsTexts", "check_one_row", "is_texts", "read_texts"]
@@ -158,9 +160,14 @@ class ReadsTexts:
             named = ", ".join(f"{name}={x!r}" for name, x in vars(columns).items() if x)
             fail(f"What is given has no columns, but they are named: {named}.")
         if isinstance(x, tf.data.Dataset):
-            return _dataset(self, x, batch_size, problems)[0], y, _batch_size(x, batch_size)
+            if has_targets:
+                self._check_labels(datasets.made_of(x), is_training)
+            features, batch_size = _dataset(self, x, batch_size, problems)
+            return features, y, batch_size
         if _is_batches(x):
             return _batches(self, x), y, batch_size
+        if isinstance(x, str) and (has_targets and y is None or _looks_like_a_path(x)):
+            fail(f"There is no file or folder {x!r}. A text goes into a list: [{x!r:.40}].")
         texts = _texts(x)
         if texts is None:
             return x, y, batch_size
@@ -215,6 +222,20 @@ class ReadsTexts:
             self._find_labels(source.told(label), source.class_names(label), source.name)
         return Labels(self.labels or self.num_labels, problem)
 
+    def _check_labels(self, made, is_training):
+        """Checks that labels have the same numbers in a dataset of `processor.dataset`."""
+        names = getattr(made, "labels", None)
+        if names is None or getattr(self, "problem_type", None) in (None, REGRESSION):
+            return
+        if is_training and names and not self.labels:
+            self.labels = names
+        if names != self.labels and (names or _are_counted(self.labels)):
+            fail(
+                "The labels of the dataset are not those of the model: give `processor.dataset` "
+                f"`labels=model.labels`. Received: {shown_values.shown(list(names))} and "
+                f"{shown_values.shown(list(self.labels))}"
+            )
+
     def _find_labels(self, told, known, name):
         """Names the labels by the words that are told, (name in errors, value) each."""
         numbers, words = Labels(self.num_labels, self.problem_type), set()
@@ -225,9 +246,7 @@ class ReadsTexts:
                 is_numbers = is_numbers and numbers.has(value)
             except ValueError as error:
                 fail(f"{where}: the label {error}. Received: {shown_values.shown(value)}")
-        if is_numbers:
-            return
-        found = known or in_order(words)
+        found = numbers.names if is_numbers else known or in_order(words)
         if len(found) != self.num_labels:
             fail(
                 f"{name}: there are {len(found)} labels, {shown_values.listed(found)}, and the "
@@ -240,7 +259,8 @@ class ReadsTexts:
         """`y` as Keras takes it: words become numbers."""
         values = y.tolist() if hasattr(y, "tolist") else y
         is_list = isinstance(values, (list, tuple)) and len(values)
-        if not is_list or not any(map(_has_words, values)):
+        is_words = is_list and (any(map(_has_words, values)) or self._has_counted_labels(values))
+        if not is_words:
             return _array(values if hasattr(y, "iloc") else y)
         if getattr(self, "problem_type", None) is None:
             fail(f"{type(self).__name__} learns no labels of texts, but `y` has words.")
@@ -254,6 +274,25 @@ class ReadsTexts:
             except ValueError as error:
                 fail(f"{where} {error}")
         return np.array(targets)
+
+    def _has_counted_labels(self, values):
+        """Whether these are names of labels, whole numbers."""
+        is_class = getattr(self, "problem_type", None) == SINGLE_LABEL
+        return is_class and _are_counted(self.labels) and all(isinstance(x, int) for x in values)
+
+
+def _are_counted(names):
+    """Whether names of labels are numbers other than their places, such as stars from 1 to 5."""
+    return any(name.isdigit() for name in names) and names != Labels(len(names)).names
+
+
+def _looks_like_a_path(text):
+    """Whether a str that is no path of what is there was probably meant to be one."""
+    is_one_word = not re.search(r"\s", text)
+    return "\n" not in text and (
+        (is_one_word and os.sep in text and "://" not in text)
+        or bool(re.search(r"\.(csv|tsv|jsonl?|parquet)(\.\w+)?$", text))
+    )
 
 
 def _is_rows(x, y, columns, has_targets):
@@ -269,15 +308,6 @@ def _is_rows(x, y, columns, has_targets):
 def _has_words(value):
     return isinstance(value, str) or (
         isinstance(value, (list, tuple)) and any(map(_has_words, value))
-    )
-
-
-def _batch_size(dataset, batch_size):
-    """What Keras is to know of it: nothing, where texts are batched already."""
-    spec = dataset.element_spec
-    kinds = tf.nest.flatten(spec[0] if isinstance(spec, tuple) else spec)
-    return (
-        None if kinds and all(getattr(x, "dtype", None) == tf.string for x in kinds) else batch_size
     )
 
 
@@ -335,6 +365,7 @@ def _told_in_a_line(x):
     """A context that yields a list for problems in `tf.data`, whose own errors have many lines."""
     made = datasets.made_of(x)
     problems = [] if made is None else made.problems
+    problems.clear()
     try:
         yield problems
     except tf.errors.OpError:
@@ -465,8 +496,12 @@ def _dataset(model, dataset, batch_size, problems):
             raise
         return [np.asarray(features[name], kinds[name].dtype) for name in kinds]
 
+    numbered = _numbered_labels(model, spec)
+
     def process(start, element):
         texts, *others = element if isinstance(spec, tuple) else (element,)
+        if numbered is not None:
+            others = (numbered(others[0]), *others[1:])
         values = tf.nest.flatten(texts)
         found = tf.numpy_function(
             features_of, [start, *values], [array.dtype for array in kinds.values()]
@@ -478,6 +513,32 @@ def _dataset(model, dataset, batch_size, problems):
         return start + size, (arrays, *others) if others else arrays
 
     return without_autotuning(dataset.scan(np.int64(0), process).prefetch(1)), None
+
+
+def _numbered_labels(model, spec):
+    """A function of a batch's labels to their numbers; None if they are numbers already."""
+    labels = spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None
+    kind = getattr(labels, "dtype", None)
+    is_word = kind == tf.string
+    names = getattr(model, "labels", ())
+    if kind is None or not (is_word or (kind.is_integer and _are_counted(names))):
+        return None
+    if getattr(model, "problem_type", None) != SINGLE_LABEL or not names:
+        fail("Labels of a `tf.data.Dataset` are words: make the model with `labels`, all of them.")
+    rules = Labels(names)
+
+    def number(values):
+        read = (
+            x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in values.tolist()
+        )
+        return np.array([rules.target(x) for x in read], np.int32)
+
+    def numbered(values):
+        found = tf.numpy_function(number, [values], tf.int32)
+        found.set_shape(values.shape)
+        return found
+
+    return numbered
 
 
 def _of_batch(model, texts, start=0):

@@ -221,7 +221,7 @@ def read_options(options_class, program_flags, flag_values=flags.FLAGS):
     """
     values = program_flags.values("preprocess")
     folder = values["init_checkpoint"]
-    if folder and not os.path.basename(folder).endswith(_CHECKPOINT):
+    if folder and _CHECKPOINT not in os.path.basename(folder):
         if not opener.is_folder(folder):
             raise ValueError(
                 f"--init_checkpoint: no such folder: {folder!r}. Give that of the model to train, "

@@ -65,8 +65,7 @@ def make_dataset(
     if target is None and labels is not None:
         raise ValueError("`labels` need `label`, the name of the column that has them.")
     if target is not None and not isinstance(labels, Labels):
-        names = labels or examples.class_names(target)
-        labels = Labels(names) if names else None
+        labels = Labels(x) if (x := labels or examples.class_names(target)) else None
 
     def generate(rng=None):
         named = examples.read(labels, target, rng)
@@ -75,7 +74,8 @@ def make_dataset(
 
     shuffle = targets is not None if shuffle is None else shuffle
     num_batches = examples.size and -(-examples.size // batch_size)
-    return _from_generator(generate, shuffle, seed, num_batches)
+    names = target and (labels.names if labels else ())
+    return _from_generator(generate, shuffle, seed, num_batches, names)
 
 
 def _targets(targets, column):
@@ -92,7 +92,7 @@ def _targets(targets, column):
     return target, functools.partial(targets_lib.label_targets, field=target)
 
 
-def _from_generator(generate, is_shuffled, seed, num_batches):
+def _from_generator(generate, is_shuffled, seed, num_batches, names):
     """The dataset of what `generate`, a function of a random generator or None, yields.
 
     `num_batches` is None if that is not known without reading all.
@@ -101,7 +101,10 @@ def _from_generator(generate, is_shuffled, seed, num_batches):
     if first is None:
         raise ValueError("`examples` holds no examples.")
     signature = tf.nest.map_structure(_spec, first)
-    epochs, made = itertools.count(), types.SimpleNamespace(is_shuffled=is_shuffled, problems=[])
+    epochs, made = (
+        itertools.count(),
+        types.SimpleNamespace(is_shuffled=is_shuffled, labels=names, problems=[]),
+    )
 
     def of_one_kind():
         rng = np.random.default_rng([seed, next(epochs)]) if is_shuffled else None
@@ -122,7 +125,12 @@ def _from_generator(generate, is_shuffled, seed, num_batches):
 
 
 def made_of(dataset):
-    """How `make_dataset` made a dataset: `is_shuffled`, and the `problems` met so far; or None."""
+    """How `make_dataset` made a dataset, which is not known of what is made of it; or None.
+
+    Returns:
+        Object with `is_shuffled`; `labels`, the names that targets are numbers of, () for none and
+        None where targets are no labels; and `problems`, a list of str: those met so far.
+    """
     return getattr(dataset, "etcmodel", None)
 
 

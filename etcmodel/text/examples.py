@@ -19,13 +19,14 @@ from etcmodel import shown_values
 from etcmodel.text import readers
 from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
-from etcmodel.text.labels import Labels
+from etcmodel.text.labels import Labels, finite
 
 __all__ = ["LABEL", "Columns", "Examples", "ReadsExamples", "is_path", "is_table"]
 
 LABEL = "label"
 
 _MEMORY = 512 << 20  # Bytes of examples among which a stream is shuffled.
+_UNKNOWN_CLASS = -1  # Of a Hugging Face `Dataset`.
 _SIMILAR = 0.8  # Of names: `documnets`, `texts`.
 _MAY_BE_BLANK = ("id", "question", "title")  # Cells of tables.
 _DATA_FILE = re.compile(
@@ -66,8 +67,8 @@ def is_table(given):
 class Columns:
     """Which columns of rows, or keys of objects, are what of an example.
 
-    Those without a name here have their own: `text`, `question`, `id`, `label`, and the other
-    fields of `readers.read`. What is no field is in the example's `extra`.
+    Those without a name here have their own: `text`, `question`, `id`, `label`, and, unless a text
+    is named, the other fields of `readers.read`. All else is in the example's `extra`.
 
     Attributes:
         text, question, id: str.
@@ -90,12 +91,13 @@ class Columns:
         if self.second_text and self.question:
             raise ValueError("`second_text` and `question` cannot both be: give one of the two.")
 
-    def example(self, row, where):
+    def example(self, row, where, has_label=True):
         """The example of a row: dict that `readers.read` takes.
 
         Args:
             row: mapping of column to value.
             where: str. The row's name in errors.
+            has_label: bool. Whether its label is wanted.
         Raises:
             ValueError: naming the column that is missing, or what may have been meant.
         """
@@ -108,11 +110,10 @@ class Columns:
             if name not in row and not (field == LABEL and name in extra):
                 raise ValueError(f"{where} has no `{name}`, the `{field}`. {_names(row)}")
         rest = {name: x for name, x in row.items() if name not in chosen.values()}
-        fields = {
-            name: rest.pop(name) for name in readers.FIELDS if name in rest and name not in chosen
-        }
+        known = ("question", "id") if self.text or self.second_text else readers.FIELDS
+        fields = {name: rest.pop(name) for name in known if name in rest and name not in chosen}
         if not chosen:
-            _check_names(rest, where)
+            _check_names(rest, where, (*readers.FIELDS, *[LABEL] * has_label))
         if self.label in row:
             rest[self.label] = row[self.label]
         fields |= {name: row[chosen[name]] for name in ("text", "question", "id") if name in chosen}
@@ -140,14 +141,16 @@ def _names(row):
     return f"It has: {shown_values.listed([f'`{name}`' for name in row])}"
 
 
-def _check_names(names, where):
+def _check_names(names, where, known):
     """Refuses what was probably meant to be a field: else it would be left out in silence."""
-    known = (*readers.FIELDS, LABEL)
     for name in names:
-        if name not in known and (near := difflib.get_close_matches(name, known, 1, _SIMILAR)):
+        near = difflib.get_close_matches(name, known, 1, _SIMILAR)
+        if near and name not in (*known, LABEL):
+            argument = near[0] if near[0] in Columns.__dataclass_fields__ else "text"
+            shown = repr(name) if argument == near[0] else "'…'"
             raise ValueError(
                 f"{where} has `{name}`, which is no field. If it is the `{near[0]}`, call it so; "
-                f"else say which columns are what, such as `text={name!r}`."
+                f"else say which columns are what, such as `{argument}={shown}`."
             )
 
 
@@ -184,8 +187,10 @@ class Examples:
         """
         rows = self._rows() if rng is None else _shuffled(self._rows(), rng, self.name)
         for where, content in rows:
-            example = self._example(content, where)
-            yield where, example if target is None else _with_target(example, target, labels, where)
+            example = self._example(content, where, target is not None)
+            if target is not None:
+                example = self._with_target(example, target, labels, where)
+            yield where, example
 
     def class_names(self, column):
         """The names of the labels that a Hugging Face `Dataset` has for a column: tuple of str."""
@@ -195,23 +200,48 @@ class Examples:
     def told(self, target):
         """Yields (name in errors, what is told) of each example: see `read`."""
         for where, content in self._rows():
-            yield where, _told(self._example(content, where), target, where)
+            yield where, self._told(self._example(content, where), target, where)
 
-    def _example(self, content, where):
+    def _told(self, example, target, where):
+        extra = _extra(example)
+        if target not in extra:
+            has = f"There is: {', '.join(map(repr, extra))}" if extra else "Nothing is told of it."
+            raise ValueError(f"{where} has no label `{target}`. {has}")
+        value, names = extra[target], self.class_names(target)
+        if value is None or value == "" or (names and value == _UNKNOWN_CLASS):
+            raise ValueError(f"{where}: the label `{target}` is missing.")
+        if names and isinstance(value, int):  # The numbers of a data set are not those of a model.
+            return names[value]
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+    def _with_target(self, example, target, labels, where):
+        value = self._told(example, target, where)
+        try:
+            value = _number(value) if labels is None else labels.target(value)
+        except ValueError as error:
+            is_told = "must be" not in str(error) or "Received" in str(error)
+            received = "" if is_told else f". Received: {shown_values.shown(value)}"
+            raise ValueError(f"{where}: `{target}` {error}{received}") from None
+        extra = {**_extra(example), target: value}
+        if isinstance(example, Document):
+            return dataclasses.replace(example, extra=extra)
+        return {**example, "extra": extra}
+
+    def _example(self, content, where, has_label=True):
         label = ()
         if isinstance(content, tuple) and len(content) == 2:
             content, *label = content
+        told = {self._columns.label or LABEL: _plain(label[0])} if label else {}
         if isinstance(content, Document):
-            return content
+            return dataclasses.replace(content, extra={**content.extra, **told})
         if isinstance(content, Mapping):
-            content = self._columns.example(content, where)
+            content = self._columns.example(content, where, has_label)
         elif self._columns != Columns(label=self._columns.label):
             raise ValueError(f"{where} is no row with columns: it is of {type(content).__name__}")
-        if not label:
+        if not told:
             return content
         fields = content if isinstance(content, dict) else {"text": content}
-        extra = {**fields.get("extra", {}), self._columns.label or LABEL: _plain(label[0])}
-        return {**fields, "extra": extra}
+        return {**fields, "extra": {**fields.get("extra", {}), **told}}
 
 
 def _reader(given):
@@ -243,39 +273,15 @@ def _extra(example):
     return (example.get("extra") or {}) if isinstance(example, dict) else {}
 
 
-def _told(example, target, where):
-    extra = _extra(example)
-    if target not in extra:
-        has = f"There is: {', '.join(map(repr, extra))}" if extra else "Nothing is told of it."
-        raise ValueError(f"{where} has no label `{target}`. {has}")
-    if (value := extra[target]) is None or value == "":
-        raise ValueError(f"{where}: the label `{target}` is missing.")
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _with_target(example, target, labels, where):
-    value = _told(example, target, where)
-    try:
-        value = _number(value) if labels is None else labels.target(value)
-    except ValueError as error:
-        is_told = "must be" not in str(error) or "Received" in str(error)
-        received = "" if is_told else f". Received: {shown_values.shown(value)}"
-        raise ValueError(f"{where}: `{target}` {error}{received}") from None
-    extra = {**_extra(example), target: value}
-    if isinstance(example, Document):
-        return dataclasses.replace(example, extra=extra)
-    return {**example, "extra": extra}
-
-
 def _number(value):
     """The same, of a table's cell the number that it says."""
     if not isinstance(value, str):
         return value
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
+    try:
+        number = finite(value)
+        return int(value) if re.fullmatch(r"\s*[-+]?\d+\s*", value) else number
+    except ValueError:
+        pass
     raise ValueError(
         f"is a word, {shown_values.shown(value)}: give all of them in the order of the model's "
         "outputs, such as labels=['neg', 'pos']"

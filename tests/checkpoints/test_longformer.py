@@ -157,6 +157,9 @@ def test_the_names_of_labels_go_along(tmp_path, kind):
     for name in ("b", "c"):
         written = config_in(tmp_path / name)
         assert (written["id2label"], written["label2id"]) == (names, label2id)
+    other = type(model).from_pretrained(folder, label_names=["a", "b", "c"])
+    other.label_names = [*other.labels[:2], "d"]  # The earlier name.
+    assert other.labels == other.label_names == ("a", "b", "d")
     again = type(model).from_config(model.get_config())
     assert again.settings() == model.settings()
     assert again.settings()["labels"] == ["neg", "neutral", "pos"]

@@ -75,13 +75,15 @@ def test_the_end_of_training_tells_the_best_step_and_what_follows(trained, toy_d
     parsed(**given, **evaluation, **model_flags(toy_data, trained)).main([])
     (line,) = map(json.loads, (trained / "eval_metrics.jsonl").read_text().splitlines())
     told = capsys.readouterr().err.split("\n\n")[-1].splitlines()
+    export = told.pop(4)
+    assert export.startswith("        python ")  # And what pytest was started by.
+    assert export.endswith(f" --run_mode=export --output_dir={trained}")
     assert told == [
         f"done    step {line['step']}",
         f"best    step {line['step']}, error {line['error']:.4g}: "
         f"{trained}/best/ckpt-{line['step']}",
         f"folder  {trained}",
         f"next    etcmodel report --run={trained} --output={trained}/report.html",
-        f"        python -m pytest.__main__ --run_mode=export --output_dir={trained}",
         f"        etcmodel serve --model_dir={trained}/export",
     ]
     parsed(**given, **model_flags(toy_data, trained)).main([])

@@ -67,6 +67,7 @@ GIVEN = {
     "rows": lambda folder: {"x": FRAME.to_dict("records"), **NAMED},
     "series": lambda folder: {"x": FRAME["review"], "y": FRAME["stars"]},
     "lists": lambda folder: {"x": TEXTS, "y": WORDS},
+    "tensors": lambda folder: {"x": tf.data.Dataset.from_tensor_slices((TEXTS, WORDS)).batch(2)},
     "sequence": lambda folder: {"x": Batches()},
     "generator": lambda folder: {"x": (Batches()[number] for number in range(3))},
 }
@@ -92,7 +93,7 @@ class Whole(tf_keras.utils.Sequence):
 @pytest.mark.parametrize("name", GIVEN)
 def test_training_on_words_is_that_on_features_and_numbers(processor, folder, trained, name):
     given = GIVEN[name](folder)
-    of_batches = name in ("sequence", "generator")
+    of_batches = name in ("sequence", "generator", "tensors")
     model = make_model(processor, labels=["neg", "pos"] if of_batches else ())
     batch = {} if of_batches else {"batch_size": 2}
     model.fit(**given, **batch, shuffle=False, verbose=0)
@@ -147,7 +148,19 @@ def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path)
     path.write_text("text,label\na,1\nb,0\n")
     plain = make_model(processor)
     plain.fit(path, verbose=0)
-    assert plain.labels == ()
+    assert plain.labels == ("0", "1")
+    # As names they are in lists, too, and in datasets; and they stay so.
+    wanted = stars.evaluate(dict(processor(["a", "b"])), np.array([0, 1]), verbose=0)
+    pairs = tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 2])).batch(2)
+    for given in ((["a", "b"], [1, 2]), (["a", "b"], pandas.Series([1, 2])), (pairs,)):
+        np.testing.assert_allclose(stars.evaluate(*given, verbose=0), wanted, rtol=1e-5)
+    with pytest.raises(ValueError, match="line 3: `label` '0' is none of the 2 labels: '1', '2'"):
+        stars.evaluate(path, verbose=0)
+    numbers = processor.dataset([{"text": "a", "label": 1}], 1, label="label")
+    named = processor.dataset(rows[2:], 1, label="label", labels=["y", "x"])
+    for given in (numbers, named):
+        with pytest.raises(ValueError, match="labels of the dataset are not those of the model"):
+            stars.evaluate(given, verbose=0)
 
 
 def small(make, processor, **entries):
@@ -244,6 +257,11 @@ def test_the_names_are_kept_with_the_model(processor, tmp_path):
         ),
         ({"labels": ["a", "pos"]}, {"x": TEXTS, "y": WORDS}, r"`y\[1\]` 'neg' is none of the 2"),
         ({}, {"x": "no_such.csv"}, "no_such.csv"),
+        (
+            {},
+            {"x": "no_such_folder"},
+            "There is no file or folder 'no_such_folder'. A text goes in",
+        ),
         ({"labels": ["a", "a"]}, {}, "`labels` must be different"),
         ({"labels": ["a"], "num_labels": 2}, {}, "`labels` must be as many as `num_labels`, 2"),
     ],
@@ -268,6 +286,12 @@ def test_a_later_row_that_cannot_be_is_told_in_a_line(processor):
         ValueError, match="must be a whole number below 2, since the labels have no"
     ):
         model.evaluate(TEXTS, WORDS, verbose=0)
+    for path in ("data/tset", "my reviws.csv"):
+        with pytest.raises(ValueError, match=rf"There is no file or folder '{path}'"):
+            model.predict(path, verbose=0)
+    words = tf.data.Dataset.from_tensor_slices((TEXTS, WORDS))
+    with pytest.raises(ValueError, match="are words: make the model with `labels`, all of them"):
+        model.fit(words, verbose=0)
     with pytest.raises(ValueError, match="The model has no names of its labels: train it on words"):
         model.predict(TEXTS, as_labels=True, verbose=0)
     with pytest.raises(ValueError, match="`labels` must be as many as `num_labels`, 2"):

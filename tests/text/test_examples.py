@@ -10,6 +10,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from etcmodel.text import documents
 from etcmodel.text import examples as examples_lib
 from etcmodel.text.examples import Columns, Examples
 from etcmodel.text.labels import Labels
@@ -122,6 +123,40 @@ def test_columns_are_fields_and_what_is_none_is_extra():
     assert found == {"question": "Who?", "text": "A.", "id": 3, "extra": {}}
 
 
+def test_the_numbers_of_a_data_set_are_its_own_and_not_the_models():
+    class Other(DataSet):
+        features = {"stars": types.SimpleNamespace(names=["pos", "2", "neg"])}
+
+        def __iter__(self):
+            return iter([{"review": "A.", "stars": number} for number in (0, 2, 1, -1)])
+
+    source = Examples(Other(), COLUMNS).read(Labels(["neg", "pos", "2"]), "stars")
+    assert [next(source)[1]["extra"]["stars"] for _ in range(3)] == [1, 0, 2]
+    with pytest.raises(ValueError, match=r"examples\[3\]: the label `stars` is missing"):
+        next(source)
+
+
+def test_where_a_text_is_named_other_columns_are_no_text():
+    row = {"review": "A.", "title": "T", "html": 3, "id": "x", "question": "Q?"}
+    (found,) = read([row], Columns(text="review"))
+    extra = {"title": "T", "html": 3}
+    assert found == {"text": "A.", "id": "x", "question": "Q?", "extra": extra}
+
+
+def test_where_no_label_is_wanted_none_is_missed():
+    assert read([{"text": "A.", "labels": "x"}], Columns()) == [
+        {"text": "A.", "extra": {"labels": "x"}}
+    ]
+    with pytest.raises(ValueError, match=r"is no field. .* such as `label='labels'`"):
+        read([{"text": "A.", "labels": "x"}], Columns(), labels=LABELS, target="label")
+
+
+def test_a_document_may_have_a_label_beside_it():
+    document = documents.Document(("A.",), ("a",), ())
+    (found,) = read([(document, "pos")], Columns(), labels=LABELS, target="label")
+    assert found.extra == {"label": 1}
+
+
 def test_blank_cells_and_missing_numbers_are_nothing():
     (found,) = read([{"text": "A.", "id": "", "question": ""}], Columns())
     assert found == {"text": "A.", "extra": {}}
@@ -172,6 +207,8 @@ def test_errors_name_the_line_of_the_file(tmp_path):
 def test_words_need_names_and_numbers_of_tables_do_not():
     with pytest.raises(ValueError, match="`label` is a word, 'pos': give all of them in the order"):
         read([{"text": "a", "label": "pos"}], Columns(), target="label")
+    with pytest.raises(ValueError, match="`label` is a word, 'nan'"):
+        read([{"text": "a", "label": "nan"}], Columns(), target="label")
     rows = [{"text": "a", "label": x} for x in ("2", "0.5", 3, [1, 0])]
     assert [x["extra"]["label"] for x in read(rows, Columns(), target="label")] == [
         2,

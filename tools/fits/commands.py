@@ -41,7 +41,7 @@ def run(*words, others=(), **flags):
     with program_end.on_signals(pass_on):
         status = process.wait()
     if received:
-        raise program_end.Interrupted("The same command goes on from there", received[0])
+        raise program_end.Interrupted("The same command continues", received[0])
     if status:
         sys.exit(status)
 

@@ -78,7 +78,7 @@ class LabelledHead(LongformerHead):
     """
 
     def __init__(self, encoder, *, label_names: tuple[str, ...] = (), **kwargs):
-        super().__init__(encoder, **{"labels": label_names, **kwargs})
+        super().__init__(encoder, **{**kwargs, **({"labels": label_names} if label_names else {})})
 
     @classmethod
     def check_settings(cls, settings):
@@ -88,6 +88,10 @@ class LabelledHead(LongformerHead):
     def label_names(self):
         """The earlier name of `labels`."""
         return self.labels
+
+    @label_names.setter
+    def label_names(self, names):
+        self.labels = names
 
 
 @base.register_head
