@@ -15,6 +15,15 @@ from tests.layers.layer_cases import CASES
 
 RATES = ("rate", "dropout_probability", "hidden_dropout_prob", "att_dropout_prob")
 every_layer = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+# The graphs of these are large, and all of them are in that of `EtcModel`.
+LARGE = ("FusedGlobalLocalAttention", "GlobalLocalTransformerLayers", "RelativeTransformerLayers")
+every_layers_graph = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[pytest.mark.slow] * (name in LARGE))
+        for name, case in CASES.items()
+    ],
+)
 
 
 def has_dropout(case):
@@ -99,7 +108,7 @@ def test_constructor_arguments_are_all_in_the_config(case):
     assert set(changed) - {"config"} <= set(config)
 
 
-@every_layer
+@every_layers_graph
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_graphs_of_unknown_lengths_give_what_eager_calls_give(case, jit_compile):
     layer, inputs, expected = built_layer(case)
@@ -111,7 +120,7 @@ def test_graphs_of_unknown_lengths_give_what_eager_calls_give(case, jit_compile)
     assert_same(run({name: tf.constant(value) for name, value in inputs.items()}), expected)
 
 
-@every_layer
+@every_layers_graph
 def test_it_can_be_part_of_a_functional_model_that_is_saved(case, tmp_path):
     layer, inputs, expected = built_layer(case)
     model = functional_model(case, layer)
