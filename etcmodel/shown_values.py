@@ -5,7 +5,7 @@ No TensorFlow is needed.
 
 import reprlib
 
-__all__ = ["listed", "as_flag", "shortened", "shown"]
+__all__ = ["as_flag", "listed", "named", "shortened", "shown"]
 
 _MAX_CHARS = 200
 _MAX_NAMED = 5
@@ -47,6 +47,11 @@ def listed(items, separator=", "):
     """The first of some things, and how many more there are, for an error of one line: str."""
     more = len(items) - _MAX_NAMED
     return separator.join(items[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def named(names):
+    """The first of names that somebody gave, each without the middle of what is long: str."""
+    return listed([shortened(str(name), _MAX_CHARS) for name in names])
 
 
 class _Repr(reprlib.Repr):

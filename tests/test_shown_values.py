@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etcmodel.shown_values import as_flag, shortened, shown
+from etcmodel.shown_values import as_flag, named, shortened, shown
 
 SMALL = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats() | st.text(max_size=30),
@@ -44,3 +44,9 @@ def test_every_value_is_shown_in_a_short_line():
 
 def test_an_integer_that_python_would_not_write_is_shown_by_its_size():
     assert shown(1 << 20_000) == "an integer of 20001 bits"
+
+
+def test_of_many_names_the_first_are_told_and_of_long_ones_both_ends():
+    assert named(["a", 3]) == "a, 3"
+    assert named([str(number) for number in range(9)]) == "0, 1, 2, 3, 4 and 4 more"
+    assert len(named(["x" * 9000] * 9)) < 1500

@@ -307,6 +307,8 @@ def _merges(path, content):
         lines = content.decode().split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path!r} is not UTF-8: {error}") from None
+    if not content.strip():
+        raise ValueError(f"{path!r} is empty: copy it again from where the vocabulary is from.")
     pairs = []
     for number, line in enumerate(lines, 1):
         if not line or (number == 1 and line.startswith("#version")):

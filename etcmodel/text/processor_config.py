@@ -205,7 +205,9 @@ class ProcessorConfig:
         """
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(given) - known):
-            raise ValueError(f"{source}: unknown settings of a processor: {', '.join(unknown)}")
+            raise ValueError(
+                f"{source}: unknown settings of a processor: {shown_values.named(unknown)}"
+            )
         try:
             return cls(**given)
         except ValueError as error:

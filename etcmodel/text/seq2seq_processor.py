@@ -124,7 +124,9 @@ class Seq2SeqProcessor:
         named = processor_files.named_file(folder, given)
         known = {field.name for field in dataclasses.fields(Seq2SeqProcessorConfig)}
         if unknown := sorted(set(given) - known):
-            raise ValueError(f"{path}: unknown settings of a processor: {', '.join(unknown)}")
+            raise ValueError(
+                f"{path}: unknown settings of a processor: {shown_values.named(unknown)}"
+            )
         vocab = named or cls.vocabulary_file(folder)
         try:
             return cls(vocab, **{**given, **settings})

@@ -10,6 +10,7 @@ import random
 
 import yaml
 
+from etcmodel import bounded_yaml
 from etcmodel.options import config_files, fields
 from etcmodel.tasks.hotpotqa.config import HotpotQAInputConfig
 from etcmodel.training import TrainingConfig
@@ -147,7 +148,11 @@ def expected(content):
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise NoReadingError from None
-    if len(text) > 20_000 or max(map(text.count, "[{&-?")) > 900 or "*a8" in text:
+    if (
+        len(content) > bounded_yaml.MAX_BYTES
+        or max(map(text.count, "[{&-?")) > 900
+        or "*a8" in text
+    ):
         raise NoReadingError
     try:
         values = yaml.load(text, Loader)

@@ -110,6 +110,7 @@ def test_a_setting_that_is_neither_true_nor_false_is_refused(tmp_path, value):
     [
         ("vocab.json", b"[]", "vocab.json"),
         ("vocab.json", b'{"a": 0}', "vocab.json' lacks the tokens <s>, <pad>"),
+        ("merges.txt", b"\n", "merges.txt' is empty: copy it again from where the vocabulary is"),
         ("merges.txt", b"a b c\n", "merges.txt, line 1: two tokens are needed"),
         ("merges.txt", b"qq zz\n", "merges.txt' does not fit .*vocab.json"),
         ("tokenizer.json", b'{"a": 0}', "tokenizer.json' holds no tokenizer"),

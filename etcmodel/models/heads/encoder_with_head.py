@@ -124,7 +124,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         """
         kinds = cls.setting_types()
         if unknown := sorted(set(settings) - set(kinds)):
-            values = ", ".join(f"{x}={shown_values.shown(settings[x])}" for x in unknown)
+            values = shown_values.named([f"{x}={shown_values.shown(settings[x])}" for x in unknown])
             raise ValueError(f"unknown settings of {cls.__name__}: {values}")
         for name, value in settings.items():
             value = tuple(value) if isinstance(value, list) else value

@@ -184,9 +184,10 @@ def settings_of(given, config, defaults=None, prompt_length=1):
     for name, value in {**entries, **given}.items():
         if not _is_known_or_neutral(name, value):
             place = "The call" if name in given else f"`{FILE_NAME}`"
+            shown = shown_values.named([name])
             raise ValueError(
-                f"{place} has `{name}`, {shown_values.shown(value)}, which `generate` does not "
-                f"know. Give it `{name}=None` to do without."
+                f"{place} has `{shown}`, {shown_values.shown(value)}, which `generate` does not "
+                f"know. Give it `{shown}=None` to do without."
             )
     # A call takes an entry back, by a None also one that stands for another.
     entries = {name: x for name, x in entries.items() if name not in given}
