@@ -46,7 +46,8 @@ def test_one_command_makes_a_classifier_and_goes_on(tmp_path):
         "  etcmodel predict classification --output_dir=run --input_file=new.csv "
         "--predictions_file=answers.jsonl",
         "Or, for texts in a browser and over HTTP:",
-        "  etcmodel export classification --output_dir=run --export_texts --export_dir=run/served",
+        "  etcmodel export classification --output_dir=run --export_texts=true "
+        "--export_dir=run/served",
         "  etcmodel serve --model_dir=run/served",
     ]
     run = tmp_path / "run"
