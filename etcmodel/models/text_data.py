@@ -23,7 +23,7 @@ from etcmodel.text import examples as examples_lib
 from etcmodel.text.labels import REGRESSION, SINGLE_LABEL, Labels, in_order
 from etcmodel.text.readers import fields
 
-__all__ = ["ReadsTexts", "check_one_row", "is_texts", "read_texts"]
+__all__ = ["ReadsTexts", "check_one_row", "without_texts"]
 
 _BATCH_SIZE = 32  # Keras's own.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
@@ -429,14 +429,10 @@ def _read(model, batch):
     return dict(batch)
 
 
-def is_texts(x):
-    """Whether this is something that `read_texts` takes."""
-    return examples_lib.is_table(x) or _texts(x) is not None
-
-
-def read_texts(model, x):
-    """The features of all texts, or of all examples with columns, as one batch: dict of arrays."""
-    return _features(model, x if examples_lib.is_table(x) else _texts(x))
+def without_texts(model, x):
+    """The features of all texts, or of all examples with columns, as one batch; others as given."""
+    texts = x if examples_lib.is_table(x) else _texts(x)
+    return x if texts is None else _features(model, texts)
 
 
 def _processor(model):

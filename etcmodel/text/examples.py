@@ -256,7 +256,7 @@ def _reader(given):
         read = lambda: (dict(zip(names, x, strict=True)) for x in given.itertuples(False, None))  # noqa: E731
     elif callable(given) and not hasattr(given, "__iter__"):
         read = given
-    elif isinstance(given, Mapping) or not hasattr(given, "__iter__") or iter(given) is given:
+    elif isinstance(given, Mapping) or not hasattr(given, "__iter__") or hasattr(given, "__next__"):
         raise ValueError(
             "`examples` must be readable more than once: a list, or the path of a file, or a "
             f"function that begins anew. Received: {type(given).__name__}"
@@ -371,7 +371,7 @@ class ReadsExamples(abc.ABC):
         Raises:
             ValueError: naming file and line, or the number of the example.
         """
-        if not isinstance(examples, (str, os.PathLike)) and iter(examples) is examples:
+        if hasattr(examples, "__next__"):
             once, examples = examples, lambda: once
         yield from self.batches_of(
             Examples(examples, Columns(**columns)).read(), batch_size, settings

@@ -141,6 +141,11 @@ def word_piece_settings(path):
     Raises:
         ValueError: naming the file and the entry, if text is treated otherwise than in BERT.
     """
+    return _word_pieces(path)[1]
+
+
+def _word_pieces(path):
+    """(what a `tokenizer.json` of word pieces has, `do_lower_case`); errors of the latter."""
     entries = bounded_json.load_object(read_bytes(path), path)
     for part, wanted in _AS_BERT.items():
         found = entries.get(part)
@@ -158,7 +163,7 @@ def word_piece_settings(path):
             f"{path}: text must be lower-cased and lose its accents, or neither. Received: "
             f"lowercase={shown_values.shown(is_lower)}, strip_accents={shown_values.shown(strips)}"
         )
-    return is_lower
+    return entries, is_lower
 
 
 def file_content(path):
@@ -169,8 +174,7 @@ def file_content(path):
 
 
 def _tokens_of_json(path):
-    word_piece_settings(path)
-    entries = bounded_json.load_object(read_bytes(path), path)
+    entries, _ = _word_pieces(path)
     added = entries.get("added_tokens") or []
     try:
         ids = {**entries["model"]["vocab"], **{x["content"]: x["id"] for x in added}}

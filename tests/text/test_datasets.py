@@ -117,3 +117,10 @@ def test_labels_are_numbered_by_their_names_or_those_of_the_data(processor, tmp_
         numbers(path, labels=["neg", "pos"])
     with pytest.raises(ValueError, match="one of the two"):
         numbers(path, label="stars", targets="stars")
+
+
+def test_batches_of_a_function_are_those_of_what_it_begins(processor):
+    wanted = [*processor.batches(EXAMPLES, 2)]
+    for given in (lambda: iter(EXAMPLES), iter(EXAMPLES)):
+        for batch, expected in zip(processor.batches(given, 2), wanted, strict=True):
+            np.testing.assert_array_equal(batch["token_ids"], expected["token_ids"])

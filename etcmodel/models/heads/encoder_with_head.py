@@ -155,8 +155,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             if features is not None and not hasattr(features, "items"):
                 features = {self.token_feature: features}
             features = {**(features or {}), **named}
-        if not named and text_data.is_texts(features):
-            features = text_data.read_texts(self, features)
+        if not named:
+            features = text_data.without_texts(self, features)
         options = {name: x for name, x in kwargs.items() if is_option[name]}
         return super().__call__({} if features is None else features, *args, **options)
 
