@@ -38,6 +38,16 @@ def pytest_configure(config):
     config.pluginmanager.register(_ReferenceReport())
 
 
+def pytest_make_parametrize_id(val):
+    """Bytes that are no text, by their length: what packs may write the time into them.
+
+    The processes must find the same names, or none of them begins.
+    """
+    if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()):
+        return f"{len(val)}-bytes"
+    return None
+
+
 def pytest_collection_finish():
     """Else each collection of garbage looks through all that is imported, which stays."""
     gc.collect()
