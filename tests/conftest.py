@@ -48,6 +48,21 @@ def pytest_make_parametrize_id(val):
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of a test with the marker `quick_cases` so many, evenly spread, stay in the quick suite."""
+    tests = {}
+    for item in items:
+        if item.get_closest_marker("quick_cases"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases_of_test in tests.values():
+        (number,) = cases_of_test[0].get_closest_marker("quick_cases").args
+        quick = {place * len(cases_of_test) // number for place in range(number)}
+        for place, item in enumerate(cases_of_test):
+            if place not in quick:
+                item.add_marker("slow")
+
+
 def pytest_collection_finish():
     """Else each collection of garbage looks through all that is imported, which stays."""
     gc.collect()
@@ -85,9 +100,13 @@ def _own_environment():
 
 @pytest.fixture(scope="module", autouse=True)
 def _freed_memory():
-    """Else a process that runs all slow tests needs as much as all of them together."""
+    """Else a process that runs all slow tests needs as much as all of them together.
+
+    What stays is not looked through again at the end of each of hundreds of modules.
+    """
     yield
     memory.free()
+    gc.freeze()
 
 
 class _ReferenceReport:
