@@ -45,6 +45,7 @@ def test_there_are_the_programs_of_every_room():
     assert rooms == {"tasks", "pretrain", "tools"}
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_help_tells_each_default_and_unit_without_importing_tensorflow(program):
     text, imported = help_of(program)

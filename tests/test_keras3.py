@@ -88,13 +88,8 @@ def assert_same(actual, expected, **tolerance):
         )
 
 
-LIKE_OTHERS = [f"head: {name}" for name in ("token", "sentence", "choices", "phrases", "masked")]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(x, marks=[pytest.mark.slow] * (x in LIKE_OTHERS)) for x in MODELS],
-)
+@pytest.mark.quick_cases(4)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_model_is_a_keras_3_layer_and_comes_back_from_its_config(name):
     make, features = MODELS[name]
     model = make()
@@ -186,6 +181,7 @@ def test_a_subclassed_model_trains_with_callbacks_metrics_and_validation(tmp_pat
     assert_same(model.get_weights(), after)
 
 
+@pytest.mark.slow
 def test_dropout_is_there_in_training_alone():
     features, labels = batch()
     model = classifier(hidden_dropout_prob=0.5)
@@ -199,6 +195,7 @@ def test_dropout_is_there_in_training_alone():
     assert abs(trained - outer.evaluate(features["token_ids"], labels, verbose=0)) > 1e-3
 
 
+@pytest.mark.slow
 def test_what_is_frozen_stays_frozen_in_the_file_too(tmp_path):
     features, labels = batch()
     model = classifier()
@@ -294,9 +291,8 @@ def policies():
     use("float32", "float32")
 
 
-@pytest.mark.parametrize(
-    "policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_is_that_of_both(policy, policies, tmp_path):
     policies(policy, policy)
     features, labels = batch()
@@ -335,6 +331,7 @@ def answers():
     return etcmodel.LongformerForTokenClassification(config, num_labels=3)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "make, data, weights",
     [

@@ -195,6 +195,7 @@ def check_killed_at_each_call(subject, tmp_path, step=1):
         number += step
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_killed_writer_loses_nothing(name, tmp_path):
     number, num_new = check_killed_at_each_call(SUBJECTS[name](), tmp_path, EVERY)

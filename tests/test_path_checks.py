@@ -83,6 +83,7 @@ def test_a_checkpoint_is_not_written_there(tmp_path, name, output_format):
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
+@pytest.mark.quick_cases(1)
 @every_name
 def test_safetensors_are_written_and_read_wherever_they_are(tmp_path, name):
     folder = str(tmp_path / name)

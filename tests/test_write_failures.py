@@ -139,6 +139,7 @@ def exported(directory, asset):
     )
 
 
+@pytest.mark.slow
 def test_exporting_on_a_full_disk_leaves_nothing(tmp_path, capsys):
     asset = tmp_path / "asset.txt"
     asset.write_text("word\n" * 1000)

@@ -244,6 +244,7 @@ class TestConverting:
     def prefix(self, tmp_path, values):
         return write(tmp_path, values)[0]
 
+    @pytest.mark.quick_cases(13)
     @pytest.mark.parametrize("output_format", FORMATS)
     @pytest.mark.parametrize(
         "changes, messages",

@@ -166,6 +166,7 @@ def assert_same_but_labels(values, expected):
             np.testing.assert_array_equal(values[name], expected[name], err_msg=name)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("encoder_class", [networks.BertEncoder, networks.BertEncoderV2])
 @pytest.mark.parametrize("attribute", ["encoder", "model"])
 def test_model_gardens_encoder_gives_the_same(tmp_path, weights, encoder_class, attribute):

@@ -42,6 +42,7 @@ def assert_same_tensors(one, other):
         assert value.tobytes() == other[name].tobytes(), name
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("kind", ["a_base", "a_mc", "a_mlm", "a_qa", "a_tokcls"])
 def test_what_was_read_is_written_byte_for_byte(tmp_path, kind):
     model = etcmodel.from_pretrained(REFERENCE / kind)

@@ -98,6 +98,7 @@ class TestRoundTrips:
         assert_same_values(etcmodel.from_pretrained(tmp_path), model)
         assert len(os.listdir(tmp_path)) == 3
 
+    @pytest.mark.slow
     def test_an_etc_processor_is_ready_when_the_model_is(self, tmp_path):
         vocab = tmp_path / "words.txt"
         vocab.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "it", "rains"]))

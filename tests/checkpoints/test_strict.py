@@ -57,6 +57,7 @@ def test_every_system_is_here():
     assert registered == {x.model_type for x in SYSTEMS.values()} - {None}
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_equal_copies_are_taken(name, folder_of):
     system = SYSTEMS[name]
@@ -187,6 +188,7 @@ def etc_checkpoint(folder, kind, dtype):
     ), name
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("dtype", ["int8", "int32", "bool", "uint8"])
 @pytest.mark.parametrize("kind", [sources.RELEASED, sources.OBJECTS])
 def test_tensorflows_checkpoints_are_read_as_strictly(kind, dtype, tmp_path):

@@ -120,6 +120,7 @@ def rewrite_with_ones(path):
         writer.write(example.SerializeToString())
 
 
+@pytest.mark.slow
 def test_a_run_moves_weights_so(tmp_path):
     make = lowering_cases.of_etc(ClassificationTask, labels=("a", "b"))
     task = make(tmp_path)

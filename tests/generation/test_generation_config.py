@@ -32,6 +32,7 @@ def settings_of(model, **given):
     return model.generation_settings(**given)
 
 
+@pytest.mark.slow
 def test_the_entries_of_the_file_are_those_of_a_call(folder):
     ids = models.ids(2, 9)
     plain = etcmodel.load_pretrained(folder)

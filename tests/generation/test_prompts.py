@@ -106,6 +106,7 @@ def test_a_greedy_search_continues_prompts():
     np.testing.assert_allclose(found["step_scores"][:, 0], first, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_what_was_generated_is_a_prompt_that_is_continued_alike():
     whole = MODEL.generate(IDS, max_length=9)["sequences"].numpy()
     for length in (1, 2, 5):
@@ -114,11 +115,13 @@ def test_what_was_generated_is_a_prompt_that_is_continued_alike():
         np.testing.assert_array_equal(again, whole)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("count", "penalty"), [(1, 1.0), (3, 1.7)])
 def test_beams_continue_prompts(count, penalty):
     check_beams(MODEL, PROMPTS, 7, 3, count, penalty)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("count", [1, 3])
 def test_samples_continue_prompts(count):
     options = {"do_sample": True, "temperature": 2.0, "seed": 5, "num_return_sequences": count}

@@ -73,6 +73,7 @@ def dense_probs(found):
     return np.array(rows)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("form", ["structure", "dense"])
 @pytest.mark.parametrize("variant", LABELED)
 def test_all_four_pieces_are_those_of_the_numpy_twin(variant, form):
@@ -87,6 +88,7 @@ def test_all_four_pieces_are_those_of_the_numpy_twin(variant, form):
         assert np.ptp(expected) > 0.3
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("policy, atol", [("float32", 1e-5), ("mixed_bfloat16", 0.03)])
 @pytest.mark.parametrize("implementation", ["auto", "sparse", "full"])
 def test_values_weighed_by_them_make_the_layers_output(policy, atol, implementation):

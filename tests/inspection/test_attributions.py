@@ -70,6 +70,7 @@ def test_for_a_cubic_score_from_zeros_two_points_are_exact(encoder, inputs):
         np.testing.assert_allclose(attributions, tf.linalg.matvec(cubes, WEIGHTS), atol=1e-4)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("variant", ["default", "pre-activation", "recomputing", "no labels"])
 def test_they_add_up_to_the_difference_of_the_scores(variant):
     model = small_models.make_encoder(num_layers=1, **small_models.VARIANTS[variant])
@@ -95,6 +96,7 @@ def test_the_score_may_be_of_a_model_around_the_encoder(plain_encoder):
     np.testing.assert_allclose(found.score, model(inputs)[:, 1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_in_bfloat16_they_add_up_as_well_as_its_rounding_lets_them():
     model = small_models.make_encoder(num_layers=1, dtype="mixed_bfloat16")
     inputs = small_models.inputs_of(model.config)

@@ -9,6 +9,7 @@ from etcmodel.inspection import hidden_states
 from tests.inspection import small_models
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("form", ["structure", "dense"])
 @pytest.mark.parametrize("variant", small_models.VARIANTS)
 def test_each_layer_gives_what_a_model_gives_that_ends_there(variant, form):
@@ -24,6 +25,7 @@ def test_each_layer_gives_what_a_model_gives_that_ends_there(variant, form):
             assert np.abs(x).max() > 0.1
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("implementation", ["auto", "sparse", "full"])
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_the_last_ones_are_the_output_and_the_first_ones_the_embeddings(policy, implementation):

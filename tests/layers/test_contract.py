@@ -108,6 +108,7 @@ def test_constructor_arguments_are_all_in_the_config(case):
     assert set(changed) - {"config"} <= set(config)
 
 
+@pytest.mark.quick_cases(2)
 @every_layers_graph
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_graphs_of_unknown_lengths_give_what_eager_calls_give(case, jit_compile):
@@ -120,6 +121,7 @@ def test_graphs_of_unknown_lengths_give_what_eager_calls_give(case, jit_compile)
     assert_same(run({name: tf.constant(value) for name, value in inputs.items()}), expected)
 
 
+@pytest.mark.quick_cases(2)
 @every_layers_graph
 def test_it_can_be_part_of_a_functional_model_that_is_saved(case, tmp_path):
     layer, inputs, expected = built_layer(case)
@@ -135,6 +137,7 @@ def test_it_can_be_part_of_a_functional_model_that_is_saved(case, tmp_path):
         assert_same(other(inputs), model(inputs), atol=0)
 
 
+@pytest.mark.quick_cases(5)
 @every_layer
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision_computes_nearly_the_same_in_the_compute_type(case, policy, set_policy):
@@ -169,6 +172,7 @@ def test_no_two_kernels_start_with_the_same_values(case):
             assert not np.array_equal(one, other)
 
 
+@pytest.mark.quick_cases(5)
 @every_layer
 def test_every_weight_has_a_gradient(case):
     layer, inputs, _ = built_layer(case)
@@ -191,6 +195,7 @@ def test_weights_have_different_names(case):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("case", WITH_DROPOUT.values(), ids=WITH_DROPOUT.keys())
 def test_dropout_acts_in_training_only_and_a_seed_repeats_it(case):
     layer, inputs, expected = built_layer(case)

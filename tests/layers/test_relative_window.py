@@ -48,6 +48,7 @@ def by_twin(layer, x, is_global=None):
     return attended.reshape(x.shape) @ of["output/kernel"] + of["output/bias"]
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("dilation", [1, 2, [1, 3]])
 @pytest.mark.parametrize("length", [1, 12, 100])
 def test_outputs_of_the_slow_twin(length, dilation):

@@ -59,6 +59,7 @@ def keep_activations(monkeypatch):
     return lambda: monkeypatch.setattr(recompute_grad.tf, "recompute_grad", lambda run: run)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 def test_without_dropout_recomputing_changes_nothing(period):
     stack, plain = make_stack(period, num_hidden_layers=3), make_stack(0, num_hidden_layers=3)
@@ -106,6 +107,7 @@ def test_the_gradient_with_dropout_agrees_with_finite_differences():
     np.testing.assert_allclose(tape.gradient(value, step), expected, rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_recomputing_works_in_graphs(jit_compile, keep_activations):
     """Compared with a graph too: XLA draws other masks from the same seed."""

@@ -129,6 +129,7 @@ def assert_identical(actual, expected):
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.quick_cases(1)
 @each_encoder
 def test_more_padding_changes_no_real_token(encoder):
     @EXAMPLES
@@ -143,6 +144,7 @@ def test_more_padding_changes_no_real_token(encoder):
     check()
 
 
+@pytest.mark.quick_cases(1)
 @each_encoder
 def test_a_batch_gives_what_its_examples_give_alone(encoder):
     @EXAMPLES
@@ -159,6 +161,7 @@ def test_a_batch_gives_what_its_examples_give_alone(encoder):
     check()
 
 
+@pytest.mark.slow
 @each_encoder
 def test_all_implementations_give_the_same_at_every_length(encoder):
     rng = np.random.default_rng(0)
@@ -169,6 +172,7 @@ def test_all_implementations_give_the_same_at_every_length(encoder):
         assert_close(full, auto)
 
 
+@pytest.mark.quick_cases(1)
 @each_encoder
 @pytest.mark.parametrize("hard", [False, True])
 def test_packed_examples_give_what_they_give_alone(encoder, hard):
@@ -224,6 +228,7 @@ def test_an_empty_global_input_is_fine_without_a_structure_too():
     assert_close([long_output], [model(token_ids, nothing, structure=structure)[0]])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("compiler", [None, tf.function], ids=["eagerly", "in a graph"])
 def test_the_same_call_twice_gives_the_same_bits(compiler):
     model = make_model(**SHALLOW)
@@ -276,6 +281,7 @@ def test_a_call_changes_neither_the_model_nor_anything_outside():
     assert_identical(tensors, before)
 
 
+@pytest.mark.slow
 def test_one_trace_serves_every_length():
     num_traces, model = 0, make_model(**SHALLOW)
     options = {
@@ -300,6 +306,7 @@ def test_one_trace_serves_every_length():
     assert num_traces == 1
 
 
+@pytest.mark.slow
 def test_gradient_checkpointing_changes_no_gradient():
     """In a graph, with dropout; compared with itself when it keeps all activations."""
     *ids, structure = arguments([random_example(np.random.default_rng(0), 14, 3)])

@@ -41,6 +41,7 @@ def check_learned(name):
     return scores
 
 
+@pytest.mark.slow
 def test_a_classifier_learns_its_toy():
     check_learned("sequence")
 
@@ -63,6 +64,7 @@ def test_every_head_learns_its_toy(name):
         assert scores["end_accuracy"] > 0.9 and scores["evidence_accuracy"] > 0.9
 
 
+@pytest.mark.quick_cases(2)
 @every_head
 def test_outputs_are_float32_logits_of_the_shapes_that_labels_have(name):
     model = head_cases.make(name)
@@ -79,6 +81,7 @@ def test_outputs_are_float32_logits_of_the_shapes_that_labels_have(name):
     tf.nest.map_structure(close, joined, outputs)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["sequence", "question", "choices"])
 def test_the_functional_model_gives_the_same(name):
     model = head_cases.make(name)
@@ -90,6 +93,7 @@ def test_the_functional_model_gives_the_same(name):
     assert {id(v) for v in functional.weights} == {id(v) for v in model.weights}
 
 
+@pytest.mark.quick_cases(3)
 @every_head
 def test_a_model_comes_again_from_its_config(name):
     model = head_cases.make(name)
@@ -101,6 +105,7 @@ def test_a_model_comes_again_from_its_config(name):
     assert_same(twin(features), model(features))
 
 
+@pytest.mark.quick_cases(2)
 @every_head
 def test_features_are_given_by_name_as_to_an_encoder(name):
     model, (features, labels) = head_cases.make(name), head_cases.data(name, 2)

@@ -93,6 +93,7 @@ def test_the_last_row_of_each_table_is_fine(kind, name):
     assert np.isfinite(hidden).all()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_a_graph_the_same_is_told(kind):
     name = next(iter(make_model(kind)[1]))

@@ -49,6 +49,7 @@ def by_graph(model, jit_compile=False):
     return run
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("link, place", BAD_LINKS)
 def test_a_graph_refuses_such_links_when_it_runs(graph, link, place):
     line = (
@@ -59,6 +60,7 @@ def test_a_graph_refuses_such_links_when_it_runs(graph, link, place):
         graph(*TOKENS.values(), with_link(link))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("link", [3, -2, 10**6])
 def test_compiled_by_xla_such_links_link_nothing(model, compiled, link):
     wrong = with_link(link)
@@ -86,6 +88,7 @@ def test_without_a_global_input_links_are_not_looked_at(model, graph):
     graph(TOKENS["token_ids"], nothing, np.zeros_like(LINKS))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "changes, line",
     [
@@ -147,6 +150,7 @@ def test_a_functional_model_is_refused_when_it_is_made(model, inputs, line):
     assert str(raised.value) == line
 
 
+@pytest.mark.slow
 def test_a_functional_model_refuses_wrong_links_and_lengths_when_it_is_called(model):
     inputs = {
         "token_ids": tf_keras.Input([None], dtype=tf.int32, name="token_ids"),
@@ -172,6 +176,7 @@ def test_a_functional_model_refuses_wrong_links_and_lengths_when_it_is_called(mo
         functional.predict(wrong, verbose=0)
 
 
+@pytest.mark.slow
 def test_an_exported_graph_checks_links_too(model, graph, tmp_path):
     module = tf.Module()
     module.model_variables = model.variables

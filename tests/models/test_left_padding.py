@@ -70,6 +70,7 @@ def test_vectors_of_an_etc_whose_global_input_is_padded_on_the_left_too(kind):
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("kind", pooling.OF_TEXTS)
 @pytest.mark.parametrize("head", ["classes", "answers", "choices"])
 def test_heads_of_an_etc(head, kind):
@@ -130,6 +131,7 @@ def test_the_first_token_is_global_in_rows_of_different_padding():
     assert states["global_attentions"][0].shape[-1] == 1  # One global token a row.
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["longformer", "gmat"])
 def test_in_a_graph_that_knows_no_length(kind):
     model = {

@@ -239,6 +239,7 @@ def is_local(given):
     return any("breakpoints" in name for name in given)
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("kind", CASES)
 def test_masks_are_0_and_1_and_labels_those_of_the_table(kind):
     check(CASES[kind], [ADDITIVE, NO_WHOLE, NO_NUMBER, 2.0])
@@ -260,6 +261,7 @@ def test_global_masks(kind):
     check(GLOBALS[kind], [ADDITIVE, NO_WHOLE, NO_NUMBER, 2.0])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", ["EtcModel", "GMAT", "QkvRelativeLocalAttention"])
 def test_a_graph_refuses_them_when_it_runs(kind):
     call, given = CASES[kind]()

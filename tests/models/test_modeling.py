@@ -92,6 +92,7 @@ def assert_same(actual, expected, atol=1e-5):
         np.testing.assert_allclose(one, other, atol=atol)
 
 
+@pytest.mark.slow
 @FEW_EXAMPLES
 @given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 9), st.integers(0, 4), seeds)
 def test_more_padding_changes_no_real_token(long_len, global_len, more_long, more_global, seed):
@@ -101,6 +102,7 @@ def test_more_padding_changes_no_real_token(long_len, global_len, more_long, mor
     assert_same(padded, run_alone(model, example))
 
 
+@pytest.mark.slow
 @FEW_EXAMPLES
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3)), min_size=2, max_size=3), seeds)
 def test_a_batch_equals_its_examples_one_by_one(sizes, seed):
@@ -186,6 +188,7 @@ def test_embedding_adders_are_added_before_normalization(model):
     assert_same(model(*ids, **adders), model(*ids, **segments))
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "is_training, training, has_dropout",
     [

@@ -90,6 +90,7 @@ class Whole(tf_keras.utils.Sequence):
         return TEXTS, WORDS
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", GIVEN)
 def test_training_on_words_is_that_on_features_and_numbers(processor, folder, trained, name):
     given = GIVEN[name](folder)
@@ -121,6 +122,7 @@ def test_it_is_evaluated_and_predicted_by_the_same_labels(processor, folder):
     assert model.predict(TEXTS, verbose=0, as_labels=True) == names
 
 
+@pytest.mark.slow
 def test_several_labels_and_numbers_are_words_of_tables_too(processor, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('text,label\na,x|y\nb,""\nc,y\n')

@@ -138,6 +138,7 @@ def test_a_graph_refuses_wrong_edges_when_it_runs(model):
         run(*BOTH, np.array([[[0, 1], [0, 3]]]))
 
 
+@pytest.mark.slow
 def test_compiled_by_xla_such_edges_mean_nothing(model):
     run = by_graph(model, jit_compile=True)
     outputs = run(*BOTH, np.array([[[0, 1], [2, 9], [7, 0], [-5, 1]]]))

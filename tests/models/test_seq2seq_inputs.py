@@ -29,6 +29,7 @@ def ones(*shape):
     return np.ones(shape, np.int32)
 
 
+@pytest.mark.quick_cases(16)
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize(
     "changes, message",

@@ -56,6 +56,7 @@ GIVEN = {
 }
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("x", GIVEN.values(), ids=GIVEN.keys())
 def test_predictions_are_those_of_the_processed_texts(model, processor, x):
     wanted = model.predict(dict(processor(TEXTS)), verbose=0)
@@ -89,6 +90,7 @@ def assert_same(found, wanted):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_training_on_a_dataset_is_that_on_processed_batches(processor):
     weights = {0: 2.0, 1: 0.5}
     data = dataset(TEXTS, LABELS)

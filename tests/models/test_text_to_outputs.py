@@ -54,6 +54,7 @@ def assert_same(found, expected):
             np.testing.assert_allclose(found[window][name], logits, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.quick_cases(1)
 @every_kind
 def test_padding_and_other_examples_of_a_batch_change_nothing(processor, models, kind):
     classifier, answerer = models
@@ -117,6 +118,7 @@ def test_windows_are_as_if_alone(processor, models):
     assert_same(by_window(fits, answerer(fits)), by_window(whole, answerer(whole)))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "kind, names",
     [
@@ -138,6 +140,7 @@ def test_every_relation_of_an_example_tells_in_its_outputs(processor, models, ki
         assert max(np.abs(found[x] - expected[x]).max() for x in expected) > 1e-3, name
 
 
+@pytest.mark.slow
 def test_json_lines_are_the_examples(processor, models, tmp_path):
     classifier, _ = models
     lines = [json.dumps(x if isinstance(x, dict) else {"text": x}) for x in EXAMPLES.values()]

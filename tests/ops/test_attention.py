@@ -85,6 +85,7 @@ def random_labels(rng, num_heads, size):
     )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("implementation", LOCAL_IMPLEMENTATIONS)
 def test_local_attention_equals_the_twin(implementation):
     @FEW_EXAMPLES

@@ -171,6 +171,7 @@ def test_more_layers_of_attention_add_calls_not_operations(trains):
     assert nodes_of_4 - nodes_of_2 < 60
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_layers_traced_once_have_the_gradients_of_eager_layers(jit_compile):
     run, inputs = stack(2)

@@ -66,6 +66,7 @@ def by_graph(function, x):
     return tf.gradients(tf.reduce_sum(tf.sin(function(x))), x)[0]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("gradient", [by_tape, by_graph], ids=["tape", "graph"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_graph_is_freed_with_its_gradients(name, gradient):

@@ -99,6 +99,7 @@ def test_a_traced_function_has_the_gradients_of_tensors_and_variables_eagerly():
     np.testing.assert_array_equal(product(x, y), x * y)
 
 
+@pytest.mark.slow
 def test_attention_with_every_mask_and_label_and_dropout_has_the_same_results(request):
     case = ways.fixed_case(has_relations=True)
     expected = ways.run(*case)

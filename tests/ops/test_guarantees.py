@@ -165,6 +165,7 @@ def test_a_batch_gives_what_its_examples_give_alone(sizes, radius, way, seed):
         assert_close(part(outputs, row, [document], 0), part(alone, 0, [document], 0))
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.lists(lengths, min_size=2, max_size=4), more_lengths, radii, ways, seeds)
 def test_packed_examples_give_what_they_give_alone(sizes, more, radius, way, seed):
@@ -176,6 +177,7 @@ def test_packed_examples_give_what_they_give_alone(sizes, more, radius, way, see
         assert_close(part(outputs, 0, documents, index), part(alone, 0, [document], 0))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("radius", [1, 4, 9])
 def test_every_length_gives_the_same_in_every_way(radius):
     """Lengths below, at and beyond the radius, the block and the chunk, and multiples of none."""

@@ -102,6 +102,7 @@ def outputs_and_gradients(function, given_arrays):
     return [outputs, *map(tf.convert_to_tensor, tape.gradient(loss, given_arrays))]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("name", "how"),
     [*((name, "eager") for name in PATTERNS), ("by head", "graph"), ("gaps", "xla")],
@@ -138,6 +139,7 @@ def unit_differences(function, given_arrays, num_draws=8):
 
 
 # Of "itself", gradients are nothing but what rounding leaves.
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", [name for name in PATTERNS if name != "itself"])
 def test_bfloat16_is_as_exact_as_its_digits(name):
     """A product is rounded once or, where a processor has none of bfloat16, its parts, too."""

@@ -125,6 +125,7 @@ def test_a_failure_names_its_reason_and_leaves_nothing(
     assert written(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_an_error(make_job, tmp_path):
     with pytest.raises(OSError, match="perhaps for want of memory: try fewer"):
         preprocessing.run(make_job(["a", "die"], direct_num_workers=2))

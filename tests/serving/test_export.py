@@ -105,6 +105,7 @@ def test_dense_features_of_any_length_give_the_models_own_outputs(task_model, ru
                 np.testing.assert_allclose(output[name], value[i], atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_answers_serialized_examples_without_this_package(task_model, exported, tmp_path):
     features = random_features(np.random.default_rng(1), 2, 12, 4)
     with tf.io.TFRecordWriter(str(tmp_path / "examples")) as writer:
@@ -121,6 +122,7 @@ def test_answers_serialized_examples_without_this_package(task_model, exported, 
         np.testing.assert_allclose(outputs[name], value, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_shorter_examples_of_a_batch_are_padded_and_their_real_tokens_keep_their_outputs(
     task_model, exported
 ):
@@ -170,6 +172,7 @@ def test_names_a_directory_without_an_export(tmp_path):
         serving.SavedModelRunner(str(tmp_path))
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("share", [0.0, 0.5])
 @pytest.mark.parametrize(
     "name",

@@ -63,6 +63,7 @@ def make_case(name, number, folder, whole):
     return file, *folder_damage.damage(rng, name, folder / file)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", folders.SYSTEMS)
 def test_damaged_folders(name, whole, tmp_path):
     (source, expected), folder = whole(name), tmp_path / "case"

@@ -145,6 +145,7 @@ def run(task, model, features):
     return outputs, losses, gradients, predictions, lengths
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_losses_and_gradients_are_those_of_the_whole_batch(name, vocab_file):
     found, expected = (
@@ -197,6 +198,7 @@ def test_attention_of_any_token_can_be_looked_at(name, vocab_file):
     np.testing.assert_allclose(*rows, atol=1e-6)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["classification-gmat", "majority_tagging", "triviaqa-etc"])
 def test_a_graph_for_any_lengths_as_of_an_export_tells_the_same(name, vocab_file):
     task = make_task(name, vocab_file, skip_padding=True)

@@ -238,6 +238,7 @@ def draw_by_program(**arguments):
     return subprocess.run(command, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_program_writes_a_picture_1200_pixels_wide(tmp_path):
     output = tmp_path / "new" / "page.png"
     done = draw_by_program(structure=write_json(tmp_path, FIELDS), output=output)

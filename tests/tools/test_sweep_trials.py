@@ -231,6 +231,7 @@ def test_trials_run_at_the_same_time(tmp_path):
     assert [row.state for row in rows] == ["complete"] * 2
 
 
+@pytest.mark.slow
 def test_the_same_command_twice_shares_the_trials(tmp_path):
     (tmp_path / "trials").mkdir()
     os.mkfifo(tmp_path / "trials" / "pipe")
@@ -254,6 +255,7 @@ def test_a_trial_that_is_worse_than_the_median_is_stopped(tmp_path):
     assert "trial 3 is pruned. 4/4 trials are done" in told
 
 
+@pytest.mark.slow
 def test_tpe_draws_the_same_values_whoever_draws_them(tmp_path):
     space = {"x": Range(1e-3, 1e1, True), "y": Range(1, 5), "z": Choices(("a", "b"))}
 

@@ -62,6 +62,7 @@ def cut(path, share):
     path.write_bytes(content[: int(len(content) * share)])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("suffix", ["data-00000-of-00001", "index"])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_a_run_goes_back_to_the_last_whole_checkpoint_and_says_so(

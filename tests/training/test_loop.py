@@ -139,6 +139,7 @@ def continued_from_the_start(task, folder, capsys):
     return told
 
 
+@pytest.mark.slow
 def test_accumulated_steps_equal_whole_ones(records, tmp_path):
     task = toy.ToyTask(records)
     whole = config(tmp_path / "whole")
@@ -151,7 +152,8 @@ def test_accumulated_steps_equal_whole_ones(records, tmp_path):
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize(
-    "optimizer", ["adamw", "lamb", pytest.param("bert_adam", marks=pytest.mark.slow)]
+    "optimizer",
+    ["adamw", *(pytest.param(x, marks=pytest.mark.slow) for x in ("lamb", "bert_adam"))],
 )
 def test_mixed_precision_trains(records, tmp_path, precision, optimizer):
     run = config(tmp_path, mixed_precision=precision, optimizer=optimizer, steps_per_summary=1)

@@ -72,6 +72,7 @@ def of_normalizations(model):
     return {x.name for part in model.submodules if isinstance(part, layers) for x in part.weights}
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", OTHERS)
 def test_scales_offsets_and_biases_alone_do_not_decay(name):
     model = OTHERS[name]()
@@ -81,6 +82,7 @@ def test_scales_offsets_and_biases_alone_do_not_decay(name):
     assert names - moved == norms | {x for x in names if "bias" in x}
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", ETC)
 def test_of_etc_the_same_decay_as_ever(name):
     model = ETC[name]()

@@ -32,6 +32,7 @@ def traced(model):
 HIDDEN = {kind: traced(model) for kind, model in MODELS.items()}
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=20)
 @hypothesis.given(
     st.sampled_from(["own", "compressed", "no_memory"]), st.integers(1, 40), st.integers(1, 30)
@@ -189,6 +190,7 @@ def test_dropout_is_of_training():
     assert (still[0] != dropped[0]).any() and (dropped[0] != dropped[1]).any()
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("kind", ["tied", "compressed", "no_memory"])
 @pytest.mark.parametrize("policy, limit", [("mixed_bfloat16", 0.3), ("mixed_float16", 0.05)])
 def test_half_precision_stays_finite_and_near(kind, policy, limit):
@@ -201,6 +203,7 @@ def test_half_precision_stays_finite_and_near(kind, policy, limit):
     np.testing.assert_allclose(tf.cast(found[0], tf.float32), wanted[0], atol=limit)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_it_is_made_again_of_its_config_and_of_a_folder(kind, tmp_path):
     model, ids = MODELS[kind], small.ids(2, 11)

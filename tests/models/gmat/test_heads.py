@@ -27,6 +27,7 @@ def weights_of(layer):
     return [x.numpy() for x in layer.weights]
 
 
+@pytest.mark.quick_cases(1)
 @every_head
 def test_it_learns_and_comes_back_from_a_folder(case, tmp_path):
     model, (*_, features, labels) = model_of(case), case
@@ -112,6 +113,7 @@ def test_a_head_on_a_lifted_bert(tmp_path):
     assert model(IDS % berts.VOCAB).shape == [2, 7, berts.VOCAB]
 
 
+@pytest.mark.quick_cases(3)
 @every_head
 @pytest.mark.parametrize("changes", [{}, {"num_memory_tokens": 0}], ids=["memory", "none"])
 def test_what_is_asked_for_comes_beside_what_the_head_gives(case, changes):
@@ -122,6 +124,7 @@ def test_what_is_asked_for_comes_beside_what_the_head_gives(case, changes):
     assert "hidden_states" not in outputs
 
 
+@pytest.mark.quick_cases(2)
 @every_head
 def test_heads_on_a_model_that_compresses_give_its_states(case):
     kind, settings, ids, _ = case

@@ -41,6 +41,7 @@ def inputs(draw):
     return models.ids(1, length, draw(st.integers(0, 99))), mask, global_mask
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=15)
 @hypothesis.given(inputs(), st.integers(2, 9), st.data())
 def test_a_later_token_never_matters(given, length, data):
@@ -89,6 +90,7 @@ def test_global_tokens_are_said_in_several_ways():
     np.testing.assert_allclose(none["logits"], plain, **SAME)
 
 
+@pytest.mark.slow
 def test_generation_has_the_global_tokens_of_training():
     """Of the batch, or of the config: the sequence's logits are those of teacher forcing."""
     ids = models.ids(2, 15)
@@ -195,6 +197,7 @@ def test_recomputed_activations_give_the_same_gradients():
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["dropout", "attention_dropout", "activation_dropout"])
 def test_dropout_is_of_training(name):
     model = models.model(**{name: 0.5})

@@ -26,6 +26,7 @@ def model_of(case):
     return model
 
 
+@pytest.mark.quick_cases(1)
 @every_head
 def test_it_learns_and_comes_back_from_a_folder(case, tmp_path):
     model, (*_, features, labels) = model_of(case), case

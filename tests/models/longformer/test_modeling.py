@@ -53,6 +53,7 @@ def test_padding_changes_nothing(example, before, after):
     np.testing.assert_allclose(longer[:, before:end], hidden_of(*example), **SAME)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=15)
 @hypothesis.given(examples(), st.data())
 def test_neighbors_in_the_batch_change_nothing(example, data):

@@ -29,6 +29,7 @@ def logits(kind, ids, mask, decoder_ids):
     return LOGITS[kind](*map(tf.constant, (ids, mask, decoder_ids))).numpy()
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=15)
 @hypothesis.given(st.sampled_from(TYPES), st.integers(2, 9), st.data())
 def test_a_later_token_never_matters(kind, length, data):
@@ -43,6 +44,7 @@ def test_a_later_token_never_matters(kind, length, data):
     )
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=15)
 @hypothesis.given(st.sampled_from(TYPES), st.integers(1, 40), st.integers(1, 30))
 def test_padding_and_neighbors_do_not_matter(kind, length, padding):

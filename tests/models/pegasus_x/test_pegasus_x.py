@@ -160,6 +160,7 @@ def test_half_precision_stays_finite_and_near(policy, limit):
     np.testing.assert_allclose(found[:2], MODEL(*arguments)["logits"][:2], atol=limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"num_beams": 3, "length_penalty": 0.6}])
 def test_generation_ends_by_the_end_token_of_the_config(settings):
     ids = models.ids(2, 9)

@@ -139,6 +139,7 @@ def check_attention(read, found, batch, layer):
         assert not found["attention"][index][first:].any()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("layer", [0, None])
 def test_tokens_of_documents_look_at_what_the_model_looks_at(tmp_path, settings, layer):
     read = Read(tmp_path, etcmodel.EtcForQuestionAnswering, settings, layer)
@@ -148,6 +149,7 @@ def test_tokens_of_documents_look_at_what_the_model_looks_at(tmp_path, settings,
     check_attention(read, found, batch, 1 if layer is None else layer)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "head", [etcmodel.EtcForSequenceClassification, etcmodel.EtcForKeyphraseExtraction]
 )
@@ -160,6 +162,7 @@ def test_tokens_of_texts_look_at_what_the_model_looks_at(tmp_path, head):
     check_attention(read, found, batch, 1)
 
 
+@pytest.mark.quick_cases(1)
 def test_the_characters_of_a_span_are_looked_up_in_the_layer_that_is_asked_for(tmp_path, settings):
     read = Read(tmp_path, etcmodel.EtcForQuestionAnswering, settings)
     batch = read.processor(examples_of(QUESTIONS, DOCUMENTS))

@@ -80,6 +80,7 @@ def test_padding_changes_no_logit():
     assert np.all(actual[:, :, LONG:] < -5000)
 
 
+@pytest.mark.slow
 def test_xla_equals_eager():
     made = make_model()
     features = features_of(PAGES)
@@ -118,6 +119,7 @@ def test_an_ngram_logit_depends_on_its_own_words_alone_given_the_encoder():
         assert list(moved) == list(range(4 - size + 1, 5))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("use_in_long", [False, True])
 @pytest.mark.parametrize("use_in_global", [False, True])
 def test_visual_features_matter_where_they_are_used(use_in_long, use_in_global):
