@@ -7,7 +7,6 @@ from matplotlib import image
 from etcmodel.models import heads, modeling
 from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
-from etcmodel.text import visibility
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.tools import attention_subjects
 
@@ -85,13 +84,13 @@ def structure_of(batch, row, config):
     ],
     ids=["soft", "hard g2l", "hard l2g"],
 )
-def test_pairs_have_the_labels_that_the_model_gives_them(batch, changes):
+def test_pairs_have_the_labels_that_the_model_gives_them(processor, batch, changes):
     model_config = config(**changes)
-    rules = visibility.Rules.of(model_config)
     for row in range(len(batch["token_ids"])):
         structure = structure_of(batch, row, model_config)
         expected = attention_subjects.pair_labels(structure, model_config.local_radius)
-        found = visibility.pair_labels(batch, row, rules)
+        encoding = next(x for x in batch.encodings if x.row == row)
+        found = processor.explain(batch, encoding.example, config=model_config).pair_labels()
         assert list(found) == list(expected)
         for piece, labels in expected.items():
             np.testing.assert_array_equal(found[piece], labels, err_msg=piece)
@@ -100,8 +99,7 @@ def test_pairs_have_the_labels_that_the_model_gives_them(batch, changes):
 def test_reasons_agree_with_the_pairs(processor, batch):
     model_config = config(use_hard_l2g_mask=True)
     explained = processor.explain(batch, config=model_config)
-    labels = visibility.pair_labels(batch, 0, visibility.Rules.of(model_config))
-    for piece, pairs in labels.items():
+    for piece, pairs in explained.pair_labels().items():
         for (query, key), label in np.ndenumerate(pairs):
             words = explained.why(f"{piece[0]}{query}", f"{piece[2]}{key}")
             assert (" sees " in words) == (label != -1), words

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.text.longformer_explanation import LongformerExplanation
+from etcmodel.text.explanation import LongformerExplanation
 from tests.models.longformer import small
 
 LENGTH = 14
