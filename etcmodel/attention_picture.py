@@ -21,11 +21,11 @@ _MOST_TOKENS = 1000  # With more, a token is narrower than a pixel.
 _WIDTH, _HEIGHT = 12, 10.5  # Of the picture; lengths are in inches.
 _DOTS = 100  # An inch.
 _GAP = 0.4  # Between panels, for the name of the upper one.
-_NAME = 0.14  # The height of a token's name, of 9 points.
+_NAME = 0.141  # The height of a token's name, of 9 points.
 _LETTER = 0.075  # The width of one of its letters.
 _MOST_LETTERS = 20
 _TITLE_LINE, _LEGEND_LINE = 0.21, 0.24
-_MOST_SHARE = 0.4  # Of the panels, for a few tokens beside many, so that their names have room.
+_MOST_SHARE = 0.45  # Of the panels, for a few tokens beside many, so that their names have room.
 _LEAST_BETWEEN = 0.06  # In narrower tokens, the lines between them hide them.
 _MOST_TICKS = 25  # Of the positions beside their colors.
 
@@ -296,7 +296,7 @@ def _heading(sides, local_radius, title):
     numbers = {side: len(x) for side, x in sides.items()}
     size = "{l} tokens" if len(sides) == 1 else "{g} global and {l} long tokens"
     caption = _CAPTION + (_CAPTION_OF_PIECES if len(sides) > 1 else "")
-    return [*filter(None, [title]), size.format(**numbers) + radius, *caption.splitlines()]
+    return [*title.splitlines(), size.format(**numbers) + radius, *caption.splitlines()]
 
 
 def _shared(sides, length):
@@ -375,7 +375,7 @@ def _draw_lines(axis, number, length, theme):
     if length >= _LEAST_BETWEEN * number:
         axis.set_ticks(np.arange(1, number) - 0.5, minor=True)
         axis.grid(which="minor", color=_PALETTES[theme].between, linewidth=0.5)
-    axis.set_tick_params(which="both", length=0, labelsize=9, labelcolor=theme.ink)
+    axis.set_tick_params(which="both", length=0, pad=5, labelsize=9, labelcolor=theme.ink)
 
 
 def _name_tokens(axis, side, step, length, is_outer):
@@ -417,8 +417,9 @@ def _add_bar(figure, frame, k, theme):
     from matplotlib import cm, colors
 
     height = 0.6 * (_HEIGHT - frame.top)
-    norm = colors.BoundaryNorm(np.arange(-k, k + 2) - 0.5, 256)
-    ramp = cm.ScalarMappable(norm, _position_colors(theme).resampled(256))
+    number = max(256, 2 * k + 1)
+    norm = colors.BoundaryNorm(np.arange(-k, k + 2) - 0.5, number)
+    ramp = cm.ScalarMappable(norm, _position_colors(theme).resampled(number))
     axes = _add_axes(figure, _WIDTH - 1.75, frame.top + 0.1 * height, height / 40, height)
     step = _interval(2 * k + 1, _MOST_TICKS)
     inner = [x for x in range(-k // step * step, k, step) if abs(x) <= k - step]

@@ -66,8 +66,8 @@ class _Explained(abc.ABC):
     def __str__(self):
         lines = self._head()
         if any(len(self._shown[side]) < size for side, size in self._sizes.items()):
-            told = (f"{len(self._shown[x])} of {n} {y}" for x, n, y in self._named_sizes())
-            lines.append(f"shown: {' and '.join(told)} tokens")
+            told = (f"{len(self._shown[x])} of {n} {y}tokens" for x, n, y in self._named_sizes())
+            lines.append(f"shown: {', '.join(told)}")
         return "\n".join([*lines, *self._tables()])
 
     def zoomed(self, tokens=None, blocks=None):
@@ -136,7 +136,7 @@ class _Explained(abc.ABC):
             global_tokens=[self._name("g", place) for place in self._shown["g"].tolist()],
             title=title,
             places=self._shown,
-            hint=f"A part: {self._zooms(min(self._sizes['l'], _READABLE))}.",
+            hint=f"To see a part, call {self._zooms(min(self._sizes['l'], _READABLE))}.",
         )
 
     def save(self, path, title="", long_range=None):
@@ -147,7 +147,7 @@ class _Explained(abc.ABC):
 
     def _named_sizes(self):
         """(side, number of tokens, what they are called) of the sides that have tokens."""
-        names = (("l", "long"), ("g", "global"))
+        names = (("l", "long " * bool(self._sizes["g"])), ("g", "global "))
         return [(side, self._sizes[side], name) for side, name in names if self._sizes[side]]
 
     def _zooms(self, length):
@@ -161,14 +161,11 @@ class _Explained(abc.ABC):
         return {**self._shown, "l": long_places[np.isin(self._blocks_of(long_places), blocks)]}
 
     def _long_table(self, places, prefix=""):
-        """Lines of the table of long tokens, and in front what they stand for, if for several."""
-        runs, lines = [[place] for place in places], []
-        if len(runs) > _MOST_LINES:
-            runs = _runs(places, self._alike)
-            zooms = self._zooms(min(self._sizes["l"], _MOST_LINES))
-            lines = [f"A line is a run of tokens. One by one: {zooms}."]
-        rows = [(_named(run, prefix), *self._long_row(run)) for run in runs]
-        return [*lines, *_table(self.columns, rows)]
+        """Lines of the table of long tokens; in front what a line is, if not one token."""
+        rows = _rows(places, self._alike, lambda run: (_named(run, prefix), *self._long_row(run)))
+        zooms = self._zooms(min(self._sizes["l"], _MOST_LINES))
+        told = f"A line is a run of tokens. To see each, call {zooms}."
+        return [*([told] if len(places) > _MOST_LINES else []), *_table(self.columns, rows)]
 
     def _long_row(self, run):
         """What the table tells of a run of tokens, mostly one, beside their places."""
@@ -324,11 +321,10 @@ class Explanation(_Explained):
 
     def _tables(self):
         shown = {x: sorted(set(self._own(x)) & set(self._shown[x].tolist())) for x in "gl"}
-        runs = [[place] for place in shown["g"]]
-        if len(runs) > _MOST_LINES:
-            runs = _runs(shown["g"], lambda x: (x := self._global_row([x]))[1:3] + x[4:])
-        names = ("global", "token", "is", "text", "relations")
-        table = _table(names, [self._global_row(run) for run in runs])
+        rows = _rows(
+            shown["g"], lambda x: (x := self._global_row([x]))[1:3] + x[4:], self._global_row
+        )
+        table = _table(("global", "token", "is", "text", "relations"), rows)
         return ["", *table, "", *self._long_table(shown["l"], "l")]
 
     def _global_row(self, run):
@@ -933,6 +929,24 @@ def _kind_of(encoding, index):
 def _excerpt(text):
     text = " ".join(text.split())
     return text if len(text) <= _EXCERPT else f"{text[: _EXCERPT - 1]}…"
+
+
+def _rows(places, alike, row_of):
+    """The rows of a table, each of a run of tokens: of one where that makes no long table.
+
+    Args:
+        places: sequence of int.
+        alike: function of a place: tokens for which it gives the same may share a row.
+        row_of: function of a run, list of int: tuple of str.
+    """
+    is_long = len(places) > _MOST_LINES
+    runs = _runs(places, alike) if is_long else [[place] for place in places]
+    rows = [row_of(run) for run in runs]
+    if len(rows) > _MOST_LINES:
+        half = _MOST_LINES // 2
+        left_out = (f"… {len(rows) - 2 * half} lines …", *[""] * (len(rows[0]) - 1))
+        rows = [*rows[:half], left_out, *rows[-half:]]
+    return rows
 
 
 def _runs(places, alike):
