@@ -25,7 +25,8 @@ _NAME = 0.141  # The height of a token's name, of 9 points.
 _LETTER = 0.075  # The width of one of its letters.
 _MOST_LETTERS = 20
 _TITLE_LINE, _LEGEND_LINE = 0.21, 0.24
-_MOST_SHARE = 0.45  # Of the panels, for a few tokens beside many, so that their names have room.
+_SHARES = {"g": 0.45, "l": 0.6}  # Of the panels: up to here a side has room for all its names.
+_LEAST_SHARE = 0.25  # Of a side that has more of them.
 _LEAST_BETWEEN = 0.06  # In narrower tokens, the lines between them hide them.
 _MOST_TICKS = 25  # Of the positions beside their colors.
 
@@ -300,12 +301,13 @@ def _heading(sides, local_radius, title):
 
 
 def _shared(sides, length):
-    """The length of each side: by its number of tokens, but with room for a few names."""
-    least = {x: min(len(side) * _NAME, _MOST_SHARE * length) for x, side in sides.items()}
+    """The length of each side: by its number of tokens, but with room for names."""
     if len(sides) == 1:
         return {"l": length}
-    share = length * len(sides["g"]) / sum(map(len, sides.values()))
-    share = float(np.clip(share, least["g"], length - least["l"]))
+    wanted = {x: len(side) * _NAME for x, side in sides.items()}
+    least = {x: y if y <= _SHARES[x] * length else _LEAST_SHARE * length for x, y in wanted.items()}
+    share = length * wanted["g"] / sum(wanted.values())
+    share = min(max(share, least["g"]), length - least["l"])
     return {"g": share, "l": length - share}
 
 

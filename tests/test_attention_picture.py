@@ -62,7 +62,7 @@ def test_no_name_overlaps_another_or_leaves_the_picture(num_global, num_long):
     boxes = [x.get_window_extent(canvas) for x in texts]
     assert len(boxes) > 3
     for box in boxes:
-        assert 0 <= box.x0 and box.x1 <= 1200 and 0 <= box.y0 and box.y1 <= 1050
+        assert box.x0 >= 0 and box.x1 <= 1200 and box.y0 >= 0 and box.y1 <= 1050
     for (a, text), (b, other) in itertools.combinations(zip(boxes, texts, strict=True), 2):
         is_apart = a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0
         assert is_apart, (text, other, a, b)
