@@ -17,7 +17,7 @@ from etcmodel.pictures import style
 __all__ = ["MASKED", "Legend", "check_sizes", "draw", "from_windows"]
 
 MASKED = -1
-_MOST_TOKENS = 1000  # With more, a token is narrower than a pixel.
+_MOST_TOKENS = 1000  # Of which the labels of all pairs are in memory.
 _WIDTH, _HEIGHT = 12, 10.5  # Of the picture; lengths are in inches.
 _DOTS = 100  # An inch.
 _GAP = 0.4  # Between panels, for the name of the upper one.
@@ -25,6 +25,7 @@ _NAME = 0.141  # The height of a token's name, of 9 points.
 _LETTER = 0.075  # The width of one of its letters.
 _MOST_LETTERS = 20
 _TITLE_LINE, _LEGEND_LINE = 0.21, 0.24
+_MOST_LEGEND_LINES = 8
 _SHARES = {"g": 0.45, "l": 0.6}  # Of the panels: up to here a side has room for all its names.
 _LEAST_SHARE = 0.25  # Of a side that has more of them.
 _LEAST_BETWEEN = 0.06  # In narrower tokens, the lines between them hide them.
@@ -126,8 +127,7 @@ class _Side:
     Attributes:
         places: int array. Theirs in the row.
         words: sequence of str, one a token, or empty.
-        has_numbers: bool. Whether the place of a token stands in front of its word, if it does not
-            follow from its neighbors.
+        has_numbers: bool. Whether names begin with the place, where a token before has no name.
     """
 
     places: np.ndarray
@@ -149,8 +149,8 @@ class _Side:
         places = self.places[::interval].tolist()
         if not self.words:
             return [str(place) for place in places]
-        words, follows = self.words[::interval], places == list(range(len(places)))
-        if self.has_numbers and not follows:
+        words, is_whole = self.words[::interval], places == list(range(len(places)))
+        if self.has_numbers and not is_whole:
             words = [f"{place} {word}" for place, word in zip(places, words, strict=True)]
         return [x if len(x) <= _MOST_LETTERS else f"{x[: _MOST_LETTERS - 1]}…" for x in words]
 
@@ -391,7 +391,8 @@ def _name_tokens(axis, side, step, length, is_outer):
 
 
 def _num_lines(meanings):
-    return -(-len(meanings) // 2)
+    """The lines of a legend of two columns, or of more with many meanings."""
+    return min(-(-len(meanings) // 2), _MOST_LEGEND_LINES)
 
 
 def _meanings_of(legend, found):
@@ -410,8 +411,9 @@ def _add_legend(figure, table, meanings, theme):
         Patch(facecolor=table[label], edgecolor=_BORDER, label=meaning)
         for label, meaning in meanings.items()
     ]
-    words = {"fontsize": 11, "labelcolor": theme.ink}
-    figure.legend(handles=handles, loc="lower center", ncols=2, frameon=False, **words)
+    columns = max(2, -(-len(meanings) // _MOST_LEGEND_LINES))
+    words = {"fontsize": 11 if columns == 2 else 8, "labelcolor": theme.ink}
+    figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, **words)
 
 
 def _add_bar(figure, frame, k, theme):

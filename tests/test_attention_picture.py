@@ -163,3 +163,16 @@ def test_of_many_positions_some_are_named():
     names = [x.get_text() for x in figure.axes[-1].get_yticklabels()]
     assert names[0] == "-256 and below" and names[-1] == "+256 and above" and "0" in names
     assert 10 < len(names) <= 25
+
+
+def test_many_relations_leave_room_for_the_panels():
+    names = tuple(f"relation {number}" for number in range(50))
+    numbering = RelationLabels(1, names=names)
+    legend = attention_picture.Legend(numbering, names={numbering[x]: x for x in names})
+    labels = np.resize([numbering[name] for name in names], [50, 50])
+    figure = attention_picture.draw({"l2g": np.zeros([50, 0], int), "l2l": labels}, legend)
+    FigureCanvasAgg(figure).draw()
+    (panel,), (shown,) = panels_of(figure).values(), figure.legends
+    box, below = (x.get_window_extent(figure.canvas.get_renderer()) for x in (panel, shown))
+    assert len(shown.get_texts()) == 50 and below.x0 >= 0 and below.x1 <= 1200
+    assert box.height > 500 and below.y1 < box.y0

@@ -169,7 +169,7 @@ class _Explained(abc.ABC):
 
     def _long_row(self, run):
         """What the table tells of a run of tokens, mostly one, beside their places."""
-        tokens = _excerpt(" ".join(self._token_at(place) for place in run))
+        tokens = _excerpt(" ".join(self._name("l", place) for place in run))
         origin = [] if self.encoding is None else [self._origin(run)]
         return tokens, *origin, *self._cells(run[0])
 
@@ -207,15 +207,11 @@ class _Explained(abc.ABC):
 
     @abc.abstractmethod
     def _token(self, end):
-        """str."""
-
-    @abc.abstractmethod
-    def _token_at(self, place):
-        """The long token at a place: str."""
+        """The token of an argument of `why`: str."""
 
     @abc.abstractmethod
     def _name(self, side, place):
-        """What a picture calls a token."""
+        """What a picture calls a token; of a long one the token itself."""
 
     @abc.abstractmethod
     def _reason(self, query, key):
@@ -372,9 +368,6 @@ class Explanation(_Explained):
         side, place = end
         return self.encoding.vocabulary[self.batch[_IDS[side]][self.encoding.row, place]]
 
-    def _token_at(self, place):
-        return self._token(("l", place))
-
     def _name(self, side, place):
         if side == "l":
             return self._token(("l", place))
@@ -498,9 +491,6 @@ class RowExplanation(_Explained):
 
     def _token(self, end):
         return self._tokens[end] if end < len(self._tokens) else "<pad>"
-
-    def _token_at(self, place):
-        return self._tokens[place]
 
     def _name(self, side, place):
         return self._token(place) if side == "l" else f"{self.global_name} {place}"

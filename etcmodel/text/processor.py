@@ -1,7 +1,7 @@
 """From texts, tables, pages and graphs to a batch for a model, and back to the text."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from absl import logging
@@ -191,8 +191,8 @@ class EtcProcessor(ReadsExamples):
         window: int = 0,
         config: Any = None,
         *,
-        tokens: Any = None,
-        blocks: Any = None,
+        tokens: Sequence[int] | None = None,
+        blocks: Sequence[int] | None = None,
     ) -> Explanation:
         """What a model is told of an example: a table in words, reasons, and a picture.
 

@@ -216,7 +216,7 @@ def test_18_global_and_384_long_tokens_are_readable(tmp_path):
     names = [x.get_text() for x in panels["g2g"].get_yticklabels()]
     assert names[:4] == ["g0 whole", "g1 question", "g2 document", "g3 title"] and len(names) == 18
     names = [x.get_text() for x in panels["l2g"].get_yticklabels()]
-    assert names[:3] == ["0 [CLS]", "20 a", "40 b"] and len(names) == 20
+    assert names[:3] == ["0 [CLS]", "20 b", "40 b"] and len(names) == 20
     labels = explained.pair_labels()
     shown = panels["l2l"].images[0].get_array()
     np.testing.assert_array_equal((shown == 1).all(axis=-1), labels["l2l"] == -1)
