@@ -863,10 +863,10 @@ def _chosen(name, numbers, size):
     given = [numbers[0], numbers[-1]] if is_range and numbers else numbers
     is_sequence = isinstance(given, (range, list, tuple, np.ndarray)) and len(given) > 0
     if not is_sequence or not all(_is_number(x) and 0 <= x < size for x in given):
-        allowed = f"of numbers from 0 to {size - 1}" if size else "of nothing, as there are none"
-        raise ValueError(
-            f"`{name}` must be a range or a list {allowed}. Received: {shown_values.shown(numbers)}"
+        allowed = (
+            f"be a range or a list of numbers from 0 to {size - 1}" if size else "be None here"
         )
+        raise ValueError(f"`{name}` must {allowed}. Received: {shown_values.shown(numbers)}")
     return np.unique(np.array(numbers, np.int64))
 
 

@@ -215,3 +215,20 @@ def test_who_attends_to_whom_is_as_the_probabilities_of_a_model_say(explain, sys
     assert expected["l2l"].any() and not expected["l2l"].all()
     for piece, seen in expected.items():
         np.testing.assert_array_equal(labels[piece] != MASKED, seen, err_msg=piece)
+
+
+def test_of_a_local_longt5_there_are_no_blocks(explain):
+    local = LongT5Config(local_radius=3, encoder_attention_type="local")
+    explained = explain("longt5")(config=local)
+    assert list(explained.pair_labels()) == ["l2l"]
+    with pytest.raises(ValueError, match=r"`blocks` must be None here. Received: \[0\]"):
+        explain("longt5")(config=local, blocks=[0])
+
+
+def test_a_part_of_another_example_of_a_packed_row_has_no_line_in_the_table(vocab):
+    settings = {"pack": True, "max_long_len": 40, "max_global_len": 20, "pad_to": "max"}
+    processor = etcmodel.EtcProcessor(vocab, **settings)
+    batch = processor(["The king.", "How many?"])
+    (first, second) = (processor.explain(batch, number, tokens=[6, 7]) for number in (0, 1))
+    assert "l6" not in lines_of(first) and {"l6", "l7"} <= set(lines_of(second))
+    np.testing.assert_array_equal(first.pair_labels()["l2l"], second.pair_labels()["l2l"])
