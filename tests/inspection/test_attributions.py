@@ -107,6 +107,7 @@ def test_in_bfloat16_they_add_up_as_well_as_its_rounding_lets_them():
     assert np.all(np.abs(found.completeness_error) < 0.1 * magnitude)
 
 
+@pytest.mark.slow
 def test_too_few_steps_are_refused_and_the_numbers_are_told(plain_encoder):
     inputs = small_models.inputs_of(plain_encoder.config)
     message = "attributions of example 0 sum to .* Take more steps than 1, or another baseline"

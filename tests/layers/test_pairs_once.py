@@ -54,6 +54,7 @@ def operations_that_read(relation, num_hidden_layers):
     return sorted(operation.type for operation in ids.consumers())
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", RELATIONS)
 def test_more_layers_do_not_read_a_relation_more_often(name):
     read = operations_that_read(RELATIONS[name], num_hidden_layers=1)

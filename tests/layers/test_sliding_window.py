@@ -20,6 +20,7 @@ def _layer():
     return layer
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("most", [None, 8], ids=["any number", "at most 8"])
 @pytest.mark.parametrize("number", [0, 1, 4, 5, 8])
 def test_few_and_many_global_tokens_see_what_they_see_in_training(layer, number, most):

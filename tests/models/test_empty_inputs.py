@@ -9,6 +9,7 @@ from tests.models.longformer import small
 from tests.models.longformer_char_lm import char_models
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", head_cases.CASES)
 def test_a_head_of_no_examples_gives_no_rows(name):
     features, _ = head_cases.data(name, count=2)

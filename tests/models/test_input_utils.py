@@ -150,6 +150,7 @@ def test_a_block_has_at_least_a_token():
         input_utils.make_fixed_block_side_inputs([[1]], 0, 1, 1)
 
 
+@pytest.mark.slow
 def test_side_inputs_are_made_of_unknown_lengths_too():
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3)
     def make(*structure):

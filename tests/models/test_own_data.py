@@ -219,6 +219,7 @@ def test_a_file_sorted_by_label_is_mixed_anew_each_epoch(processor):
         make_model(processor).predict(dataset, verbose=0)
 
 
+@pytest.mark.slow
 def test_the_names_are_kept_with_the_model(processor, tmp_path):
     model = make_model(processor, labels=["neg", "neutral", "pos"])
     assert model.num_labels == 3

@@ -125,6 +125,7 @@ def by_graph(model, jit_compile=False):
     return run
 
 
+@pytest.mark.slow
 def test_a_graph_refuses_wrong_edges_when_it_runs(model):
     run, edges = by_graph(model), np.array([[[0, 1], [2, 1]]])
     for given in (edges, edges[:, :0], np.array([[[0, 1], [2, 1], [-1, -1]]])):

@@ -117,6 +117,7 @@ def test_longformer(tmp_path):
     assert loaded.processor.config == processor.config
 
 
+@pytest.mark.slow
 def test_led(tmp_path):
     made = leds.model(vocab_size=VOCAB_SIZE, max_decoder_position_embeddings=128)
     made.save_pretrained(tmp_path / "led-base-16384")
@@ -132,6 +133,7 @@ def test_led(tmp_path):
     np.testing.assert_array_equal(again(**batch)["logits"], model(**batch)["logits"])
 
 
+@pytest.mark.slow
 def test_pegasus_x(tmp_path):
     pegasus_xs.model().save_pretrained(tmp_path / "pegasus-x-base")
     run = Page("systems_pegasus_x.md", tmp_path, **arrays())

@@ -53,6 +53,7 @@ def test_what_queries_look_at_together_is_the_sum_of_all_pairs(case, tiling, see
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_both_are_the_same_in_a_graph(name):
     case = CASES[name]

@@ -76,6 +76,7 @@ def test_no_more_logits_exist_at_a_time_for_some_rows_than_for_the_outputs():
         assert sum(probs.size for _, probs in by_set) <= size
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_every_reach_is_the_same_in_a_graph(name):
     assert_close(

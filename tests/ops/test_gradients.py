@@ -59,6 +59,7 @@ def assert_close(actual, expected, tolerance=1e-5):
         np.testing.assert_allclose(x, y, rtol=0, atol=atol)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("has_dropout", [False, True])
 def test_gradients_by_structure_equal_those_of_plain_attention(has_dropout):
     @EXAMPLES

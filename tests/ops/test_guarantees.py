@@ -287,6 +287,7 @@ def test_a_call_changes_nothing_outside(dropout_rate):
     assert_identical(tensors, before)
 
 
+@pytest.mark.slow
 def test_one_trace_serves_every_length():
     """Where lengths are unknown when tracing; no side at all is a length too."""
     num_traces = 0

@@ -31,6 +31,7 @@ def twin(heads, tables, structure, radius):
     return np.split(output, [heads["global_q"].shape[1]], axis=1)[::-1]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("implementation", ["auto", "sparse", "full"])
 def test_attention_by_structure_equals_the_twin(implementation):
     @EXAMPLES

@@ -50,12 +50,14 @@ def exported():
     return traced("never")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("num_rows", [0, 1, MOST, MOST + 1, 2 * MOST])
 def test_any_length_gives_the_outputs_of_known_lengths(exported, num_rows):
     given = tensors(num_rows)
     np.testing.assert_allclose(exported(*given), attend(*given), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_gradients_inside_an_export_of_any_length_are_those_of_known_lengths():
     def run(*given):
         with tf.GradientTape() as tape:

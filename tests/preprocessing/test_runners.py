@@ -91,6 +91,7 @@ def test_a_runner_that_breaks_when_all_is_done_loses_nothing(make_job, tmp_path,
     assert [record.getMessage() for record in caplog.records] == [told]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("args", "message"),
     [

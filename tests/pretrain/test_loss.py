@@ -132,6 +132,7 @@ def test_windows_without_anything_masked_are_refused():
         evaluate.metrics([row], mlm_weight=0.8, cpc_weight=0.2)
 
 
+@pytest.mark.slow
 def test_two_devices_contrast_all_sentences_and_equal_one_device():
     done = subprocess.run(
         [sys.executable, "-m", "tests.pretrain.two_devices"],

@@ -55,6 +55,7 @@ def test_beams_and_lengths_are_inputs_without_this_package(model, folder):
     assert_same(many, model.generate(IDS, no_repeat_ngram_size=2, **MANY))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "changes, message",
     [

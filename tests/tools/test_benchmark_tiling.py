@@ -71,6 +71,7 @@ def test_flags_and_table():
     ]
 
 
+@pytest.mark.slow
 def test_a_tiny_model_is_measured(capsys):
     options = benchmark.TilingOptions(
         long_length=200,

@@ -44,6 +44,7 @@ def questions(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_a_large_file_is_measured_as_it_is_and_of_a_small_one_copies(questions, capsys):
     flags = {"hotpotqa": questions["train"], "vocab_file": questions["vocab"], "rounds": 2}
     for megabytes, is_varied in ((0.0, False), (0.02, True)):
@@ -58,6 +59,7 @@ def test_a_large_file_is_measured_as_it_is_and_of_a_small_one_copies(questions, 
         assert found["num_records"] == found["num_examples"]
 
 
+@pytest.mark.slow
 def test_a_packed_file_has_the_size_of_its_content(questions, tmp_path, capsys):
     content = pathlib.Path(questions["train"]).read_bytes()
     packed = tmp_path / "train.json.gz"

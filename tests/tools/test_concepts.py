@@ -62,6 +62,7 @@ def test_packed_texts_do_not_see_each_other():
     np.testing.assert_array_equal(found["g2g"], same([1, 2]))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("number", range(5))
 def test_the_commands_draw(number, tmp_path):
     text = (page.DOCS / "concepts.md").read_text(encoding="utf-8")

@@ -79,6 +79,7 @@ def test_help_tells_every_flag():
     assert "--etc_config_file: Alias of --model_config_file." in done.stdout
 
 
+@pytest.mark.slow
 def test_a_refusal_is_a_line_and_not_a_traceback(arguments):
     config, output_dir = arguments["model_config_file"], arguments["output_dir"]
     done = run_program(

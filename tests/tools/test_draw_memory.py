@@ -9,6 +9,7 @@ from etcmodel.tools import draw_attention, memory_subjects
 MASK = np.array([1] * 17 + [0] * 2)
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("chunk_size, memory", [(1, 1), (5, 3), (6, 2), (40, 2)])
 @pytest.mark.parametrize("name", memory_subjects.EXAMPLES)
 def test_pairs_are_those_of_a_dense_mask(name, chunk_size, memory):

@@ -47,6 +47,7 @@ def test_a_metric_that_is_no_number_is_the_worst(records, tmp_path):
     assert training.best_checkpoint(str(tmp_path)).endswith("ckpt-4")
 
 
+@pytest.mark.slow
 def test_a_run_that_learns_goes_to_its_end(records, tmp_path):
     train(records, tmp_path, learning_rate=0.01, early_stopping_patience=3)
     assert evaluated_steps(tmp_path) == list(range(1, 9))

@@ -91,6 +91,7 @@ def test_one_name_has_one_share():
         optimizer_lib.build_optimizer(CONFIG, 0.1, zip(variables, (0.5, 0.25), strict=True))
 
 
+@pytest.mark.slow
 def test_each_devices_copy_moves_by_the_share():
     command = [sys.executable, "-c", TWO_DEVICES]
     done = subprocess.run(command, cwd=page.DOCS.parent, capture_output=True, text=True)

@@ -94,6 +94,7 @@ def saved_values(output_dir):
     return {n: reader.get_tensor(n) for n in names if n != "_CHECKPOINTABLE_OBJECT_GRAPH"}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
     records, tmp_path, stops, signum
@@ -124,6 +125,7 @@ def test_a_run_that_is_stopped_saves_its_step_and_goes_on_from_there(
     assert [json.loads(line)["step"] for line in lines] == [step, NUM_STEPS]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_evaluates_at_the_steps_of_one_that_was_not(records, tmp_path, stops):
     task = SignaledTask(records, evaluates=True)
     task.at_batch, task.stops = 9, stops

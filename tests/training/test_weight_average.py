@@ -81,6 +81,7 @@ def test_converters_find_the_average_alone(averaged):
     assert not any("average" in name for name in source.shapes)
 
 
+@pytest.mark.slow
 def test_the_training_is_that_without_an_average(records, averaged, tmp_path):
     plain = config(tmp_path)
     training.train(task(records), plain)
@@ -107,6 +108,7 @@ def test_evaluations_and_the_best_checkpoint_are_of_the_average(records, average
         np.testing.assert_array_equal(value, other)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_equals_one_that_was_not_stopped_bit_by_bit(records, averaged, tmp_path):
     stopped = shutil.copytree(averaged.output_dir, tmp_path / "stopped")
     for step in range(7, NUM_STEPS + 1):

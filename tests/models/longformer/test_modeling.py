@@ -39,6 +39,7 @@ def padded(x, before, after, value):
     return np.pad(x, [[0, 0], [before, after]], constant_values=value)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=15)
 @hypothesis.given(examples(), st.integers(0, 5), st.integers(0, 15))
 def test_padding_changes_nothing(example, before, after):

@@ -103,6 +103,7 @@ def reference_texts():
     return texts
 
 
+@pytest.mark.quick_cases(1)
 def test_pieces_and_offsets_are_those_of_the_splitter(check):
     check(HARD)
     check(code_points())
@@ -137,6 +138,7 @@ def test_refuses_tokenizers_that_tensorflow_text_does_not_have():
         tokenizers.make_tokenizer(types.SimpleNamespace())
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(texts=st.lists(st.text(" .!?ab水\n\x0b\x85\u2028\u00a0"), max_size=4))
 def test_sentences_are_those_of_the_splitter_that_the_export_names(texts):

@@ -108,6 +108,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
+@pytest.mark.slow
 def test_the_program_writes_shards_settings_and_statistics(tmp_path, input_file, vocab_file):
     prefix = tmp_path / "out" / "train"
     done = run_program(
@@ -157,6 +158,7 @@ def test_the_program_writes_shards_settings_and_statistics(tmp_path, input_file,
     assert len(settings["vocab_sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_strict_fails_with_one_line_and_leaves_nothing(tmp_path, input_file, vocab_file):
     prefix = tmp_path / "out" / "train"
     done = run_program(

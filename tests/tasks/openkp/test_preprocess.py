@@ -66,6 +66,7 @@ def url_of(record):
     return "".join(chr(i) for i in record["url_code_points"].int64_list.value if i >= 0)
 
 
+@pytest.mark.slow
 def test_bad_pages_are_counted_and_named_and_the_others_written(flags):
     done = run("preprocess", is_training="true", **flags)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -41,6 +41,7 @@ def batch(length):
     return {"input_ids": np.where(mask, ids, 1), "attention_mask": mask}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("system", [led, longt5, pegasus_x], ids=lambda x: x.__name__[13:-7])
 def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
     made, generator = summarizer(config(system.config()))
@@ -55,6 +56,7 @@ def test_logits_and_summaries_are_the_models_whatever_the_padding(system):
     assert not sequences[:, wanted.shape[1] :].any()
 
 
+@pytest.mark.slow
 def test_tensorboard_shows_what_the_encoder_looks_at():
     made, generator = summarizer(config())
     layer, sides = tensorboard_extras._attention_rows(made, batch(12))
