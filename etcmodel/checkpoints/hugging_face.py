@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from etcmodel.checkpoints import longformer_names, sources, strict
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints import sources, strict
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import heads
+from etcmodel.models import heads, systems
 from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.shown_values import listed
 
@@ -23,9 +23,6 @@ __all__ = [
     "values",
 ]
 
-# By `model_type`, what tells their names.
-_NAMINGS = {"longformer": longformer_names}
-
 
 class Place(NamedTuple):
     """A variable, and whether the file has its transpose."""
@@ -33,6 +30,12 @@ class Place(NamedTuple):
     name: str
     variable: object
     is_transposed: bool
+
+
+def _naming(model_type):
+    """What tells the names of a system's weights; None where the library's own are theirs."""
+    system = systems.find(model_type)
+    return system and system.weights
 
 
 def is_of(source):
@@ -48,9 +51,10 @@ def encoder_options(config, source, head_class=None):
         source: `Source`.
         head_class: class of the model's head, or None.
     """
-    if config.model_type not in _NAMINGS or not is_of(source):
+    naming = _naming(config.model_type)
+    if naming is None or not is_of(source):
         return {}
-    return _NAMINGS[config.model_type].encoder_options(source.shapes, head_class)
+    return naming.encoder_options(source.shapes, head_class)
 
 
 def head_of(entries):
@@ -64,8 +68,7 @@ def head_of(entries):
     Raises:
         ValueError: naming the entry, if it is of a wrong type.
     """
-    kind = entries.get("model_type")
-    naming = _NAMINGS.get(kind) if isinstance(kind, str) else None
+    naming = _naming(entries.get("model_type"))
     by_name = {known.__name__: known for known in heads.head_classes().values()}
     for name in models_hugging_face.architectures(entries):
         if naming is not None and name in by_name:
@@ -79,8 +82,7 @@ def config_entries(model):
         return {}
     entries = {"architectures": [type(model).__name__]}
     if isinstance(model, heads.EncoderWithHead):
-        naming = _NAMINGS[model.encoder.config.model_type]
-        entries |= naming.head_entries(model)
+        entries |= _naming(model.encoder.config.model_type).head_entries(model)
     return entries
 
 
@@ -90,7 +92,7 @@ def has_names(model):
     Args:
         model: built `Encoder`, or a model that holds one.
     """
-    return names_lib.encoder_of(model).config.model_type in _NAMINGS
+    return _naming(names_lib.encoder_of(model).config.model_type) is not None
 
 
 def values(model):
@@ -123,7 +125,7 @@ def load(model, source):
             then unchanged.
     """
     by_name = places(model)
-    naming = _NAMINGS[names_lib.encoder_of(model).config.model_type]
+    naming = _naming(names_lib.encoder_of(model).config.model_type)
     found = _names_in_file(source.shapes, naming)
     _check_missing(source, model, by_name, found)
     loaded = [name for name in by_name if name in found]
@@ -156,7 +158,7 @@ def places(model):
         ValueError: if the model has variables that such files have no name for.
     """
     encoder = names_lib.encoder_of(model)
-    naming = _NAMINGS[encoder.config.model_type]
+    naming = _naming(encoder.config.model_type)
     is_alone = encoder is model
     found, unknown, seen = {}, [], set()
     for name, variable in names_lib.release_names(model).items():

@@ -9,10 +9,10 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
+from etcmodel.models import encoders
 from etcmodel.text import byte_bpe, number_pieces, processor_files
 from etcmodel.text.gmat_processor import GmatProcessor
 from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
-from etcmodel.text.longformer_processor import LongformerProcessor
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
 from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
@@ -26,15 +26,6 @@ __all__ = [
     "trained_settings",
 ]
 
-# Whose batches are of another form than `EtcProcessor`'s.
-_CLASSES = {
-    **dict.fromkeys(("led", "longformer"), LongformerProcessor),
-    "gmat": GmatProcessor,
-    "gmat_seq2seq": GmatSeq2SeqProcessor,
-    **dict.fromkeys(("longt5", "pegasus_x"), Seq2SeqProcessor),
-}
-# Their own tokens beside the sentence pieces, unless `tokenizer_config.json` says another number.
-_OWN_TOKENS = {"longt5": ("extra_ids", "extra_ids", 100), "pegasus_x": ("id_offset", "offset", 103)}
 _ADVICE = " Set `model.processor` to a processor."
 _NAMES = (
     processor_files.WORD_PIECES,
@@ -97,7 +88,7 @@ def read_processor(directory, config, relation_names=None):
     if not files:
         return None
     try:
-        if config.model_type in _CLASSES:
+        if _system(config).processor is not None:
             return _of_vocabulary(directory, config)
         return EtcProcessor.from_pretrained(directory, **settings, **trained_settings(config))
     except (ValueError, OSError) as error:
@@ -139,16 +130,21 @@ def _of_settings(directory, config, settings):
     """The processor whose settings a folder has."""
     entries = bounded_json.read_object(os.path.join(directory, PROCESSOR_FILE))
     # Models of one text may have an `EtcProcessor`, too: its batches have what they read.
-    if config.model_type not in _CLASSES or "max_long_len" in entries:
+    made_by = _system(config).processor
+    if made_by is None or "max_long_len" in entries:
         return EtcProcessor.from_pretrained(directory, **settings)
-    return _CLASSES[config.model_type].from_pretrained(directory)
+    return made_by.from_pretrained(directory)
+
+
+def _system(config):
+    return encoders.encoder_type(config.model_type)
 
 
 def _of_vocabulary(directory, config):
-    """A processor of a folder without settings of one, of `_CLASSES`."""
-    made_by = _CLASSES[config.model_type]
+    """A processor of a folder without settings of one, of the class that the system has."""
+    made_by = _system(config).processor
     if made_by is Seq2SeqProcessor:
-        setting, entry, usual = _OWN_TOKENS[config.model_type]
+        setting, entry, usual = _system(config).own_tokens
         own, counted = {}, ""
         if not made_by.vocabulary_file(directory).endswith(byte_bpe.TOKENIZER_FILE):
             own = {setting: processor_files.foreign_entries(directory).get(entry, usual)}
