@@ -14,8 +14,9 @@ def depths(model):
     """How far up in the encoder its variables are.
 
     Args:
-        model: built model that holds an `Encoder` whose system `has_layer_rates`, as ETC, Longformer
-            and GMAT. Others have a decoder, whose layers are above the encoder's and beside them.
+        model: built model that holds an `Encoder` whose system `has_layer_rates`, as ETC,
+            Longformer and GMAT. Others have a decoder, whose layers are above the encoder's and
+            beside them.
     Returns:
         dict of id to int: 0 for embeddings, i + 1 for layer i, from 0. A pooler, which is above
         the layers as heads are, is not in it.
