@@ -6,6 +6,7 @@ imported when a picture is drawn.
 """
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -16,9 +17,19 @@ from etcmodel.pictures import style
 __all__ = ["MASKED", "Legend", "check_sizes", "draw", "from_windows"]
 
 MASKED = -1
-_MOST_TOKENS = 1000  # With more, a token is narrower than a pixel.
-_MOST_WORDS = 48  # With more, words overlap.
-_MOST_LINES = 100  # With more, the lines between tokens hide them.
+_MOST_TOKENS = 1000  # Of which the labels of all pairs are in memory.
+_WIDTH, _HEIGHT = 12, 10.5  # Of the picture; lengths are in inches.
+_DOTS = 100  # An inch.
+_GAP = 0.4  # Between panels, for the name of the upper one.
+_NAME = 0.141  # The height of a token's name, of 9 points.
+_LETTER = 0.075  # The width of one of its letters.
+_MOST_LETTERS = 20
+_TITLE_LINE, _LEGEND_LINE = 0.21, 0.24
+_MOST_LEGEND_LINES = 8
+_SHARES = {"g": 0.45, "l": 0.6}  # Of the panels: up to here a side has room for all its names.
+_LEAST_SHARE = 0.25  # Of a side that has more of them.
+_LEAST_BETWEEN = 0.06  # In narrower tokens, the lines between them hide them.
+_MOST_TICKS = 25  # Of the positions beside their colors.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +120,77 @@ def from_windows(local, radius):
     return full
 
 
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """The long or the global tokens that are drawn.
+
+    Attributes:
+        places: int array. Theirs in the row.
+        words: sequence of str, one a token, or empty.
+        has_numbers: bool. Whether names begin with the place, where a token before has no name.
+    """
+
+    places: np.ndarray
+    words: tuple
+    has_numbers: bool
+
+    def __len__(self):
+        return len(self.places)
+
+    @property
+    def most_letters(self):
+        """int. Of a name."""
+        longest = max(map(len, self.words), default=0)
+        numbers = len(str(self.places[-1])) + 1
+        return min(longest + numbers * (self.has_numbers or not longest), _MOST_LETTERS)
+
+    def names(self, interval):
+        """Of every so many tokens: list of str."""
+        places = self.places[::interval].tolist()
+        if not self.words:
+            return [str(place) for place in places]
+        words, is_whole = self.words[::interval], places == list(range(len(places)))
+        if self.has_numbers and not is_whole:
+            words = [f"{place} {word}" for place, word in zip(places, words, strict=True)]
+        return [x if len(x) <= _MOST_LETTERS else f"{x[: _MOST_LETTERS - 1]}…" for x in words]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frame:
+    """Where the panels lie: known before anything is drawn, so that nothing overlaps.
+
+    Attributes:
+        left, top: float. Of the first panel, in inches from the left and from above.
+        widths, heights: dict of float by side: of the panels of its tokens as keys, as queries.
+    """
+
+    left: float
+    top: float
+    widths: dict
+    heights: dict
+
+    @classmethod
+    def of(cls, sides, has_bar, title_lines, legend_lines):
+        names = 0.15 + _LETTER * max(side.most_letters for side in sides.values())
+        top = 0.15 + _TITLE_LINE * title_lines + names
+        gaps = _GAP * (len(sides) - 1)
+        width = _WIDTH - names - (2.1 if has_bar else 0.3) - gaps
+        height = _HEIGHT - top - _GAP - _LEGEND_LINE * legend_lines - 0.15 - gaps
+        return cls(names, top, _shared(sides, width), _shared(sides, height))
+
+    def tokens_per_square(self, sides):
+        """How many tokens a row or a column stands for, so that it is no narrower than a dot."""
+        shortest = {side: min(self.widths[side], self.heights[side]) for side in sides}
+        return {x: _interval(len(side), int(shortest[x] * _DOTS)) for x, side in sides.items()}
+
+    def add_panel(self, figure, query_side, key_side):
+        """The `Axes` of a piece."""
+        first = next(iter(self.widths))
+        left = self.left + (self.widths[first] + _GAP) * (key_side != first)
+        top = self.top + (self.heights[first] + _GAP) * (query_side != first)
+        return _add_axes(figure, left, top, self.widths[key_side], self.heights[query_side])
+
+
 def draw(
     labels,
     legend,
@@ -118,52 +200,52 @@ def draw(
     global_tokens=(),
     title="",
     theme=style.LIGHT,
+    places=None,
+    hint="",
 ):
     """A `matplotlib.figure.Figure` of 1200 pixels, with the four pieces and a legend.
 
+    What is large stays readable: of names without room every second, fifth, tenth and so on is
+    written, a row or column may stand for several tokens, and panels of a few global tokens beside
+    many long ones are as large as their names need.
+
     Args:
         labels: dict of int arrays [queries, keys] by piece ("g2g", "g2l", "l2g", "l2l"); `MASKED`
-            where the query may not attend to the key.
+            where the query may not attend to the key. With `places`, a function of a piece and the
+            places of queries and keys, which gives such an array: those of a long input need not
+            be in memory at once.
         legend: `Legend`.
         local_radius: int, or None where there is no such thing.
-        long_tokens, global_tokens: sequences of str, one a token; or empty.
+        long_tokens, global_tokens: sequences of str, one a token that is drawn; or empty.
         title: str.
         theme: `style.LIGHT` or `style.DARK`.
+        places: dict of int arrays by side ("g", "l"): the tokens that are drawn. None: all.
+        hint: str. How to see more, written where not all is to be seen.
     Raises:
-        ValueError: if there are no long tokens, or too many tokens to be seen.
+        ValueError: if there are no long tokens.
     """
     with extras.needed("plots"):
         from matplotlib.figure import Figure
 
-    num_long, num_global = labels["l2g"].shape
-    check_sizes(num_long, num_global)
-    figure = Figure(figsize=(12, 10.5), dpi=100, layout="constrained", facecolor=theme.background)
-    radius = "" if local_radius is None else f", radius {local_radius}"
-    size = f"{num_global} global and {num_long} long tokens" if num_global else f"{num_long} tokens"
-    caption = _CAPTION + (_CAPTION_OF_PIECES if num_global else "")
-    text = "\n".join(filter(None, [title, size + radius, caption]))
-    figure.suptitle(text, fontsize=12, color=theme.ink)
-    sides = [(x, n) for x, n in (("g", num_global), ("l", num_long)) if n]
-    grid = figure.subplots(
-        len(sides),
-        len(sides),
-        squeeze=False,
-        gridspec_kw={f"{x}_ratios": [n for _, n in sides] for x in ("width", "height")},
-    )
-    has_lines = num_global + num_long <= _MOST_LINES
-    words = {"g": global_tokens, "l": long_tokens}
-    found = {x for y in labels.values() for x in y.flat}
-    table = _color_table(legend, max(found), theme)
-    for row, (query_side, _) in enumerate(sides):
-        for column, (key_side, _) in enumerate(sides):
-            panel, piece = grid[row, column], f"{query_side}2{key_side}"
-            panel.imshow(table[labels[piece]], interpolation="none", aspect="auto")
-            panel.set_xlabel(piece, fontsize=13, fontweight="bold", color=theme.ink)
-            panel.spines[:].set_color(theme.ink)
-            num_queries, num_keys = labels[piece].shape
-            _name_tokens(panel.yaxis, words[query_side], num_queries, column == 0, has_lines, theme)
-            _name_tokens(panel.xaxis, words[key_side], num_keys, row == 0, has_lines, theme)
-    _add_legend(figure, grid, table, legend, found, theme)
+    if places is None:
+        labels, places = _by_places(labels)
+    sides = {"g": _Side(places["g"], global_tokens, False)} if len(places["g"]) else {}
+    sides["l"] = _Side(places["l"], long_tokens, True)
+    heading = _heading(sides, local_radius, title)
+    lines, has_bar = len(heading) + bool(hint), legend.labels.max_distance > 0
+    frame = _Frame.of(sides, has_bar, lines, _num_lines(legend.meanings()))
+    steps = frame.tokens_per_square(sides)
+    squares = _squares(labels, sides, steps, legend.labels.num_positions)
+    meanings = _meanings_of(legend, np.unique(np.concatenate([x.flat for x in squares.values()])))
+    table = _color_table(legend, max(meanings, default=MASKED), theme)
+    frame = _Frame.of(sides, has_bar, lines, _num_lines(meanings))
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=_DOTS, facecolor=theme.background)
+    is_whole = _add_panels(figure, frame, sides, squares, steps, table, theme)
+    heading += [] if is_whole else _left_out(steps, hint)
+    figure.suptitle("\n".join(heading), fontsize=12, color=theme.ink, y=1 - 0.1 / _HEIGHT)
+    _add_legend(figure, table, meanings, theme)
+    if has_bar:
+        _add_bar(figure, frame, legend.labels.max_distance, theme)
     return figure
 
 
@@ -201,45 +283,155 @@ def _color_table(legend, highest, theme):
     return np.concatenate([positions, colors.to_rgba_array([*others, theme.background])])[:, :3]
 
 
-def _name_tokens(axis, words, length, is_outer, has_lines, theme):
-    """Words or numbers at the outer panels, and thin lines between tokens."""
-    if has_lines:
-        axis.set_ticks(np.arange(1, length) - 0.5, minor=True)
+def _by_places(labels):
+    """Labels of all pairs as a function of places, and all places."""
+    num_long, num_global = labels["l2g"].shape
+    check_sizes(num_long, num_global)
+    places = {"g": np.arange(num_global), "l": np.arange(num_long)}
+    return (lambda piece, queries, keys: labels[piece][np.ix_(queries, keys)]), places
+
+
+def _heading(sides, local_radius, title):
+    """The lines above the picture: list of str."""
+    radius = "" if local_radius is None else f", radius {local_radius}"
+    numbers = {side: len(x) for side, x in sides.items()}
+    size = "{l} tokens" if len(sides) == 1 else "{g} global and {l} long tokens"
+    caption = _CAPTION + (_CAPTION_OF_PIECES if len(sides) > 1 else "")
+    return [*title.splitlines(), size.format(**numbers) + radius, *caption.splitlines()]
+
+
+def _shared(sides, length):
+    """The length of each side: by its number of tokens, but with room for names."""
+    if len(sides) == 1:
+        return {"l": length}
+    wanted = {x: len(side) * _NAME for x, side in sides.items()}
+    least = {x: y if y <= _SHARES[x] * length else _LEAST_SHARE * length for x, y in wanted.items()}
+    share = length * wanted["g"] / sum(wanted.values())
+    share = min(max(share, least["g"]), length - least["l"])
+    return {"g": share, "l": length - share}
+
+
+def _interval(number, most):
+    """The least of 1, 2, 5, 10, 20, … so that at most `most` of a number of things are left."""
+    candidates = (x * 10**power for power in itertools.count() for x in (1, 2, 5))
+    return next(x for x in candidates if -(-number // x) <= max(most, 1))
+
+
+def _squares(labels, sides, steps, num_positions):
+    """The labels that are drawn: dict of int arrays by piece.
+
+    Of several pairs in a square the highest label is drawn, so that no relation and no link is
+    lost; of mere positions that of the first pair.
+    """
+    found = {}
+    for piece in (f"{query}2{key}" for query in sides for key in sides):
+        (rows, queries), (columns, keys) = ((steps[x], sides[x].places) for x in piece[::2])
+        firsts, lines = np.arange(0, len(keys), columns), []
+        for first in range(0, len(queries), rows):
+            strip = labels(piece, queries[first : first + rows], keys)
+            highest = np.maximum.reduceat(strip.max(axis=0), firsts)
+            corner = strip[0, firsts]
+            lines.append(np.where((highest < num_positions) & (corner != MASKED), corner, highest))
+        found[piece] = np.array(lines)
+    return found
+
+
+def _left_out(steps, hint):
+    """What is told where not all is to be seen: list of one line, or none."""
+    joined = {"g": "global", "l": "long"}
+    several = [f"{step} {joined[side]}" for side, step in steps.items() if step > 1]
+    told = f"A row or column stands for {' or '.join(several)} tokens. " if several else ""
+    return list(filter(None, [told + hint]))
+
+
+def _add_axes(figure, left, top, width, height):
+    """`Axes` at a place, in inches from the left and from above."""
+    bottom = _HEIGHT - top - height
+    size = (left / _WIDTH, bottom / _HEIGHT, width / _WIDTH, height / _HEIGHT)
+    return figure.add_axes(size)
+
+
+def _add_panels(figure, frame, sides, squares, steps, table, theme):
+    """Draws the pieces; returns whether each token is there, with its name."""
+    first, is_whole = next(iter(sides)), True
+    for piece, pairs in squares.items():
+        query_side, key_side = piece[::2]
+        panel = frame.add_panel(figure, query_side, key_side)
+        panel.imshow(table[pairs], interpolation="none", aspect="auto")
+        panel.set_xlabel(piece, fontsize=13, fontweight="bold", color=theme.ink)
+        panel.xaxis.tick_top()
+        panel.xaxis.set_label_position("bottom")
+        panel.xaxis.set_tick_params(rotation=90)
+        panel.spines[:].set_color(theme.ink)
+        for axis, side, length, is_outer in (
+            (panel.yaxis, query_side, frame.heights[query_side], key_side == first),
+            (panel.xaxis, key_side, frame.widths[key_side], query_side == first),
+        ):
+            _draw_lines(axis, len(sides[side]), length, theme)
+            is_whole &= _name_tokens(axis, sides[side], steps[side], length, is_outer)
+    return is_whole
+
+
+def _draw_lines(axis, number, length, theme):
+    """Thin lines between tokens, where these are wide enough."""
+    if length >= _LEAST_BETWEEN * number:
+        axis.set_ticks(np.arange(1, number) - 0.5, minor=True)
         axis.grid(which="minor", color=_PALETTES[theme].between, linewidth=0.5)
-    axis.set_tick_params(which="both", length=0, labelsize=9, labelcolor=theme.ink)
-    if axis.axis_name == "x":
-        axis.tick_top()
-        axis.set_tick_params(rotation=90)
-        axis.set_label_position("bottom")
-    if not is_outer:
-        axis.set_tick_params(labelleft=False, labeltop=False)
-    elif words and length <= _MOST_WORDS:
-        axis.set_ticks(range(length), words)
+    axis.set_tick_params(which="both", length=0, pad=5, labelsize=9, labelcolor=theme.ink)
 
 
-def _add_legend(figure, grid, table, legend, found, theme):
-    """Tells what the colors of the labels that are found mean."""
-    from matplotlib import cm, colors
-    from matplotlib.patches import Patch
+def _name_tokens(axis, side, step, length, is_outer):
+    """Writes names at an outer panel; returns whether there is room for all."""
+    interval = _interval(len(side), int(length / _NAME))
+    centers = (np.arange(0, len(side), interval) + 0.5) / step - 0.5
+    axis.set_ticks(centers if is_outer else [])
+    if is_outer:
+        axis.set_ticklabels(side.names(interval), parse_math=False)  # A token may have a $.
+    return interval == 1
 
-    meanings = legend.meanings()
+
+def _num_lines(meanings):
+    """The lines of a legend of two columns, or of more with many meanings."""
+    return min(-(-len(meanings) // 2), _MOST_LEGEND_LINES)
+
+
+def _meanings_of(legend, found):
+    """What the labels that are drawn mean: dict of int to str."""
+    meanings, found = legend.meanings(), set(found.tolist())
     unnamed = sorted(x for x in found if x >= legend.labels.num_reserved and x not in meanings)
     meanings = {**{label: f"label {label}" for label in unnamed}, **meanings}
+    return {label: meaning for label, meaning in meanings.items() if label in found}
+
+
+def _add_legend(figure, table, meanings, theme):
+    """Tells what the colors of labels mean."""
+    from matplotlib.patches import Patch
+
     handles = [
         Patch(facecolor=table[label], edgecolor=_BORDER, label=meaning)
         for label, meaning in meanings.items()
-        if label in found
     ]
-    words = {"fontsize": 11, "labelcolor": theme.ink}
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, **words)
-    if k := legend.labels.max_distance:
-        norm = colors.BoundaryNorm(np.arange(-k, k + 2) - 0.5, 256)
-        ramp = cm.ScalarMappable(norm, _position_colors(theme).resampled(256))
-        bar = figure.colorbar(ramp, ax=grid, ticks=range(-k, k + 1), aspect=40, shrink=0.6)
-        names = [f"{offset:+d}" for offset in range(-k, k + 1)]
-        names[0], names[k], names[-1] = f"{-k} and below", "0", f"+{k} and above"
-        bar.set_ticklabels(names, color=theme.ink)
-        bar.ax.tick_params(which="both", color=theme.ink)
-        bar.outline.set_edgecolor(theme.ink)
-        name = "position of the key minus that of the query (same input)"
-        bar.set_label(name, fontsize=11, color=theme.ink)
+    columns = max(2, -(-len(meanings) // _MOST_LEGEND_LINES))
+    words = {"fontsize": 11 if columns == 2 else 8, "labelcolor": theme.ink}
+    figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, **words)
+
+
+def _add_bar(figure, frame, k, theme):
+    """Tells what the colors of positions mean, those up to `k` apart."""
+    from matplotlib import cm, colors
+
+    height = 0.6 * (_HEIGHT - frame.top)
+    number = max(256, 2 * k + 1)
+    norm = colors.BoundaryNorm(np.arange(-k, k + 2) - 0.5, number)
+    ramp = cm.ScalarMappable(norm, _position_colors(theme).resampled(number))
+    axes = _add_axes(figure, _WIDTH - 1.75, frame.top + 0.1 * height, height / 40, height)
+    step = _interval(2 * k + 1, _MOST_TICKS)
+    inner = [x for x in range(-k // step * step, k, step) if abs(x) <= k - step]
+    ticks = [-k, *inner, k]
+    bar = figure.colorbar(ramp, cax=axes, ticks=ticks)
+    names = [f"{offset:+d}" if offset else "0" for offset in inner]
+    bar.set_ticklabels([f"{-k} and below", *names, f"+{k} and above"], color=theme.ink)
+    bar.ax.tick_params(which="both", color=theme.ink)
+    bar.outline.set_edgecolor(theme.ink)
+    name = "position of the key minus that of the query (same input)"
+    bar.set_label(name, fontsize=11, color=theme.ink)

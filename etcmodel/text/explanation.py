@@ -1,90 +1,142 @@
-"""What a model is told of a batch: in words, and as the picture of who may attend to whom."""
+"""What a model is told of a batch: in words, and as the picture of who may attend to whom.
 
+Of every system there is a table of the tokens of a row, a sentence on why one of them sees another,
+and a picture; a class says what is its own. Pairs of tokens have labels: -1 where the query may not
+attend to the key, else one of the explanation's legend. `g2g`, `g2l`, `l2g` and `l2l` are the
+pieces of the attention, the query's side first; where a model has no global tokens beside those of
+the text, there is just `l2l`.
+"""
+
+import abc
+import copy
+import dataclasses
+import functools
 import re
 
-from etcmodel import atomic_files, attention_picture
-from etcmodel.text import visibility
+import numpy as np
 
-__all__ = ["Explanation"]
+from etcmodel import atomic_files, attention_picture, shown_values
+from etcmodel.ops.relation_labels import RelationLabels
 
+__all__ = [
+    "Explanation",
+    "GmatExplanation",
+    "LongT5Explanation",
+    "LongformerExplanation",
+    "PegasusXExplanation",
+    "RowExplanation",
+    "Rules",
+    "encoding_of",
+    "of_seq2seq",
+]
+
+_MASKED = attention_picture.MASKED
 _EXCERPT = 32  # Characters.
+_MOST_LINES = 100  # Of a table with a line for each token.
+_READABLE = 25  # Tokens whose names all have room in a picture.
+_USUAL_WINDOW, _USUAL_CHUNK = 512, 512
 _PLACE = re.compile(r"([lg])(\d+)")
+_IDS = {"l": "token_ids", "g": "global_token_ids"}
+_EXAMPLES = {"l": "example_ids", "g": "global_example_ids"}
+_SAME, _FIRST = 0, RelationLabels(0).num_reserved  # Labels of a row: in its window, and others.
+_PAIRS = {"g2g": "edges", "g2l": "links", "l2g": "links", "l2l": "long_edges"}
 
 
-class Explanation:
-    """One example of a batch, explained; `str` is a table of its tokens.
+class _Explained(abc.ABC):
+    """One row of a batch, explained: what all systems share.
 
-    Tokens are named by input and place in the row, as in the table: "l12" is a long and "g3" a
-    global token.
+    A subclass says what the table tells of a token, and who sees whom.
 
     Args:
-        batch: `ProcessedBatch`.
-        encoding: one of its encodings.
-        rules: `visibility.Rules`.
+        length: int. Long tokens of the row, with padding.
+        num_global: int. Tokens beside them, of the batch or the model.
+        num_blocks: int. What `zoomed` takes as blocks, from 0 up.
+        encoding: `Encoding` of the text that the table is of; None if it is not known.
     """
 
-    def __init__(self, batch, encoding, rules):
-        self.batch = batch
+    columns = ()  # Of the table.
+    local_radius = None
+
+    def __init__(self, length, num_global, num_blocks, encoding=None):
         self.encoding = encoding
-        self.rules = rules
+        self._sizes = {"g": num_global, "l": length}
+        self._shown = {side: np.arange(size) for side, size in self._sizes.items()}
+        self._num_blocks = num_blocks
 
     def __str__(self):
-        x = self.encoding
-        lines = [f"example {x.example}, window {x.window}: row {x.row}, number {x.number} in it"]
-        if x.cut:
-            lines.append(f"cut: {x.cut.num_tokens} tokens, {x.cut.num_blocks} blocks")
-        lines += ["", *_table(("global", "token", "is", "text", "relations"), self._global_rows())]
-        lines += [
-            "",
-            *_table(("long", "token", "from", "linked to", "relations"), self._long_rows()),
-        ]
-        return "\n".join(lines)
+        lines = self._head()
+        if any(len(self._shown[side]) < size for side, size in self._sizes.items()):
+            told = (f"{len(self._shown[x])} of {n} {y}tokens" for x, n, y in self._named_sizes())
+            lines.append(f"shown: {', '.join(told)}")
+        return "\n".join([*lines, *self._tables()])
+
+    def zoomed(self, tokens=None, blocks=None):
+        """The explanation of a part of the row: another one, whose table and picture show that.
+
+        Args:
+            tokens: range, or sequence of int: places of long tokens. All global tokens are shown.
+            blocks: range, or sequence of int, instead: of blocks as the table numbers them. Of ETC
+                they are the global tokens, "g3" is 3, with the long tokens that are linked to them;
+                of GMAT the chunks; of LongT5 and PEGASUS-X the blocks; of Longformer the texts, the
+                question first.
+        Raises:
+            ValueError: naming the option and what it may be.
+        """
+        if tokens is not None and blocks is not None:
+            raise ValueError("Give `tokens` or `blocks`, one of the two.")
+        part = copy.copy(self)
+        if tokens is not None:
+            part._shown = {**self._shown, "l": _chosen("tokens", tokens, self._sizes["l"])}
+        elif blocks is not None:
+            part._shown = self._in_blocks(_chosen("blocks", blocks, self._num_blocks))
+            if not len(part._shown["l"]):
+                raise ValueError(
+                    f"`blocks` must have tokens of the text. Received: {shown_values.shown(blocks)}"
+                )
+        return part
 
     def why(self, query, key):
         """Why a token sees another one, or does not: one sentence.
 
         Args:
-            query, key: str, such as "l12" or "g3".
+            query, key: the names of tokens in the table: of ETC str, such as "l12" or "g3", of
+                other systems int.
         Raises:
             ValueError: if there is no such token.
         """
         ends = [self._parse(name, value) for name, value in (("query", query), ("key", key))]
-        (side, place), (key_side, key_place) = ends
-        names = [f"{x} {self._token(*end)!r}" for x, end in zip((query, key), ends, strict=True)]
-        sees, reason = self._reason(side, place, key_side, key_place)
+        names = [f"{x} {self._token(end)!r}" for x, end in zip((query, key), ends, strict=True)]
+        sees, reason = self._reason(*ends)
         return f"{names[0]} {'sees' if sees else 'does not see'} {names[1]}: {reason}."
 
-    @property
-    def global_names(self):
-        """list of str. What the example's global tokens stand for: "g4 sentence: She was born."."""
-        rows = self._global_rows()
-        return [f"{place} {kind}{': ' * bool(text)}{text}" for place, _, kind, text, _ in rows]
+    def pair_labels(self):
+        """The labels of all pairs that are shown: dict of int [queries, keys] by piece."""
+        sides = [side for side, shown in self._shown.items() if len(shown)]
+        pieces = (f"{query}2{key}" for query in sides for key in sides)
+        return {x: self._labels(x, *(self._shown[side] for side in x[::2])) for x in pieces}
 
     def figure(self, title="", long_range=None):
-        """The picture of the row's pairs: a `matplotlib.figure.Figure`.
+        """The picture of who may attend to whom: a `matplotlib.figure.Figure`.
+
+        Of a row that has more tokens than there is room for, some names are written, and a row or
+        a column of the picture may stand for several tokens: see `zoomed`.
 
         Args:
             title: str.
             long_range: (first, last), last exclusive: the long tokens that are shown; None for all.
-        Raises:
-            ValueError: if there are no long tokens, or too many tokens to be seen.
         """
-        num_long, num_global = (self.batch[name].shape[1] for name in _IDS.values())
-        shown = range(num_long)[slice(*long_range or (None,))]
-        attention_picture.check_sizes(len(shown), num_global)
-        rules = self.rules
-        numbering = visibility.numbering_of(self.batch, rules)
-        names = {numbering[name]: name for name in numbering.names}
-        part, everything = slice(shown.start, shown.stop), slice(None)
-        labels = visibility.pair_labels(self.batch, self.encoding.row, rules)
-        cuts = {piece: [part if x == "l" else everything for x in piece[::2]] for piece in labels}
+        if long_range is not None:
+            part = self.zoomed(tokens=range(self._sizes["l"])[slice(*long_range)])
+            return part.figure(title)
         return attention_picture.draw(
-            {piece: pairs[*cuts[piece]] for piece, pairs in labels.items()},
-            attention_picture.Legend(numbering, names=names),
-            local_radius=rules.local_radius,
-            long_tokens=[self._token("l", place) for place in shown],
-            global_tokens=[self._global_name(place) for place in range(num_global)],
+            self._labels,
+            self._legend(),
+            local_radius=self.local_radius,
+            long_tokens=[self._name("l", place) for place in self._shown["l"].tolist()],
+            global_tokens=[self._name("g", place) for place in self._shown["g"].tolist()],
             title=title,
+            places=self._shown,
+            hint=f"To see a part, call {self._zooms(min(self._sizes['l'], _READABLE))}.",
         )
 
     def save(self, path, title="", long_range=None):
@@ -93,38 +145,251 @@ class Explanation:
         with atomic_files.new_file(path) as temporary:
             figure.savefig(temporary, format="png")
 
+    def _named_sizes(self):
+        """(side, number of tokens, what they are called) of the sides that have tokens."""
+        names = (("l", "long " * bool(self._sizes["g"])), ("g", "global "))
+        return [(side, self._sizes[side], name) for side, name in names if self._sizes[side]]
+
+    def _zooms(self, length):
+        """How to see a part, of so many tokens."""
+        blocks = " or `blocks=[0, 1]`" if self._num_blocks > 1 else ""
+        return f"`explain` with `tokens=range(0, {length})`{blocks}"
+
+    def _in_blocks(self, blocks):
+        """The tokens that are shown of some blocks: dict of int arrays by side."""
+        long_places = np.arange(self._sizes["l"])
+        return {**self._shown, "l": long_places[np.isin(self._blocks_of(long_places), blocks)]}
+
+    def _long_table(self, places, prefix=""):
+        """Lines of the table of long tokens; in front what a line is, if not one token."""
+        rows = _rows(places, self._alike, lambda run: (_named(run, prefix), *self._long_row(run)))
+        zooms = self._zooms(min(self._sizes["l"], _MOST_LINES))
+        told = f"A line is a run of tokens. To see each, call {zooms}."
+        return [*([told] if len(places) > _MOST_LINES else []), *_table(self.columns, rows)]
+
+    def _long_row(self, run):
+        """What the table tells of a run of tokens, mostly one, beside their places."""
+        tokens = _excerpt(" ".join(self._name("l", place) for place in run))
+        origin = [] if self.encoding is None else [self._origin(run)]
+        return tokens, *origin, *self._cells(run[0])
+
+    def _alike(self, place):
+        """What tokens that share a line of a long table have in common."""
+        text = 0 if self.encoding is None else int(self.encoding.texts[self._index(place)])
+        return text, *self._cells(place)
+
+    def _origin(self, run):
+        """Where tokens come from: "document 1[3:7]"; "" of special ones."""
+        x, first, last = self.encoding, self._index(run[0]), self._index(run[-1])
+        if (text := int(x.texts[first])) < 0:
+            return ""
+        return f"{x.document.text_names[text]}[{x.offsets[first][0]}:{x.offsets[last][1]}]"
+
+    def _index(self, place):
+        """Which of the encoding's tokens is at a place of the row."""
+        return place - self.encoding.place
+
+    @abc.abstractmethod
+    def _head(self):
+        """The first lines: which row it is, and what was cut."""
+
+    @abc.abstractmethod
+    def _tables(self):
+        """The lines that follow."""
+
+    @abc.abstractmethod
+    def _cells(self, place):
+        """What the table tells of a long token, beside what it is and where it is from: tuple."""
+
+    @abc.abstractmethod
+    def _parse(self, name, value):
+        """What `_token` and `_reason` take, of an argument of `why`."""
+
+    @abc.abstractmethod
+    def _token(self, end):
+        """The token of an argument of `why`: str."""
+
+    @abc.abstractmethod
+    def _name(self, side, place):
+        """What a picture calls a token; of a long one the token itself."""
+
+    @abc.abstractmethod
+    def _reason(self, query, key):
+        """(whether one token sees the other, why)."""
+
+    @abc.abstractmethod
+    def _blocks_of(self, places):
+        """The number of the block of each long token, -1 for none: int array."""
+
+    @abc.abstractmethod
+    def _legend(self):
+        """`attention_picture.Legend`."""
+
+    @abc.abstractmethod
+    def _labels(self, piece, queries, keys):
+        """Labels of pairs of tokens at these places: int [queries, keys]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """What of an ETC's config decides who sees whom.
+
+    Attributes:
+        local_radius: int. Long tokens visible on each side.
+        relative_pos_max_distance: int. Positions are clipped here.
+        use_hard_g2l_mask, use_hard_l2g_mask: bool. Global (long) tokens see only the long (global)
+            tokens that they are linked to.
+    """
+
+    local_radius: int = 84
+    relative_pos_max_distance: int = 12
+    use_hard_g2l_mask: bool = False
+    use_hard_l2g_mask: bool = False
+
+    @classmethod
+    def of(cls, config):
+        """Those of a model or its config, or the default ones of None."""
+        names = (field.name for field in dataclasses.fields(cls))
+        config = _config_of(config)
+        return cls(**{name: getattr(config, name) for name in names if hasattr(config, name)})
+
+    @staticmethod
+    def check_relations(model, names):
+        """Raises ValueError if a model, or its config, has other relations than these, or no room.
+
+        A config, or an encoder, does not name relations; it tells how many labels there are.
+        """
+        ours = getattr(model, "relation_names", None)
+        if ours is not None and tuple(ours) != tuple(names):
+            raise ValueError(
+                f"The model's `relation_names` are {list(ours)}, those of the batch {list(names)}; "
+                "explain a batch of the model's own processor"
+            )
+        config = _config_of(model)
+        if names and hasattr(config, "relation_labels"):
+            config.relation_labels(*names)
+
+
+class Explanation(_Explained):
+    """One example of a batch for ETC, explained; `str` is a table of its tokens.
+
+    Tokens are named by input and place in the row, as in the table: "l12" is a long and "g3" a
+    global token. Labels are those of `config.relation_labels`, by the rules of
+    `ops.structure.GlobalLocalStructure`. The picture is that of all examples of the row.
+
+    Args:
+        batch: `ProcessedBatch`.
+        encoding: one of its encodings.
+        config: a model or its config, such as `EtcConfig`; None for the default `Rules`.
+    Raises:
+        ValueError: if the model has other relations than the batch, or not as many labels.
+    """
+
+    columns = ("long", "token", "from", "linked to", "relations")
+
+    def __init__(self, batch, encoding, config=None):
+        Rules.check_relations(config, batch.relation_names)
+        num_long, num_global = (batch[_IDS[side]].shape[1] for side in "lg")
+        super().__init__(num_long, num_global, num_global, encoding)
+        self.batch, self.rules = batch, Rules.of(config)
+        self.local_radius = self.rules.local_radius
+        names = tuple(batch.relation_names)
+        self._numbering = RelationLabels(self.rules.relative_pos_max_distance, names=names)
+
+    @property
+    def global_names(self):
+        """list of str. What the example's global tokens stand for: "g4 sentence: She was born."."""
+        rows = (self._global_row([place]) for place in self._own("g"))
+        return [f"{place} {kind}{': ' * bool(text)}{text}" for place, _, kind, text, _ in rows]
+
+    def _own(self, side):
+        """The places of the example's tokens in the row: list of int."""
+        x = self.encoding
+        first, ids = (x.place, x.token_ids) if side == "l" else (x.global_place, x.global_ids)
+        return list(range(first, first + len(ids)))
+
+    def _head(self):
+        x = self.encoding
+        lines = [f"example {x.example}, window {x.window}: row {x.row}, number {x.number} in it"]
+        if x.cut:
+            lines.append(f"cut: {x.cut.num_tokens} tokens, {x.cut.num_blocks} blocks")
+        return lines
+
+    def _tables(self):
+        shown = {x: sorted(set(self._own(x)) & set(self._shown[x].tolist())) for x in "gl"}
+        rows = _rows(
+            shown["g"], lambda x: (x := self._global_row([x]))[1:3] + x[4:], self._global_row
+        )
+        table = _table(("global", "token", "is", "text", "relations"), rows)
+        return ["", *table, "", *self._long_table(shown["l"], "l")]
+
+    def _global_row(self, run):
+        x = self.encoding
+        first, last = (place - x.global_place for place in (run[0], run[-1]))
+        blocks = [block for block in x.global_blocks[first : last + 1] if block >= 0]
+        text = " ".join(x.document.block_text(x.document.blocks[block]) for block in blocks)
+        related = self._related["g"][first]
+        return _named(run, "g"), x.global_tokens[first], _kind_of(x, first), _excerpt(text), related
+
+    def _cells(self, place):
+        index = self._index(place)
+        link = self.encoding.links[index]
+        place = self.encoding.global_place + link
+        linked = "" if link < 0 else f"g{place} {_kind_of(self.encoding, link)}"
+        return linked, self._related["l"][index]
+
+    @functools.cached_property
+    def _related(self):
+        """Of each token the relations that lead from it, by side: "row: g3, g4; header: g1"."""
+        x = self.encoding
+        places = {"g": x.global_place, "l": x.place}
+        found = {"g": [{} for _ in x.global_ids], "l": [{} for _ in x.token_ids]}
+        for key, pairs in x.pairs.items():
+            kind, _, name = key.partition("/")
+            ends = next((p[::2] for p in ("g2g", "l2g", "l2l") if _PAIRS[p] == kind and name), ())
+            for first, second in pairs if ends else ():
+                related = found[ends[0]][first].setdefault(name, [])
+                related.append(f"{ends[1]}{places[ends[1]] + second}")
+        return {
+            side: ["; ".join(f"{k}: {', '.join(v)}" for k, v in x.items()) for x in of_tokens]
+            for side, of_tokens in found.items()
+        }
+
     def _parse(self, name, value):
         match = _PLACE.fullmatch(value) if isinstance(value, str) else None
-        sizes = {side: self.batch[key].shape[1] for side, key in _IDS.items()}
-        if match is None or int(match[2]) >= sizes[match[1]]:
+        if match is None or int(match[2]) >= self._sizes[match[1]]:
             raise ValueError(
-                f"`{name}` must be a token of a row of {sizes['l']} long (l0, l1, …) and "
-                f"{sizes['g']} global ones (g0, …). Received: {value!r}"
+                f"`{name}` must be a token of a row of {self._sizes['l']} long (l0, l1, …) and "
+                f"{self._sizes['g']} global ones (g0, …). Received: {value!r}"
             )
         return match[1], int(match[2])
 
-    def _token(self, side, place):
+    def _token(self, end):
+        side, place = end
         return self.encoding.vocabulary[self.batch[_IDS[side]][self.encoding.row, place]]
 
-    def _example(self, side, place):
-        return int(self.batch[_EXAMPLES[side]][self.encoding.row, place])
-
-    def _global_name(self, place):
-        """What a global token stands for, in a word or two."""
+    def _name(self, side, place):
+        if side == "l":
+            return self._token(("l", place))
         for x in self.batch.encodings:
             index = place - x.global_place
             if x.row == self.encoding.row and 0 <= index < len(x.global_ids):
                 return f"g{place} {_kind_of(x, index)}"
-        return self._token("g", place)
+        return self._token(("g", place))
 
-    def _reason(self, side, place, key_side, key_place):
-        """(whether the one sees the other, why)."""
-        examples = self._example(side, place), self._example(key_side, key_place)
+    def _reason(self, query, key):
+        (side, place), (key_side, key_place) = query, key
+        row = self.encoding.row
+        examples = [int(self.batch[_EXAMPLES[x]][row, end]) for x, end in (query, key)]
         if examples[0] != examples[1]:
             if 0 in examples:
                 return False, "padding"
             return False, f"examples {examples[0]} and {examples[1]} of the same row"
-        named = self._relations(side, place, key_side, key_place)
+        named = [
+            name
+            for name, pairs in self._relations(f"{side}2{key_side}")
+            if (pairs == (place, key_place)).all(axis=1).any()
+        ]
         relation = f", relation {named[-1]!r}" if named else ""
         if side != key_side:
             return self._reason_across(side, place, key_place, relation)
@@ -137,66 +402,509 @@ class Explanation:
 
     def _reason_across(self, side, place, key_place, relation):
         long_place, global_place = (place, key_place) if side == "l" else (key_place, place)
-        is_own = self.batch["links"][self.encoding.row, long_place] == global_place
-        if is_own:
-            return True, f"linked, its own {self._kind(global_place)}{relation}"
+        if self.batch["links"][self.encoding.row, long_place] == global_place:
+            kind = self._name("g", global_place).partition(" ")[2]
+            return True, f"linked, its own {kind}{relation}"
         name = "use_hard_l2g_mask" if side == "l" else "use_hard_g2l_mask"
         if getattr(self.rules, name):
             return False, f"not linked, and `{name}` is on"
         return True, f"long and global token of one example, not linked{relation}"
 
-    def _kind(self, global_place):
-        return self._global_name(global_place).partition(" ")[2]
+    def _relations(self, piece):
+        """(name, pairs of query and key: int [number, 2]) of relations, as they are declared."""
+        for name in self.batch.relation_names:
+            if (key := f"{_PAIRS[piece]}/{name}") in self.batch:
+                pairs = self.batch[key][self.encoding.row]
+                pairs = pairs[pairs[:, 0] >= 0]
+                yield name, pairs[:, ::-1] if piece == "g2l" else pairs
 
-    def _relations(self, side, place, key_side, key_place):
-        """Names of the relations between two tokens, in the order of their declaration."""
-        if side == key_side == "g":
-            pair, form = (place, key_place), "edges/{}"
-        elif side == key_side:
-            pair, form = (place, key_place), "long_edges/{}"
+    def _blocks_of(self, places):
+        return self.batch["links"][self.encoding.row][places]
+
+    def _in_blocks(self, blocks):
+        return {**super()._in_blocks(blocks), "g": blocks}
+
+    def _legend(self):
+        names = {self._numbering[name]: name for name in self._numbering.names}
+        return attention_picture.Legend(self._numbering, names=names)
+
+    def _labels(self, piece, queries, keys):
+        sides, row = piece[::2], self.encoding.row
+        ends = (queries[:, np.newaxis], keys)
+        examples = [self.batch[_EXAMPLES[x]][row][y] for x, y in zip(sides, ends, strict=True)]
+        may_attend = examples[0] == examples[1]
+        if sides[0] == sides[1]:
+            labels = _positions(ends[1] - ends[0], self._numbering.max_distance)
+            if sides[0] == "l":
+                may_attend &= abs(ends[1] - ends[0]) <= self.rules.local_radius
         else:
-            pair, form = (place, key_place) if side == "l" else (key_place, place), "links/{}"
-        row = self.encoding.row
-        keys = ((name, form.format(name)) for name in self.batch.relation_names)
-        return [
-            name
-            for name, key in keys
-            if key in self.batch and (self.batch[key][row] == pair).all(axis=1).any()
+            long_places, global_places = ends if sides[0] == "l" else ends[::-1]
+            is_linked = self.batch["links"][row][long_places] == global_places
+            labels = np.where(is_linked, self._numbering.linked, self._numbering.cross)
+            if getattr(self.rules, f"use_hard_{piece}_mask"):
+                may_attend &= is_linked
+        shown = [
+            _inverse(x, self._sizes[side]) for x, side in zip((queries, keys), sides, strict=True)
         ]
+        for name, pairs in self._relations(piece):
+            rows, columns = (index[x] for index, x in zip(shown, pairs.T, strict=True))
+            is_shown = (rows >= 0) & (columns >= 0)
+            labels[rows[is_shown], columns[is_shown]] = self._numbering[name]
+        return np.where(may_attend, labels, _MASKED)
 
-    def _global_rows(self):
+
+class RowExplanation(_Explained):
+    """One row of tokens of a batch, explained; `str` is a table of its tokens.
+
+    Tokens are named by their places: 0, 1, ….
+
+    Args:
+        tokens: sequence of str. The tokens of the row.
+        length, num_global, num_blocks, encoding: see `_Explained`.
+    """
+
+    global_name = ""  # Of tokens that the model adds, in a picture.
+    meanings = {}  # Of the labels of pairs.
+
+    def __init__(self, tokens, length, num_global=0, num_blocks=0, encoding=None):
+        super().__init__(length, num_global, num_blocks, encoding)
+        self._tokens = tuple(tokens)
+
+    def _head(self):
         x = self.encoding
-        related = self._by_first({"edges": "g"}, len(x.global_ids))
-        for index, token in enumerate(x.global_tokens):
-            block = x.global_blocks[index]
-            text = "" if block < 0 else x.document.block_text(x.document.blocks[block])
-            place = f"g{x.global_place + index}"
-            yield place, token, _kind_of(x, index), _excerpt(text), related[index]
+        cut = [f"cut: {x.cut.num_tokens} tokens"] if x.cut else []
+        return [f"example {x.example}, window {x.window}: row {x.row}", *cut]
 
-    def _long_rows(self):
-        x = self.encoding
-        related = self._by_first({"links": "g", "long_edges": "l"}, len(x.token_ids))
-        for index, token in enumerate(x.tokens):
-            text, (start, end) = int(x.texts[index]), x.offsets[index]
-            origin = "" if text < 0 else f"{x.document.text_names[text]}[{start}:{end}]"
-            link = x.links[index]
-            linked = "" if link < 0 else f"g{x.global_place + link} {_kind_of(x, link)}"
-            yield f"l{x.place + index}", token, origin, linked, related[index]
+    def _tables(self):
+        return self._long_table([x for x in self._shown["l"].tolist() if x < len(self._tokens)])
 
-    def _by_first(self, sides, number):
-        """Of each token the relations that lead from it: "row: g3, g4; header: g1"."""
-        found = [{} for _ in range(number)]
-        places = {"g": self.encoding.global_place, "l": self.encoding.place}
-        for key, pairs in self.encoding.pairs.items():
-            kind, _, name = key.partition("/")
-            if side := sides.get(kind):
-                for first, second in pairs:
-                    found[first].setdefault(name, []).append(f"{side}{places[side] + second}")
-        return ["; ".join(f"{k}: {', '.join(v)}" for k, v in x.items()) for x in found]
+    def _index(self, place):
+        return place
+
+    def _parse(self, name, value):
+        length = self._sizes["l"]
+        if type(value) is not int or not 0 <= value < length:
+            raise ValueError(
+                f"`{name}` must be a place in a row of {length} tokens. Received: {value!r}"
+            )
+        return value
+
+    def _token(self, end):
+        return self._tokens[end] if end < len(self._tokens) else "<pad>"
+
+    def _name(self, side, place):
+        return self._token(place) if side == "l" else f"{self.global_name} {place}"
+
+    def _reason(self, query, key):
+        if max(query, key) >= len(self._tokens):
+            return False, "padding"
+        return self._reason_of_tokens(query, key)
+
+    @abc.abstractmethod
+    def _reason_of_tokens(self, query, key):
+        """(whether one token sees the other, why), of tokens that are no padding."""
+
+    def _labels(self, piece, queries, keys):
+        labels = self._labels_of_tokens(piece, queries[:, np.newaxis], keys)
+        is_real = [
+            places < len(self._tokens) if side == "l" else np.full(len(places), True)
+            for side, places in zip(piece[::2], (queries, keys), strict=True)
+        ]
+        return np.where(is_real[0][:, np.newaxis] & is_real[1], labels, _MASKED)
+
+    @abc.abstractmethod
+    def _labels_of_tokens(self, piece, queries, keys):
+        """Labels, which broadcast to [queries, keys], of places [queries, 1] and [keys]."""
+
+    def _legend(self):
+        return attention_picture.Legend(RelationLabels(0), names=self.meanings)
 
 
-_IDS = {"l": "token_ids", "g": "global_token_ids"}
-_EXAMPLES = {"l": "example_ids", "g": "global_example_ids"}
+class LongformerExplanation(RowExplanation):
+    """One row of a batch for a Longformer, explained; `str` is a table of its tokens.
+
+    Args:
+        batch: `LongformerBatch`.
+        encoding: one of its encodings.
+        config: `LongformerConfig`, a model with one, or None for windows of 512.
+    Raises:
+        ValueError: if the batch does not say which tokens are global, or the model is
+            autoregressive and the row has global tokens, which it refuses.
+    """
+
+    columns = ("place", "token", "from", "global")
+    meanings = {_SAME: "within half the window", _FIRST: "from or to a global token"}
+
+    def __init__(self, batch, encoding, config=None):
+        if "global_attention_mask" not in batch:
+            raise ValueError(
+                "Which tokens are global is the model's to say (`global_tokens` is 'model'): "
+                "explain a batch of a processor that says it."
+            )
+        num_texts = int(max(encoding.texts, default=-1)) + 1
+        super().__init__(encoding.tokens, batch.long_shape[1], 0, num_texts, encoding)
+        self._is_global = batch["global_attention_mask"][encoding.row] > 0
+        config = _config_of(config)
+        self._windows = _windows(config)
+        if getattr(config, "autoregressive", False) and any(self._is_global):
+            raise ValueError(
+                "An autoregressive model takes no global tokens, which this batch has: make it by "
+                "a processor with `global_tokens='none'`."
+            )
+
+    def global_reason(self, place):
+        """Why a token is global: str, "" for one that is not.
+
+        Args:
+            place: int. Of the token in its row.
+        """
+        if place >= self._sizes["l"] or not self._is_global[place]:
+            return ""
+        return "of the question" if self.encoding.texts[place] >= 0 else "the first token"
+
+    def _cells(self, place):
+        return (self.global_reason(place),)
+
+    def _blocks_of(self, places):
+        padding = np.full(self._sizes["l"] - len(self._tokens), -1)
+        return np.concatenate([self.encoding.texts, padding])[places]
+
+    def _reason_of_tokens(self, query, key):
+        for name, place in (("the query", query), ("the key", key)):
+            if reason := self.global_reason(place):
+                return True, f"{name} is global, {reason}"
+        distance = abs(query - key)
+        is_seen = any(x.sees(query, key) for x in self._windows)
+        if key > query and not any(x.right for x in self._windows):
+            return False, f"{distance} places later, and tokens see only what is before them"
+        told = _span([x.left for x in self._windows], "layer")
+        dilations = [x.dilation for x in self._windows]
+        if max(dilations) > 1:
+            told += f", with dilation {_span(dilations, 'layer or head')}"
+        if not is_seen and distance <= max(x.farthest_before for x in self._windows):
+            return False, f"{distance} places apart, in a gap of half the window, {told}"
+        where = "within" if is_seen else "beyond"
+        return is_seen, f"{distance} places apart, {where} half the window, {told}"
+
+    def _labels_of_tokens(self, piece, queries, keys):
+        is_near = np.any([x.sees(queries, keys) for x in self._windows], axis=0)
+        is_global = self._is_global[queries] | self._is_global[keys]
+        return np.where(is_global, _FIRST, np.where(is_near, _SAME, _MASKED))
+
+
+class GmatExplanation(RowExplanation):
+    """One row of a batch for a GMAT, explained; `str` is a table of its tokens and their chunks.
+
+    Args:
+        batch: `GmatBatch`.
+        encoding: one of its encodings.
+        config: `GmatConfig`, a model with one, or None for chunks of 512 and a learned memory,
+            which is not in the picture then.
+    """
+
+    columns = ("place", "token", "from", "chunk")
+    global_name = "memory"
+    meanings = {_SAME: "in one chunk", _FIRST: "from or to the memory"}
+
+    def __init__(self, batch, encoding, config=None):
+        config = _config_of(config)
+        self._chunk_size = getattr(config, "chunk_size", _USUAL_CHUNK)
+        self._num_memory = getattr(config, "num_memory_tokens", None)
+        self._num_compression = getattr(config, "num_compression_layers", 0)
+        self._memory_ids = batch.get("memory_ids")
+        if self._memory_ids is not None:
+            self._num_memory = int(batch["memory_mask"][encoding.row].sum())
+        length = batch.long_shape[1]
+        num_chunks = -(-len(encoding.token_ids) // self._chunk_size)
+        super().__init__(encoding.tokens, length, self._num_memory or 0, num_chunks, encoding)
+
+    @property
+    def global_reason(self):
+        """What the memory is, which all tokens see and which sees all tokens: one sentence."""
+        if self._num_memory == 0:
+            return "There is no memory: no token sees beyond its chunk."
+        if self._memory_ids is None:
+            number = "" if self._num_memory is None else f", {self._num_memory} vectors"
+            return f"The memory is the model's own{number}: every token sees it, and it sees all."
+        ids = self._memory_ids[self.encoding.row][: self._num_memory]
+        tokens = " ".join(self.encoding.vocabulary[x] for x in ids)
+        return (
+            f"The memory is the first tokens of the question, {tokens!r}: every token sees it, "
+            "and it sees all."
+        )
+
+    def _head(self):
+        return [*super()._head(), self.global_reason]
+
+    def _cells(self, place):
+        return (str(place // self._chunk_size),)
+
+    def _blocks_of(self, places):
+        return np.where(places < len(self._tokens), places // self._chunk_size, -1)
+
+    def _reason_of_tokens(self, query, key):
+        chunks = [place // self._chunk_size for place in (query, key)]
+        if chunks[0] == chunks[1]:
+            return True, f"both are in chunk {chunks[0]}, of {self._chunk_size} tokens"
+        told = f"chunks {chunks[0]} and {chunks[1]}, of {self._chunk_size} tokens"
+        if self._num_memory == 0:
+            return False, f"{told}, and there is no memory"
+        if self._num_compression:
+            layers = f"the first {self._num_compression} layers"
+            return False, f"{told}; what it needs goes through the memory, in {layers}"
+        return False, f"{told}; what it needs goes through the memory"
+
+    def _labels_of_tokens(self, piece, queries, keys):
+        if piece != "l2l":
+            return np.array(_FIRST)
+        chunks = queries // self._chunk_size, keys // self._chunk_size
+        return np.where(chunks[0] == chunks[1], _SAME, _MASKED)
+
+
+class _Seq2SeqExplanation(RowExplanation):
+    """One row of a batch for an encoder-decoder, explained; `str` is a table of its tokens.
+
+    Args:
+        batch: `Seq2SeqBatch`.
+        tokens: sequence of str. Of the row.
+        row: int.
+        config: of the model.
+        num_global, num_blocks: int.
+    """
+
+    def __init__(self, batch, tokens, row, config, num_global, num_blocks):
+        super().__init__(tokens, batch["input_ids"].shape[1], num_global, num_blocks)
+        self._row, self._config = row, config
+        self._num_cut = batch.num_cut[row] if batch.num_cut else 0
+
+    def _head(self):
+        cut = [f"cut: {self._num_cut} tokens"] if self._num_cut else []
+        return [f"row {self._row}", *cut, self.global_reason]
+
+
+class LongT5Explanation(_Seq2SeqExplanation):
+    """One row of a batch for a LongT5, explained; `str` is a table of its tokens and their blocks.
+
+    Source: Guo et al. 2022 (arXiv:2112.07916), section 3.1.
+
+    Args: see `of_seq2seq`.
+    """
+
+    columns = ("place", "token", "block")
+    global_name = "block"
+    meanings = {
+        _SAME: "within the radius",
+        _FIRST: "token to the sum of a block",
+        _FIRST + 1: "block, made of these tokens",
+    }
+
+    def __init__(self, batch, tokens, row, config):
+        size = config.blocks_of
+        number = 0 if size is None else len(tokens) // size
+        super().__init__(batch, tokens, row, config, number, number)
+        self.local_radius = config.local_radius
+
+    @property
+    def global_reason(self):
+        """What is global: one sentence."""
+        if self._config.blocks_of is None:
+            return "Nothing is global: the attention is local."
+        number, size = self._num_blocks, self._config.global_block_size
+        if not number:
+            return f"Nothing is global: no block of {size} tokens is full."
+        return (
+            f"Each of {number} full blocks of {size} tokens is one more key, the sum of its tokens "
+            "in that layer, which every token sees; it sees nothing and is kept for no other layer."
+        )
+
+    def _block(self, place):
+        """The block that a token is counted to; the last full one has those behind it, too."""
+        return min(place // self._config.global_block_size, self._num_blocks - 1)
+
+    def _cells(self, place):
+        return (str(self._block(place)) if self._num_blocks else "",)
+
+    def _blocks_of(self, places):
+        blocks = np.minimum(places // self._config.global_block_size, self._num_blocks - 1)
+        return np.where(places < len(self._tokens), blocks, -1)
+
+    def _in_blocks(self, blocks):
+        return {**super()._in_blocks(blocks), "g": blocks}
+
+    def _reason_of_tokens(self, query, key):
+        distance, radius = abs(query - key), self.local_radius
+        if distance <= radius:
+            return True, f"{distance} places apart, within the radius of {radius}"
+        told = f"{distance} places apart, beyond the radius of {radius}"
+        if not self._num_blocks:
+            return False, told
+        return False, f"{told}; but it sees block {self._block(key)}, whose sum has it"
+
+    def _labels_of_tokens(self, piece, queries, keys):
+        if piece == "l2l":
+            return np.where(abs(queries - keys) <= self.local_radius, _SAME, _MASKED)
+        if piece == "g2l":
+            return np.where(self._blocks_of(keys) == queries, _FIRST + 1, _MASKED)
+        return np.array(_FIRST if piece == "l2g" else _MASKED)
+
+
+class PegasusXExplanation(_Seq2SeqExplanation):
+    """One row of a batch for a PEGASUS-X, explained; `str` is a table of its tokens and blocks.
+
+    Source: Phang et al. 2022 (arXiv:2208.04347), section 3.
+
+    Args: see `of_seq2seq`.
+    """
+
+    global_name = "global"
+    meanings = {
+        _SAME: "in one block in all layers",
+        _FIRST: "in one block in even layers",
+        _FIRST + 1: "in one block in odd layers, whose blocks are staggered",
+        _FIRST + 2: "from or to a global token",
+    }
+
+    def __init__(self, batch, tokens, row, config):
+        number = -(-len(tokens) // config.block_size)
+        super().__init__(batch, tokens, row, config, config.num_global_tokens, number)
+
+    @property
+    def columns(self):
+        """tuple of str: of the table."""
+        staggered = ("staggered block",) if self._config.stagger_local_blocks else ()
+        return ("place", "token", "block", *staggered)
+
+    @property
+    def global_reason(self):
+        """What is global: one sentence."""
+        return (
+            f"The model has {self._config.num_global_tokens} global tokens of its own, none of the "
+            "text: every token sees them, and they see all."
+        )
+
+    def _blocks(self, places):
+        """The blocks of a token or tokens: in even layers, and, staggered, in odd ones."""
+        size = self._config.block_size
+        shifts = (0, size // 2) if self._config.stagger_local_blocks else (0,)
+        return [(places + shift) // size for shift in shifts]
+
+    def _cells(self, place):
+        return tuple(map(str, self._blocks(place)))
+
+    def _blocks_of(self, places):
+        return np.where(places < len(self._tokens), self._blocks(places)[0], -1)
+
+    def _reason_of_tokens(self, query, key):
+        size = f"of {self._config.block_size} tokens"
+        same = [a == b for a, b in zip(self._blocks(query), self._blocks(key), strict=True)]
+        if all(same):
+            return True, f"both are in block {self._blocks(query)[0]}, {size}"
+        if any(same):
+            layers = "even layers" if same[0] else "odd layers, whose blocks are staggered"
+            return True, f"both are in one block {size} in {layers}"
+        return False, f"in no layer in one block {size}; what it needs goes through global tokens"
+
+    def _labels_of_tokens(self, piece, queries, keys):
+        if piece != "l2l":
+            return np.array(_FIRST + 2)
+        same = [a == b for a, b in zip(self._blocks(queries), self._blocks(keys), strict=True)]
+        even, odd = same[0], same[-1]
+        labels = np.where(even, _FIRST, np.where(odd, _FIRST + 1, _MASKED))
+        return np.where(even & odd, _SAME, labels)
+
+
+def encoding_of(batch, example, window):
+    """The encoding of a window of an example.
+
+    Raises:
+        ValueError: if the batch has none.
+    """
+    for encoding in batch.encodings:
+        if (encoding.example, encoding.window) == (example, window):
+            return encoding
+    raise ValueError(
+        f"The batch has no window {window} of an example {example}: it has "
+        f"{len({x.example for x in batch.encodings})} examples, counted from 0."
+    )
+
+
+def of_seq2seq(batch, tokens, row, config):
+    """The explanation of a row for an encoder-decoder, by the kind of the model.
+
+    Args:
+        batch: `Seq2SeqBatch`.
+        tokens: sequence of str. Of the row.
+        row: int.
+        config: `LongT5Config`, `PegasusXConfig`, or a model with one.
+    Raises:
+        ValueError: if the config is of neither.
+    """
+    kinds = {"longt5": LongT5Explanation, "pegasus_x": PegasusXExplanation}
+    config = _config_of(config)
+    kind = kinds.get(getattr(config, "model_type", None))
+    if kind is None:
+        raise ValueError(
+            "`config` must be that of a LongT5 or PEGASUS-X, or such a model, which decides who "
+            f"sees whom. Received: {type(config).__name__}"
+        )
+    return kind(batch, tokens, row, config)
+
+
+def _config_of(model):
+    """The config of an encoder of a model, of a model, or the config itself."""
+    for name in ("encoder", "config"):
+        model = getattr(model, name, model)
+    return model
+
+
+def _chosen(name, numbers, size):
+    """The numbers that an option has: int array, each once, in order."""
+    is_range = isinstance(numbers, range)
+    given = [numbers[0], numbers[-1]] if is_range and numbers else numbers
+    is_sequence = isinstance(given, (range, list, tuple, np.ndarray)) and len(given) > 0
+    if not is_sequence or not all(_is_number(x) and 0 <= x < size for x in given):
+        allowed = (
+            f"be a range or a list of numbers from 0 to {size - 1}" if size else "be None here"
+        )
+        raise ValueError(f"`{name}` must {allowed}. Received: {shown_values.shown(numbers)}")
+    return np.unique(np.array(numbers, np.int64))
+
+
+def _is_number(value):
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _windows(config):
+    """The windows of all layers and heads: list of `ops.reach.Window`, each once."""
+    from etcmodel.ops.reach import Window  # Slow to import, and processors do not need it.
+
+    radii = getattr(config, "radii", (_USUAL_WINDOW // 2,))
+    dilations = getattr(config, "dilations", (1,) * len(radii))
+    is_causal = getattr(config, "autoregressive", False)
+    found = {}
+    for radius, dilation in zip(radii, dilations, strict=True):
+        for by_head in dilation if isinstance(dilation, tuple) else (dilation,):
+            found[Window(radius, 0 if is_causal else radius, by_head)] = None
+    return list(found)
+
+
+def _span(numbers, by):
+    """The number, or from which to which."""
+    least, most = min(numbers), max(numbers)
+    return str(least) if least == most else f"{least} to {most}, by {by}"
+
+
+def _positions(offsets, max_distance):
+    """The labels of relative positions, those of keys minus those of queries."""
+    offsets = np.clip(offsets, -max_distance, max_distance)
+    return np.where(offsets >= 0, offsets, max_distance - offsets)
+
+
+def _inverse(places, size):
+    """Of each place of a row where it is in `places`, or -1: int array."""
+    found = np.full(size, -1)
+    found[places] = np.arange(len(places))
+    return found
 
 
 def _kind_of(encoding, index):
@@ -213,9 +921,45 @@ def _excerpt(text):
     return text if len(text) <= _EXCERPT else f"{text[: _EXCERPT - 1]}…"
 
 
+def _rows(places, alike, row_of):
+    """The rows of a table, each of a run of tokens: of one where that makes no long table.
+
+    Args:
+        places: sequence of int.
+        alike: function of a place: tokens for which it gives the same may share a row.
+        row_of: function of a run, list of int: tuple of str.
+    """
+    is_long = len(places) > _MOST_LINES
+    runs = _runs(places, alike) if is_long else [[place] for place in places]
+    rows = [row_of(run) for run in runs]
+    if len(rows) > _MOST_LINES:
+        half = _MOST_LINES // 2
+        left_out = (f"… {len(rows) - 2 * half} lines …", *[""] * (len(rows[0]) - 1))
+        rows = [*rows[:half], left_out, *rows[-half:]]
+    return rows
+
+
+def _runs(places, alike):
+    """Places that follow one another and are alike, together: list of lists."""
+    runs, previous = [], None
+    for place in places:
+        kind = alike(place)
+        if runs and runs[-1][-1] == place - 1 and kind == previous:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+        previous = kind
+    return runs
+
+
+def _named(run, prefix):
+    """The name of a run of places: "l12", or "l12-l40"."""
+    return "-".join(f"{prefix}{place}" for place in dict.fromkeys((run[0], run[-1])))
+
+
 def _table(names, rows):
     """Lines of columns as wide as their widest entry."""
-    rows = [names, *(tuple(map(str, row)) for row in rows)]
+    rows = [names, *rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = (zip(row, widths, strict=True) for row in rows)
     return ["  ".join(x.ljust(width) for x, width in row).rstrip() for row in cells]

@@ -6,7 +6,8 @@ import os
 import numpy as np
 
 from etcmodel import bounded_json, shown_values
-from etcmodel.text import gmat_explanation, processor_files, row_explanation, row_processor
+from etcmodel.text import processor_files, row_processor
+from etcmodel.text.explanation import GmatExplanation
 
 __all__ = ["GmatBatch", "GmatProcessor"]
 
@@ -79,6 +80,7 @@ class GmatProcessor(row_processor.RowProcessor):
 
     config_class = GmatProcessorConfig
     batch_class = GmatBatch
+    explanation_class = GmatExplanation
 
     def __init__(self, vocab, **settings):
         if isinstance(vocab, GmatProcessor):
@@ -98,22 +100,6 @@ class GmatProcessor(row_processor.RowProcessor):
         if row_processor.word_piece_file(folder):
             return row_processor.foreign_case(folder)
         return {"question_separators": 2, "has_types": False}
-
-    def explain(self, batch, example=0, window=0, config=None):
-        """What a model is told of an example: chunks, the memory and why, who sees whom.
-
-        Args:
-            batch: `GmatBatch`.
-            example: int. Which of the examples that the processor was given.
-            window: int. Which of its windows.
-            config: `GmatConfig`, or a model with one; None for chunks of 512.
-        Returns:
-            `GmatExplanation`: `print` it, ask it `why(3, 600)`.
-        Raises:
-            ValueError: if there is no such example or window.
-        """
-        encoding = row_explanation.encoding_of(batch, example, window)
-        return gmat_explanation.GmatExplanation(batch, encoding, config)
 
     def further_features(self, batch):
         features = {}

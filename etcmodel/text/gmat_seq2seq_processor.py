@@ -6,7 +6,8 @@ import os
 import numpy as np
 
 from etcmodel import shown_values
-from etcmodel.text import gmat_explanation, number_pieces, row_explanation, row_processor
+from etcmodel.text import number_pieces, row_processor
+from etcmodel.text.explanation import GmatExplanation
 from etcmodel.text.seq2seq_processor import IGNORED_LABEL, as_texts
 
 __all__ = ["GmatSeq2SeqProcessor"]
@@ -58,6 +59,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
     """
 
     config_class = GmatSeq2SeqProcessorConfig
+    explanation_class = GmatExplanation
 
     def __init__(self, vocab, **settings):
         if not isinstance(vocab, (str, os.PathLike)):
@@ -124,17 +126,10 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
             ids = ids[: ids.index(end)] if end in ids else ids
         return super().decode(ids, keep_special_tokens)
 
-    def explain(self, batch, example=0, config=None):
-        """What the encoder is told of an example: chunks, the memory and why, who sees whom.
+    def explain(self, batch, example=0, config=None, *, tokens=None, blocks=None):
+        """What the encoder is told of an example: see `GmatProcessor.explain`; there is one window.
 
-        Args:
-            batch: of this processor.
-            example: int. Which of the examples that the processor was given.
-            config: `GmatSeq2SeqConfig`, or a model with one; None for chunks of 512.
-        Returns:
-            `GmatExplanation`: `print` it, ask it `why(3, 600)`.
         Raises:
-            ValueError: if there is no such example.
+            ValueError: if there is no such example, token or block.
         """
-        encoding = row_explanation.encoding_of(batch, example, 0)
-        return gmat_explanation.GmatExplanation(batch, encoding, config)
+        return super().explain(batch, example, 0, config, tokens=tokens, blocks=blocks)

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from etcmodel import shown_values
-from etcmodel.text import row_explanation, row_processor
-from etcmodel.text.longformer_explanation import LongformerExplanation
+from etcmodel.text import row_processor
+from etcmodel.text.explanation import LongformerExplanation
 
 __all__ = ["LongformerBatch", "LongformerProcessor"]
 
@@ -71,6 +71,7 @@ class LongformerProcessor(row_processor.RowProcessor):
 
     config_class = LongformerProcessorConfig
     batch_class = LongformerBatch
+    explanation_class = LongformerExplanation
 
     def further_features(self, batch):
         if self.config.global_tokens == "model":
@@ -86,24 +87,3 @@ class LongformerProcessor(row_processor.RowProcessor):
             return 0
         is_question = self.config.global_tokens == "question" and encoding.source.num_questions
         return 1 + encoding.source.num_question_pieces if is_question else 1
-
-    def explain(self, batch, example=0, window=0, config=None):
-        """What a model is told of an example: which tokens are global and why, who sees whom.
-
-        Args:
-            batch: `LongformerBatch`.
-            example: int. Which of the examples that the processor was given.
-            window: int. Which of its windows.
-            config: `LongformerConfig`, or a model with one; None for windows of 512.
-        Returns:
-            `LongformerExplanation`: `print` it, ask it `why(3, 100)`.
-        Raises:
-            ValueError: if there is no such example or window, or the model decides what is global.
-        """
-        if "global_attention_mask" not in batch:
-            raise ValueError(
-                "Which tokens are global is the model's to say (`global_tokens` is 'model'): "
-                "explain a batch of a processor that says it."
-            )
-        encoding = row_explanation.encoding_of(batch, example, window)
-        return LongformerExplanation(batch, encoding, config)

@@ -1,7 +1,7 @@
 """From texts, tables, pages and graphs to a batch for a model, and back to the text."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from absl import logging
@@ -15,11 +15,10 @@ from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
 from etcmodel.text.encoding import TokenizedDocument
 from etcmodel.text.examples import ReadsExamples
-from etcmodel.text.explanation import Explanation
+from etcmodel.text.explanation import Explanation, encoding_of
 from etcmodel.text.packing import ProcessedBatch
 from etcmodel.text.processor_config import ProcessorConfig
 from etcmodel.text.sentence_splitting import sentence_splitter
-from etcmodel.text.visibility import Rules
 
 __all__ = ["EtcProcessor"]
 
@@ -186,7 +185,14 @@ class EtcProcessor(ReadsExamples):
         return wordpiece_tokens_to_normalized_text(tokens)
 
     def explain(
-        self, batch: ProcessedBatch, example: int = 0, window: int = 0, config: Any = None
+        self,
+        batch: ProcessedBatch,
+        example: int = 0,
+        window: int = 0,
+        config: Any = None,
+        *,
+        tokens: Sequence[int] | None = None,
+        blocks: Sequence[int] | None = None,
     ) -> Explanation:
         """What a model is told of an example: a table in words, reasons, and a picture.
 
@@ -196,20 +202,17 @@ class EtcProcessor(ReadsExamples):
             window: int. Which of its windows.
             config: a model, or its config, such as `EtcConfig`; None for the default radius of 84,
                 maximal distance of 12 and no hard masks.
+            tokens: range or list of int. The long tokens that are shown; None for all.
+            blocks: range or list of int, instead: the global tokens that are shown, with the long
+                tokens that are linked to them.
         Returns:
             `explanation.Explanation`: `print` it, ask it `why("l3", "g1")`, `save` its picture.
         Raises:
-            ValueError: if there is no such example or window, or the model has other relations than
-                the batch, or not as many labels.
+            ValueError: if there is no such example, window, token or block, or the model has other
+                relations than the batch, or not as many labels.
         """
-        Rules.check_relations(config, batch.relation_names)
-        for encoding in batch.encodings:
-            if (encoding.example, encoding.window) == (example, window):
-                return Explanation(batch, encoding, Rules.of(config))
-        raise ValueError(
-            f"The batch has no window {window} of an example {example}: it has "
-            f"{len({x.example for x in batch.encodings})} examples, counted from 0."
-        )
+        encoding = encoding_of(batch, example, window)
+        return Explanation(batch, encoding, config).zoomed(tokens, blocks)
 
     def _special_ids(self) -> SpecialIds:
         ids = {}

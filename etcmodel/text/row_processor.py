@@ -11,6 +11,7 @@ from etcmodel.text import processor_files, vocabulary
 from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.encoding import ProcessedBatch
 from etcmodel.text.examples import ReadsExamples
+from etcmodel.text.explanation import encoding_of
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME
 
@@ -70,8 +71,8 @@ class RowBatch(ProcessedBatch):
 class RowProcessor(ReadsExamples):
     """The base of processors of one row of tokens for each text.
 
-    A subclass has its `config_class` and `batch_class`, finds its tokenizer in a folder, and adds
-    what its model reads beside ids and mask.
+    A subclass has its `config_class`, `batch_class` and `explanation_class`, finds its tokenizer in
+    a folder, and adds what its model reads beside ids and mask.
 
     Args:
         vocab: str, the path of a vocabulary as `EtcProcessor` takes it; or a tokenizer, or an
@@ -83,6 +84,7 @@ class RowProcessor(ReadsExamples):
 
     config_class = RowConfig
     batch_class = RowBatch
+    explanation_class = None
 
     def __init__(self, vocab, **settings):
         self.config = self.config_class(**settings)
@@ -187,6 +189,26 @@ class RowProcessor(ReadsExamples):
         """
         del batch
         return {}
+
+    def explain(self, batch, example=0, window=0, config=None, *, tokens=None, blocks=None):
+        """What a model is told of an example: what is global and why, who sees whom.
+
+        Args:
+            batch: of this processor.
+            example: int. Which of the examples that the processor was given.
+            window: int. Which of its windows.
+            config: the model's config, or the model; None for windows, or chunks, of 512.
+            tokens: range or list of int. The tokens that are shown; None for all.
+            blocks: range or list of int, instead: of a Longformer the texts that are shown, the
+                question first; of a GMAT the chunks.
+        Returns:
+            `explanation.RowExplanation`: `print` it, ask it `why(3, 100)`, `save` its picture.
+        Raises:
+            ValueError: if there is no such example, window, token or block, or the model decides
+                what is global.
+        """
+        encoding = encoding_of(batch, example, window)
+        return self.explanation_class(batch, encoding, config).zoomed(tokens, blocks)
 
     def decode(self, ids, keep_special_tokens=False):
         """The text that token ids spell: see `EtcProcessor.decode`."""

@@ -7,7 +7,7 @@ import numpy as np
 from absl import logging
 
 from etcmodel import atomic_files, bounded_json, shown_values
-from etcmodel.text import byte_bpe, processor_files, seq2seq_explanation, vocabulary
+from etcmodel.text import byte_bpe, explanation, processor_files, vocabulary
 from etcmodel.text.processor_config import CONFIG_FILENAME
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
@@ -205,23 +205,26 @@ class Seq2SeqProcessor:
             mask[row, : len(ids)] = 1
         return rows, mask, [cut for _, cut in found]
 
-    def explain(self, batch, example=0, *, config):
+    def explain(self, batch, example=0, *, config, tokens=None, blocks=None):
         """What a model's encoder is told of a text: what is global and why, who sees whom.
 
         Args:
             batch: `Seq2SeqBatch`.
             example: int. Which of the texts that the processor was given.
             config: `LongT5Config`, `PegasusXConfig`, or a model with one.
+            tokens: range or list of int. The tokens that are shown; None for all.
+            blocks: range or list of int, instead: the blocks of the attention that are shown.
         Returns:
-            `LongT5Explanation` or `PegasusXExplanation`: `print` it, ask it `why(3, 600)`.
+            `explanation.RowExplanation`: `print` it, ask it `why(3, 600)`, `save` its picture.
         Raises:
-            ValueError: if there is no such text, or the config is of another model.
+            ValueError: if there is no such text, token or block, or the config is of another model.
         """
         ids, mask = (np.asarray(batch[name]) for name in ("input_ids", "attention_mask"))
         if not 0 <= example < len(ids):
             raise ValueError(f"The batch has {len(ids)} texts, counted from 0, and no {example}.")
-        tokens = [self.tokenizer.token(x) for x in ids[example][mask[example] > 0]]
-        return seq2seq_explanation.explanation(batch, tokens, example, config)
+        pieces = [self.tokenizer.token(x) for x in ids[example][mask[example] > 0]]
+        explained = explanation.of_seq2seq(batch, pieces, example, config)
+        return explained.zoomed(tokens, blocks)
 
     def decode(self, ids):
         """The text of ids, such as a row of `generate`'s sequences, without special tokens.

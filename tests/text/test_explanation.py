@@ -7,7 +7,6 @@ from matplotlib import image
 from etcmodel.models import heads, modeling
 from etcmodel.ops import relations
 from etcmodel.ops.structure import GlobalLocalStructure
-from etcmodel.text import visibility
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.tools import attention_subjects
 
@@ -85,13 +84,13 @@ def structure_of(batch, row, config):
     ],
     ids=["soft", "hard g2l", "hard l2g"],
 )
-def test_pairs_have_the_labels_that_the_model_gives_them(batch, changes):
+def test_pairs_have_the_labels_that_the_model_gives_them(processor, batch, changes):
     model_config = config(**changes)
-    rules = visibility.Rules.of(model_config)
     for row in range(len(batch["token_ids"])):
         structure = structure_of(batch, row, model_config)
         expected = attention_subjects.pair_labels(structure, model_config.local_radius)
-        found = visibility.pair_labels(batch, row, rules)
+        encoding = next(x for x in batch.encodings if x.row == row)
+        found = processor.explain(batch, encoding.example, config=model_config).pair_labels()
         assert list(found) == list(expected)
         for piece, labels in expected.items():
             np.testing.assert_array_equal(found[piece], labels, err_msg=piece)
@@ -100,8 +99,7 @@ def test_pairs_have_the_labels_that_the_model_gives_them(batch, changes):
 def test_reasons_agree_with_the_pairs(processor, batch):
     model_config = config(use_hard_l2g_mask=True)
     explained = processor.explain(batch, config=model_config)
-    labels = visibility.pair_labels(batch, 0, visibility.Rules.of(model_config))
-    for piece, pairs in labels.items():
+    for piece, pairs in explained.pair_labels().items():
         for (query, key), label in np.ndenumerate(pairs):
             words = explained.why(f"{piece[0]}{query}", f"{piece[2]}{key}")
             assert (" sees " in words) == (label != -1), words
@@ -175,18 +173,54 @@ def test_the_picture_shows_the_row(processor, batch, tmp_path):
     assert words[7:9] == ["g7 whole", "g8 sentence"] and words[-1] == "[PAD]"
 
 
-def test_a_part_of_a_long_row_can_be_drawn(processor):
+def test_a_long_row_and_a_part_of_it_can_be_drawn(processor):
     long = processor(
         ["it " * 3000], settings={"pack": False, "max_long_len": None, "pad_to": "longest"}
     )
     explained = processor.explain(long, config=config())
-    with pytest.raises(ValueError, match="at most 1000 tokens. Received: 2 global and 3002 long"):
-        explained.figure()
+    whole = explained.figure()
+    assert "A row or column stands for 5 long tokens. To see a part, " in whole.get_suptitle()
     figure = explained.figure(long_range=(1000, 1020))
     assert "2 global and 20 long tokens" in figure.get_suptitle()
     panels = {axes.get_xlabel(): axes.images[0].get_array() for axes in figure.axes if axes.images}
     assert panels["l2l"].shape == (20, 20, 3) and panels["g2l"].shape == (2, 20, 3)
     assert (panels["l2l"][0, 5] == 1).all() and (panels["l2l"][0, 4] != 1).any()
+
+
+def test_18_global_and_384_long_tokens_are_readable(tmp_path):
+    sentences = [f"it see {'a b ' * 17}." for _ in range(10)]
+    documents = [
+        {"title": "one", "sentences": sentences[:4]},
+        {"title": "two", "sentences": sentences[4:7]},
+        {"title": "it", "sentences": sentences[7:]},
+    ]
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCAB), encoding="utf-8")
+    vocab = str(tmp_path / "vocab.txt")
+    processor = EtcProcessor(vocab, max_long_len=384, max_global_len=18, pad_to="max")
+    batch = processor(question="Who see it?", documents=documents)
+    assert batch["global_token_ids"].shape == (1, 18) and batch["token_ids"].shape == (1, 384)
+    explained = processor.explain(batch)
+    lines = str(explained).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("long"))
+    *rows, sentence = [" ".join(line.split()) for line in lines[first + 1 : first + 6]]
+    assert rows == [
+        "l0 [CLS] g0 whole",
+        "l1-l4 who see it ? example.question[0:11] g1 question",
+        "l5 [SEP] g0 whole",
+        "l6 one example.documents[0].title[0:3] g3 title",
+    ]
+    assert sentence.startswith("l7-l43 it see a b a b ")
+    assert sentence.endswith("… example.documents[0].sentences[0][0:76] g4 sentence")
+    assert len(lines) < 45
+    panels = {x.get_xlabel(): x for x in explained.figure().axes if x.images}
+    names = [x.get_text() for x in panels["g2g"].get_yticklabels()]
+    assert names[:4] == ["g0 whole", "g1 question", "g2 document", "g3 title"] and len(names) == 18
+    names = [x.get_text() for x in panels["l2g"].get_yticklabels()]
+    assert names[:3] == ["0 [CLS]", "20 b", "40 b"] and len(names) == 20
+    labels = explained.pair_labels()
+    shown = panels["l2l"].images[0].get_array()
+    np.testing.assert_array_equal((shown == 1).all(axis=-1), labels["l2l"] == -1)
+    assert str(processor.explain(batch, blocks=[6])).count("g6 sentence") == 37
 
 
 def test_what_is_not_there_is_refused(processor, batch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from etcmodel.text.longformer_explanation import LongformerExplanation
+from etcmodel.text.explanation import LongformerExplanation
 from tests.models.longformer import small
 
 LENGTH = 14
@@ -60,6 +60,7 @@ def seen_by(model):
 def test_who_sees_whom_is_as_the_probabilities_say(changes):
     model = small.model(**changes)
     told, seen = explanation(model), seen_by(model)
+    np.testing.assert_array_equal(told.pair_labels()["l2l"] >= 0, seen)
     for query in range(LENGTH):
         for key in range(LENGTH):
             verb = "sees" if seen[query, key] else "does not see"

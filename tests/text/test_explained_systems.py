@@ -1,0 +1,234 @@
+"""Explanations of all systems alike: pictures, parts of rows, and who attends to whom."""
+
+import functools
+
+import numpy as np
+import pytest
+from matplotlib import colors
+
+import etcmodel
+from etcmodel import attention_picture
+from etcmodel.models import modeling
+from etcmodel.models.gmat import GmatConfig
+from etcmodel.models.longformer import LongformerConfig
+from etcmodel.models.longt5 import LongT5Config
+from etcmodel.models.pegasus_x import PegasusXConfig
+from etcmodel.tools import memory_subjects, transient_subjects
+from etcmodel.tools.demos import numerical_reasoning
+from tests import page
+
+MASKED = attention_picture.MASKED
+PIECES = page.DOCS.parent / "tests" / "fixtures" / "sentence_pieces" / "spiece.model"
+QUESTION = {"question": "How many apples?", "documents": ["The king had 4 apples.", "It was 1."]}
+TEXTS = ["Rain fell on the stone bridge. Rain fell."]
+CONFIGS = {
+    "etc": (
+        etcmodel.EtcProcessor,
+        modeling.EtcConfig(
+            vocab_size=20, local_radius=4, relative_pos_max_distance=3, relative_vocab_size=12
+        ),
+    ),
+    "longformer": (etcmodel.LongformerProcessor, LongformerConfig(attention_window=8)),
+    "gmat": (etcmodel.GmatProcessor, GmatConfig(chunk_size=6, num_memory_tokens=3)),
+    "gmat_seq2seq": (
+        etcmodel.GmatSeq2SeqProcessor,
+        GmatConfig(chunk_size=6, num_memory_tokens=3),
+    ),
+    "longt5": (
+        etcmodel.Seq2SeqProcessor,
+        LongT5Config(
+            local_radius=3, global_block_size=4, encoder_attention_type="transient-global"
+        ),
+    ),
+    "pegasus_x": (etcmodel.Seq2SeqProcessor, PegasusXConfig(block_size=6, num_global_tokens=3)),
+}
+SYSTEMS = pytest.mark.parametrize("system", CONFIGS)
+
+
+@pytest.fixture(scope="module")
+def vocab(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_text("\n".join(numerical_reasoning.vocabulary()), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def explain(vocab):
+    """`explain` of a system's processor, for one batch of it; given texts, of these."""
+
+    def make(system, texts=None):
+        kind, config = CONFIGS[system]
+        is_seq2seq = kind is etcmodel.Seq2SeqProcessor
+        settings = {"relation_names": ["part_of"]} if system == "etc" else {}
+        processor = kind(str(PIECES) if is_seq2seq else vocab, **settings)
+        batch = processor(texts or (TEXTS if is_seq2seq else [QUESTION]))
+        return functools.partial(processor.explain, batch, config=config)
+
+    return make
+
+
+def panels_of(figure):
+    return {axes.get_xlabel(): axes for axes in figure.axes if axes.images}
+
+
+def lines_of(explained):
+    """First words of the lines of the tables, which name tokens."""
+    return [line.split()[0] for line in str(explained).splitlines() if line.strip()]
+
+
+@SYSTEMS
+def test_labels_agree_with_the_reasons(explain, system):
+    explained = explain(system)()
+    labels = explained.pair_labels()
+    assert list(labels) == (["l2l"] if system == "longformer" else ["g2g", "g2l", "l2g", "l2l"])
+    pieces = labels if system == "etc" else ["l2l"]  # Others have no names for what they add.
+    for piece in pieces:
+        for (query, key), label in np.ndenumerate(labels[piece]):
+            ends = query, key
+            if system == "etc":
+                ends = f"{piece[0]}{query}", f"{piece[2]}{key}"
+            told = explained.why(*ends)
+            assert (" does not see " not in told) == (label != MASKED), told
+
+
+@SYSTEMS
+def test_a_part_has_the_cells_of_the_whole(explain, system):
+    make = explain(system)
+    whole = make().pair_labels()
+    tokens = [2, 3, 9, 10]
+    for part in (make(tokens=[10, 9, 2, 3, 3]), make(tokens=np.array(tokens))):
+        for piece, labels in part.pair_labels().items():
+            rows, columns = (
+                tokens if side == "l" else range(whole[f"{side}2l"].shape[0]) for side in piece[::2]
+            )
+            np.testing.assert_array_equal(labels, whole[piece][np.ix_(rows, columns)])
+    part = make(tokens=range(3, 7))
+    prefix = "l" if system == "etc" else ""
+    named = [x for x in lines_of(part) if x.removeprefix(prefix).isdigit()]
+    assert named == [f"{prefix}{place}" for place in range(3, 7)]
+    assert f"shown: 4 of {whole['l2l'].shape[0]} " in str(part)
+    assert part.why(*(("l0", "l1") if system == "etc" else (0, 1)))  # Of the whole row, still.
+
+
+BLOCKS = {  # Some; the column and what it has for their tokens; global tokens, if not all.
+    "etc": ([1, 4], "linked to", ("g1 question", "g4 sentence"), [1, 4]),
+    "longformer": ([0, 2], "from", ("examples[0].question", "examples[0].documents[1]"), None),
+    "gmat": ([1], "chunk", ("1",), None),
+    "gmat_seq2seq": ([1], "chunk", ("1",), None),
+    "longt5": ([1, 2], "block", ("1", "2"), [1, 2]),
+    "pegasus_x": ([1], "block", ("1",), None),
+}
+
+
+def named_by(explained, column, cells):
+    """The names of tokens whose cells of a column of the table begin like one of these."""
+    lines = str(explained).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.split()[:1] in (["long"], ["place"]))
+    start = lines[first].index(column)
+    return [line.split()[0] for line in lines[first + 1 :] if line[start:].startswith(cells)]
+
+
+@SYSTEMS
+def test_blocks_are_those_of_the_table(explain, system):
+    make, (blocks, column, cells, shown) = explain(system), BLOCKS[system]
+    whole, part = make().pair_labels(), make(blocks=blocks)
+    names = named_by(make(), column, cells)
+    assert named_by(part, column, "") == names
+    tokens = [int(name.removeprefix("l")) for name in names]
+    assert 3 < len(tokens) < len(whole["l2l"])
+    for piece, labels in part.pair_labels().items():
+        everything = range(len(whole.get("g2g", ())))
+        rows, columns = (tokens if side == "l" else shown or everything for side in piece[::2])
+        np.testing.assert_array_equal(labels, whole[piece][np.ix_(rows, columns)])
+
+
+@SYSTEMS
+def test_each_panel_shows_its_labels_and_names(explain, system):
+    explained = explain(system)()
+    labels, panels = explained.pair_labels(), panels_of(explained.figure())
+    assert list(panels) == list(labels)
+    seen = {}
+    for piece, pairs in labels.items():
+        shown = panels[piece].images[0].get_array()
+        for label, color in zip(pairs.flat, shown.reshape(-1, 3), strict=True):
+            assert seen.setdefault(label, colors.to_hex(color)) == colors.to_hex(color)
+    assert len(set(seen.values())) == len(seen) >= 3 - (system == "longformer")
+    names = {x.get_text() for x in explained.figure().legends[0].get_texts()}
+    assert "masked: may not attend" in names
+    outer = panels[next(x for x in labels if x[0] == "l")]
+    assert len([x.get_text() for x in outer.get_yticklabels()]) == len(labels["l2l"])
+
+
+@SYSTEMS
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"tokens": range(3, 1000)}, r"`tokens` must be .* from 0 to \d+. .* range\(3, 1000\)"),
+        ({"tokens": []}, r"`tokens` must be a range or a list of numbers .* Received: \[\]"),
+        ({"tokens": "l3"}, "`tokens` must be a range or a list of numbers .* Received: 'l3'"),
+        ({"tokens": [-1]}, r"`tokens` must be .* Received: \[-1\]"),
+        ({"tokens": [True]}, r"`tokens` must be .* Received: \[True\]"),
+        ({"blocks": [0.5]}, r"`blocks` must be a range or a list of numbers from 0 to \d+\."),
+        ({"blocks": [99]}, r"`blocks` must be a range or a list of numbers from 0 to \d+\."),
+        ({"blocks": 1}, "`blocks` must be a range or a list of numbers .* Received: 1"),
+        ({"tokens": [1], "blocks": [1]}, "Give `tokens` or `blocks`, one of the two."),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_a_line(explain, system, options, message):
+    with pytest.raises(ValueError, match=message) as told:
+        explain(system)(**options)
+    assert "\n" not in str(told.value) and len(str(told.value)) < 200
+
+
+@SYSTEMS
+def test_of_a_long_row_the_table_has_runs_and_the_picture_says_how_to_see_more(explain, system):
+    long = 40 * "The king had 4 apples. "
+    is_seq2seq = system in ("longt5", "pegasus_x")
+    make = explain(system, [long] if is_seq2seq else [{**QUESTION, "documents": [long, long]}])
+    explained = make()
+    lines = str(explained).splitlines()
+    assert len(explained.pair_labels()["l2l"]) > 400 and len(lines) < 220
+    hint = "A line is a run of tokens. To see each, call `explain` with `tokens=range(0, 100)` or "
+    assert hint + "`blocks=[0, 1]`." in lines
+    hint = "To see a part, call `explain` with `tokens=range(0, 25)` or `blocks=[0, 1]`."
+    assert explained.figure().get_suptitle().endswith(hint)
+    panels = panels_of(make(tokens=range(30, 55)).figure())
+    outer = panels[next(x for x in panels if x[0] == "l")]
+    named = [x.get_text().split()[0] for x in outer.get_yticklabels()]
+    assert named == [str(place) for place in range(30, 55)]
+
+
+def judged(system, mask):
+    """Who attends to whom in any layer of a small model, by its probabilities: bool by piece."""
+    if system == "longt5":
+        found = [transient_subjects.pair_labels("transient-global", mask, radius=3, block=4)]
+    else:
+        layers = (0, 1) if system == "pegasus_x" else (0,)
+        found = [memory_subjects.pair_labels(system, mask, 6, 3, layer) for layer in layers]
+    return {x: np.any([y[x] != MASKED for y in found], axis=0) for x in found[0]}
+
+
+@pytest.mark.parametrize("system", ["gmat", "longt5", "pegasus_x"])
+def test_who_attends_to_whom_is_as_the_probabilities_of_a_model_say(explain, system):
+    labels = explain(system)().pair_labels()
+    expected = judged(system, np.ones(len(labels["l2l"]), int))
+    assert expected["l2l"].any() and not expected["l2l"].all()
+    for piece, seen in expected.items():
+        np.testing.assert_array_equal(labels[piece] != MASKED, seen, err_msg=piece)
+
+
+def test_of_a_local_longt5_there_are_no_blocks(explain):
+    local = LongT5Config(local_radius=3, encoder_attention_type="local")
+    explained = explain("longt5")(config=local)
+    assert list(explained.pair_labels()) == ["l2l"]
+    with pytest.raises(ValueError, match=r"`blocks` must be None here. Received: \[0\]"):
+        explain("longt5")(config=local, blocks=[0])
+
+
+def test_a_part_of_another_example_of_a_packed_row_has_no_line_in_the_table(vocab):
+    settings = {"pack": True, "max_long_len": 40, "max_global_len": 20, "pad_to": "max"}
+    processor = etcmodel.EtcProcessor(vocab, **settings)
+    batch = processor(["The king.", "How many?"])
+    (first, second) = (processor.explain(batch, number, tokens=[6, 7]) for number in (0, 1))
+    assert "l6" not in lines_of(first) and {"l6", "l7"} <= set(lines_of(second))
+    np.testing.assert_array_equal(first.pair_labels()["l2l"], second.pair_labels()["l2l"])
