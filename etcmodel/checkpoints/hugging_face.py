@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def _naming(model_type):
-    """What tells the names of a system's weights; None where the library's own are theirs."""
+    """The `systems.Weights` of a system; None where the library's own names are theirs."""
     system = systems.find(model_type)
     return system and system.weights
 
@@ -72,7 +72,7 @@ def head_of(entries):
     by_name = {known.__name__: known for known in heads.head_classes().values()}
     for name in models_hugging_face.architectures(entries):
         if naming is not None and name in by_name:
-            return by_name[name], naming.head_settings(entries, by_name[name])
+            return by_name[name], models_hugging_face.head_settings(entries, by_name[name])
     return None, None
 
 
@@ -82,7 +82,7 @@ def config_entries(model):
         return {}
     entries = {"architectures": [type(model).__name__]}
     if isinstance(model, heads.EncoderWithHead):
-        entries |= _naming(model.encoder.config.model_type).head_entries(model)
+        entries |= models_hugging_face.head_entries(model)
     return entries
 
 
@@ -132,9 +132,9 @@ def load(model, source):
     weights = {found[name]: by_name[name][1:] for name in loaded}
     strict.check_dtypes(source, weights)
     _check_shapes(source, by_name, found)
-    copies = strict.copies_in(source.shapes, naming.COPIES, naming.PREFIX)
+    copies = strict.copies_in(source.shapes, naming.copies, naming.prefix)
     strict.assign(source, weights, copies)
-    notes = strict.notes_on(source.shapes, copies, naming.OBSOLETE, naming.PREFIX)
+    notes = strict.notes_on(source.shapes, copies, naming.obsolete, naming.prefix)
     known = {*notes, *(found[name] for name in loaded)}
     return LoadReport(
         checkpoint=source.path,
@@ -170,7 +170,7 @@ def places(model):
             unknown.append(name)
             continue
         if is_alone:
-            file_name = file_name.removeprefix(naming.PREFIX)
+            file_name = file_name.removeprefix(naming.prefix)
         found[file_name] = Place(name, variable, name.endswith("/kernel"))
     if unknown:
         raise ValueError(f"Hugging Face's files have no name for {', '.join(unknown)}.")
@@ -179,7 +179,7 @@ def places(model):
 
 def _file_name(name, naming):
     """The name in files of models with a head, or None."""
-    for pattern, replacement in naming.NAMES:
+    for pattern, replacement in naming.names:
         if match := re.fullmatch(pattern, name):
             return match.expand(replacement)
     return None
@@ -192,9 +192,9 @@ def _names_in_file(shapes, naming) -> Mapping[str, str]:
     """
     found = {name: name for name in shapes}
     for name in shapes:
-        bare = name.removeprefix(naming.PREFIX)
+        bare = name.removeprefix(naming.prefix)
         found.setdefault(bare, name)
-        found.setdefault(naming.PREFIX + bare, name)
+        found.setdefault(naming.prefix + bare, name)
     return found
 
 

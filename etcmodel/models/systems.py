@@ -8,9 +8,31 @@ theirs. A record names what needs TensorFlow as "module:name", which is imported
 
 import dataclasses
 import importlib
+import types
 import typing
 
-__all__ = ["System", "find", "having", "register", "registered"]
+__all__ = ["System", "Weights", "find", "having", "register", "registered"]
+
+
+class Weights(typing.NamedTuple):
+    """The names that an encoder's weights, and those of its heads, have in Hugging Face's files.
+
+    Attributes:
+        prefix: str. What the encoder's names begin with in files of models with a head.
+        names: tuple of (pattern, replacement), as of `re`: of whole names as
+            `checkpoints.names.release_names` has them, and of names in files of models with a head.
+            Of a `kernel` a file has the transpose.
+        copies: what older files hold once more: by name, the name of that of which it is a copy.
+        obsolete: tuple of str. Entries that no model uses.
+        encoder_options: function of the names in a file and a head's class, or None, to arguments
+            of the encoder's class: dict.
+    """
+
+    prefix: str
+    names: tuple
+    copies: typing.Any = types.MappingProxyType({})
+    obsolete: tuple = ()
+    encoder_options: typing.Any = lambda names, head_class: {}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,15 +51,14 @@ class System:
         unscoped_parts: tuple of str. Names of layers whose variables are outside the scope.
         parts: tuple of str. Names of the encoder's other layers, which identify the encoder's
             variables if it was built outside its scope.
-        weights: what tells the names of an encoder's weights in Hugging Face's files, with the
-            attributes of `models.longformer.names`; None if the library's own names are theirs.
+        weights: `Weights`, of an encoder whose folders are written for Hugging Face; or None.
         has_whole_files: bool. Whether a file that lacks a weight of the encoder is refused: no
             weights of other systems are read.
         seq2seq_classes: tuple of classes of a model with encoder and decoder, whose folders are
             Hugging Face's; the first is that of a folder that names none.
-        processor: class of its processor; None for `EtcProcessor`.
-        own_tokens: of a `Seq2SeqProcessor`, which counts tokens beside the sentence pieces: (its
-            setting, the entry of `tokenizer_config.json`, the number without that), or None.
+        processor: class of its processor, with `from_pretrained` and `of_model` as
+            `text.row_processor.RowProcessor` has them; None for `EtcProcessor`.
+        own_tokens: see `Seq2SeqProcessor.of_model`; None for other processors.
         classifier: function of (config, num_labels, problem_type, pooling) to a model that
             classifies batches of `EtcProcessor`, as `sequence_classifiers` has them; or None.
         span_reader: function of a config to a model that finds answers in such batches, as
@@ -76,7 +97,7 @@ class System:
         return isinstance(other, System) and vars(self) == vars(other)
 
     def __hash__(self):
-        return hash(tuple(vars(self).values()))
+        return hash(self.scope)
 
     @property
     def model_type(self):
