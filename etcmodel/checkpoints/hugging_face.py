@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from etcmodel.checkpoints import longformer_names, sources, strict
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.checkpoints import sources, strict
 from etcmodel.checkpoints.report import LoadReport
-from etcmodel.models import heads
+from etcmodel.models import heads, systems
 from etcmodel.models import hugging_face as models_hugging_face
 from etcmodel.shown_values import listed
 
@@ -23,9 +23,6 @@ __all__ = [
     "values",
 ]
 
-# By `model_type`, what tells their names.
-_NAMINGS = {"longformer": longformer_names}
-
 
 class Place(NamedTuple):
     """A variable, and whether the file has its transpose."""
@@ -33,6 +30,12 @@ class Place(NamedTuple):
     name: str
     variable: object
     is_transposed: bool
+
+
+def _naming(model_type):
+    """The `systems.Weights` of a system; None where the library's own names are theirs."""
+    system = systems.find(model_type)
+    return system and system.weights
 
 
 def is_of(source):
@@ -48,9 +51,10 @@ def encoder_options(config, source, head_class=None):
         source: `Source`.
         head_class: class of the model's head, or None.
     """
-    if config.model_type not in _NAMINGS or not is_of(source):
+    naming = _naming(config.model_type)
+    if naming is None or not is_of(source):
         return {}
-    return _NAMINGS[config.model_type].encoder_options(source.shapes, head_class)
+    return naming.encoder_options(source.shapes, head_class)
 
 
 def head_of(entries):
@@ -64,12 +68,11 @@ def head_of(entries):
     Raises:
         ValueError: naming the entry, if it is of a wrong type.
     """
-    kind = entries.get("model_type")
-    naming = _NAMINGS.get(kind) if isinstance(kind, str) else None
+    naming = _naming(entries.get("model_type"))
     by_name = {known.__name__: known for known in heads.head_classes().values()}
     for name in models_hugging_face.architectures(entries):
         if naming is not None and name in by_name:
-            return by_name[name], naming.head_settings(entries, by_name[name])
+            return by_name[name], models_hugging_face.head_settings(entries, by_name[name])
     return None, None
 
 
@@ -79,8 +82,7 @@ def config_entries(model):
         return {}
     entries = {"architectures": [type(model).__name__]}
     if isinstance(model, heads.EncoderWithHead):
-        naming = _NAMINGS[model.encoder.config.model_type]
-        entries |= naming.head_entries(model)
+        entries |= models_hugging_face.head_entries(model)
     return entries
 
 
@@ -90,7 +92,7 @@ def has_names(model):
     Args:
         model: built `Encoder`, or a model that holds one.
     """
-    return names_lib.encoder_of(model).config.model_type in _NAMINGS
+    return _naming(names_lib.encoder_of(model).config.model_type) is not None
 
 
 def values(model):
@@ -123,16 +125,16 @@ def load(model, source):
             then unchanged.
     """
     by_name = places(model)
-    naming = _NAMINGS[names_lib.encoder_of(model).config.model_type]
+    naming = _naming(names_lib.encoder_of(model).config.model_type)
     found = _names_in_file(source.shapes, naming)
     _check_missing(source, model, by_name, found)
     loaded = [name for name in by_name if name in found]
     weights = {found[name]: by_name[name][1:] for name in loaded}
     strict.check_dtypes(source, weights)
     _check_shapes(source, by_name, found)
-    copies = strict.copies_in(source.shapes, naming.COPIES, naming.PREFIX)
+    copies = strict.copies_in(source.shapes, naming.copies, naming.prefix)
     strict.assign(source, weights, copies)
-    notes = strict.notes_on(source.shapes, copies, naming.OBSOLETE, naming.PREFIX)
+    notes = strict.notes_on(source.shapes, copies, naming.obsolete, naming.prefix)
     known = {*notes, *(found[name] for name in loaded)}
     return LoadReport(
         checkpoint=source.path,
@@ -156,7 +158,7 @@ def places(model):
         ValueError: if the model has variables that such files have no name for.
     """
     encoder = names_lib.encoder_of(model)
-    naming = _NAMINGS[encoder.config.model_type]
+    naming = _naming(encoder.config.model_type)
     is_alone = encoder is model
     found, unknown, seen = {}, [], set()
     for name, variable in names_lib.release_names(model).items():
@@ -168,7 +170,7 @@ def places(model):
             unknown.append(name)
             continue
         if is_alone:
-            file_name = file_name.removeprefix(naming.PREFIX)
+            file_name = file_name.removeprefix(naming.prefix)
         found[file_name] = Place(name, variable, name.endswith("/kernel"))
     if unknown:
         raise ValueError(f"Hugging Face's files have no name for {', '.join(unknown)}.")
@@ -177,7 +179,7 @@ def places(model):
 
 def _file_name(name, naming):
     """The name in files of models with a head, or None."""
-    for pattern, replacement in naming.NAMES:
+    for pattern, replacement in naming.names:
         if match := re.fullmatch(pattern, name):
             return match.expand(replacement)
     return None
@@ -190,9 +192,9 @@ def _names_in_file(shapes, naming) -> Mapping[str, str]:
     """
     found = {name: name for name in shapes}
     for name in shapes:
-        bare = name.removeprefix(naming.PREFIX)
+        bare = name.removeprefix(naming.prefix)
         found.setdefault(bare, name)
-        found.setdefault(naming.PREFIX + bare, name)
+        found.setdefault(naming.prefix + bare, name)
     return found
 
 

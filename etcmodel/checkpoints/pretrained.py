@@ -39,7 +39,6 @@ __all__ = [
 CONFIG_FILE = encoders.CONFIG_FILE
 HEAD_CONFIG_FILE = "head_config.json"
 _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
-_NEVER_IN_PART = ("gmat", "longformer_char_lm")  # Types whose folders this library alone writes.
 _BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
 
 
@@ -243,7 +242,7 @@ def _initialize(model, source, is_whole):
     Of systems that are lifted elsewhere, all files are such.
     """
     report, encoder = released.initialize(model, source), names_lib.encoder_of(model)
-    if is_whole or encoder.config.model_type in _NEVER_IN_PART:
+    if is_whole or encoders.encoder_type(encoder.config.model_type).has_whole_files:
         inside = names_lib.encoder_variables(model)
         lost = [name for name in report.not_in_checkpoint if name in inside]
         if lost := [name for name in lost if not coverage.is_without_use(name, model)]:

@@ -9,13 +9,10 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.text import byte_bpe, number_pieces, processor_files
-from etcmodel.text.gmat_processor import GmatProcessor
-from etcmodel.text.gmat_seq2seq_processor import GmatSeq2SeqProcessor
-from etcmodel.text.longformer_processor import LongformerProcessor
+from etcmodel.models import encoders
+from etcmodel.text import processor_files
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
-from etcmodel.text.seq2seq_processor import Seq2SeqProcessor
 
 __all__ = [
     "PROCESSOR_FILE",
@@ -26,15 +23,6 @@ __all__ = [
     "trained_settings",
 ]
 
-# Whose batches are of another form than `EtcProcessor`'s.
-_CLASSES = {
-    **dict.fromkeys(("led", "longformer"), LongformerProcessor),
-    "gmat": GmatProcessor,
-    "gmat_seq2seq": GmatSeq2SeqProcessor,
-    **dict.fromkeys(("longt5", "pegasus_x"), Seq2SeqProcessor),
-}
-# Their own tokens beside the sentence pieces, unless `tokenizer_config.json` says another number.
-_OWN_TOKENS = {"longt5": ("extra_ids", "extra_ids", 100), "pegasus_x": ("id_offset", "offset", 103)}
 _ADVICE = " Set `model.processor` to a processor."
 _NAMES = (
     processor_files.WORD_PIECES,
@@ -97,8 +85,9 @@ def read_processor(directory, config, relation_names=None):
     if not files:
         return None
     try:
-        if config.model_type in _CLASSES:
-            return _of_vocabulary(directory, config)
+        if (made_by := _system(config).processor) is not None:
+            own = {"own_tokens": tokens} if (tokens := _system(config).own_tokens) else {}
+            return made_by.of_model(directory, config, **own)
         return EtcProcessor.from_pretrained(directory, **settings, **trained_settings(config))
     except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
@@ -139,48 +128,14 @@ def _of_settings(directory, config, settings):
     """The processor whose settings a folder has."""
     entries = bounded_json.read_object(os.path.join(directory, PROCESSOR_FILE))
     # Models of one text may have an `EtcProcessor`, too: its batches have what they read.
-    if config.model_type not in _CLASSES or "max_long_len" in entries:
+    made_by = _system(config).processor
+    if made_by is None or "max_long_len" in entries:
         return EtcProcessor.from_pretrained(directory, **settings)
-    return _CLASSES[config.model_type].from_pretrained(directory)
+    return made_by.from_pretrained(directory)
 
 
-def _of_vocabulary(directory, config):
-    """A processor of a folder without settings of one, of `_CLASSES`."""
-    made_by = _CLASSES[config.model_type]
-    if made_by is Seq2SeqProcessor:
-        setting, entry, usual = _OWN_TOKENS[config.model_type]
-        own, counted = {}, ""
-        if not made_by.vocabulary_file(directory).endswith(byte_bpe.TOKENIZER_FILE):
-            own = {setting: processor_files.foreign_entries(directory).get(entry, usual)}
-            counted = f" and {own[setting]} tokens of its own ({entry})"
-        processor = made_by.from_pretrained(directory, **own)
-        if processor.vocab_size > config.vocab_size:
-            raise ValueError(
-                f"its vocabulary{counted} are {processor.vocab_size} tokens, more than the model's "
-                f"{config.vocab_size}."
-            )
-        return processor
-    if made_by is GmatProcessor:
-        types = {} if config.type_vocab_size > 1 else {"has_types": False}
-        return made_by.from_pretrained(directory, max_length=config.max_length, **types)
-    if made_by is GmatSeq2SeqProcessor:
-        processor = made_by.from_pretrained(directory, max_length=config.max_length)
-        _check_answer_tokens(config, processor)
-        return processor
-    limit = getattr(config, "max_encoder_position_embeddings", None) or config.max_length
-    return made_by.from_pretrained(directory, max_length=limit, global_tokens="model")
-
-
-def _check_answer_tokens(config, processor):
-    marks = (number_pieces.START, number_pieces.END)
-    ids = number_pieces.start_and_end(processor.tokenizer)
-    names = ("decoder_start_token_id", "eos_token_id")
-    for mark, token_id, name in zip(marks, ids, names, strict=True):
-        if getattr(config, name) not in (None, token_id):
-            raise ValueError(
-                f"{mark!r} has the id {token_id} in its vocabulary, and the model's `{name}` is "
-                f"{getattr(config, name)}."
-            )
+def _system(config):
+    return encoders.encoder_type(config.model_type)
 
 
 def _content(path):

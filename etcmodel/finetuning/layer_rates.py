@@ -3,19 +3,20 @@
 import re
 
 from etcmodel.checkpoints import names as names_lib
+from etcmodel.models import encoders, systems
 
 __all__ = ["depths", "learning_rate_shares", "trained"]
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\w+_layer_(\d+)/")
-# Models of others have a decoder, whose layers are above the encoder's and beside them.
-_MODEL_TYPES = ("etc", "longformer", "gmat")
 
 
 def depths(model):
     """How far up in the encoder its variables are.
 
     Args:
-        model: built model that holds an `Encoder` of ETC, Longformer or GMAT.
+        model: built model that holds an `Encoder` whose system `has_layer_rates`, as ETC,
+            Longformer and GMAT. Others have a decoder, whose layers are above the encoder's and
+            beside them.
     Returns:
         dict of id to int: 0 for embeddings, i + 1 for layer i, from 0. A pooler, which is above
         the layers as heads are, is not in it.
@@ -24,10 +25,11 @@ def depths(model):
     """
     encoder = names_lib.encoder_of(model)
     kind = encoder.config.model_type
-    if kind not in _MODEL_TYPES:
+    if not encoders.encoder_type(kind).has_layer_rates:
+        known = ", ".join(x.model_type for x in systems.having("has_layer_rates"))
         raise ValueError(
-            f"--layer_decay and --num_frozen_layers are for encoders of type "
-            f"{', '.join(_MODEL_TYPES)}. The model is of type {kind!r}."
+            f"--layer_decay and --num_frozen_layers are for encoders of type {known}. The model is "
+            f"of type {kind!r}."
         )
     first, num_before = {}, 0  # A GMAT with compression numbers the layers of each stack anew.
     for stack in getattr(encoder, "stacks", ()):

@@ -5,16 +5,11 @@ import tensorflow as tf
 from etcmodel.checkpoints import names
 from etcmodel.layers import sublayers
 from etcmodel.layers.stack import TransformerStack
-from etcmodel.models import encoders, padding
-from etcmodel.models.gmat.modeling import GmatModel
-from etcmodel.models.led.encoder import LedEncoder
-from etcmodel.models.longt5.encoder import LongT5Encoder
-from etcmodel.models.pegasus_x.encoder import PegasusXEncoder
+from etcmodel.models import encoders, padding, systems
 from etcmodel.models.seq2seq.decoder import DecoderLayers
 from etcmodel.models.seq2seq.inputs import OptionalInput
 
 __all__ = [
-    "SEQ2SEQ_ENCODERS",
     "call_decoder",
     "call_encoder",
     "call_model",
@@ -26,8 +21,6 @@ __all__ = [
     "token_lookup_of",
 ]
 
-SEQ2SEQ_ENCODERS = (LedEncoder, LongT5Encoder, PegasusXEncoder)
-_INSIDE = (*SEQ2SEQ_ENCODERS, GmatModel)  # Parts of models that are encoders by their interface.
 _TOLD = ("output_attentions", "output_hidden_states")
 
 
@@ -90,7 +83,8 @@ def _given(model, inputs):
 def encoder_of(model):
     """The `Encoder` that a model is or holds; raises ValueError if there is none."""
     found = names.encoder_of(model)
-    return next((x for x in found._flatten_layers() if isinstance(x, _INSIDE)), found)
+    inside = tuple(system.inner_encoder for system in systems.having("inner_encoder"))
+    return next((x for x in found._flatten_layers() if isinstance(x, inside)), found)
 
 
 def decoder_layers_of(model):
@@ -103,7 +97,7 @@ def decoder_layers_of(model):
 
 def sizes_of(encoder):
     """(number of layers, number of attention heads) of an encoder."""
-    sizes = encoder.layers if isinstance(encoder, SEQ2SEQ_ENCODERS) else encoder.config
+    sizes = encoder.layers if hasattr(encoder, "finish") else encoder.config
     return sizes.num_hidden_layers, sizes.num_attention_heads
 
 

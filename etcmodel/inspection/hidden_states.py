@@ -49,7 +49,7 @@ def hidden_states(model, inputs):
     with intercept(stack, by=keep_embeddings):
         calls.call_encoder(model, inputs)
     states = _by_layer(steps, embeddings, iter(outputs))
-    if isinstance(encoder := calls.encoder_of(model), calls.SEQ2SEQ_ENCODERS):
+    if hasattr(encoder := calls.encoder_of(model), "finish"):  # Of a model with a decoder.
         first, *others = states[-1]
         states[-1] = (encoder.finish(first, False), *others)
     return states

@@ -11,11 +11,17 @@ import typing
 import tensorflow as tf
 
 from etcmodel import shown_values
-from etcmodel.models import json_config
+from etcmodel.models import (
+    gmat,
+    json_config,
+    led,
+    longformer,
+    longformer_char_lm,
+    longt5,
+    pegasus_x,
+    systems,
+)
 from etcmodel.models.config import LIFTING_ADVICE, EtcConfig
-from etcmodel.models.gmat.modeling import GmatConfig, GmatModel
-from etcmodel.models.longformer.modeling import LongformerConfig, LongformerModel
-from etcmodel.models.longformer_char_lm.modeling import CharLmConfig, CharLmModel
 from etcmodel.models.modeling import EtcModel
 
 __all__ = [
@@ -76,7 +82,7 @@ class Encoder(typing.Protocol):
     """A Keras layer from token ids to hidden states, as code that reads and writes weights sees it.
 
     Its class takes the config, and options by keyword. Its default name is the scope of its
-    `EncoderType`. A subclass of this protocol, such as `GlobalLocalEncoder`, defines its call.
+    `systems.System`. A subclass of this protocol, such as `GlobalLocalEncoder`, defines its call.
 
     Attributes:
         config: `EncoderConfig`, the encoder's own copy.
@@ -117,56 +123,11 @@ class GlobalLocalEncoder(Encoder, typing.Protocol):
         """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class EncoderType:
-    """A kind of encoder: its classes, and its names in checkpoints.
-
-    Attributes:
-        config_class: a class of `EncoderConfig`.
-        encoder_class: a class of `Encoder`.
-        protocol: `Encoder`, or a subclass such as `GlobalLocalEncoder`, which defines the call.
-        scope: str. The first part of the names of the encoder's variables in checkpoints.
-        config_file: str. Name of the config's file beside a checkpoint and in an export.
-        unscoped_parts: tuple of str. Names of layers whose variables are outside the scope.
-        parts: tuple of str. Names of the encoder's other layers, which identify the encoder's
-            variables if it was built outside its scope.
-    """
-
-    config_class: type
-    encoder_class: type
-    scope: str
-    protocol: type = Encoder
-    config_file: str = "encoder_config.json"
-    unscoped_parts: tuple = ()
-    parts: tuple = ()
-
-    @property
-    def model_type(self):
-        """The type's name in configs: str."""
-        return self.config_class.model_type
-
-
 CONFIG_FILE = "config.json"  # In a folder that holds one model; BERT's config has this name, too.
 RELEASE_CONFIG_FILE = "etc_config.json"
-_TYPES = {}
 _DEFAULT = EtcConfig.model_type  # For configs without a type, such as the release's.
-
-
-def register(new_type):
-    """Registers a kind of encoder, for code that reads configs and checkpoints.
-
-    Args:
-        new_type: `EncoderType`.
-    Raises:
-        ValueError: if another one has the same `model_type`.
-    """
-    if _TYPES.setdefault(new_type.model_type, new_type) != new_type:
-        raise ValueError(f"There is another encoder of `model_type` {new_type.model_type!r}.")
-
-
-def registered_types():
-    """tuple of all `EncoderType`s."""
-    return tuple(_TYPES.values())
+EncoderType = systems.System
+register, registered_types = systems.register, systems.registered
 
 
 def encoder_type(model_type, source="config"):
@@ -178,8 +139,8 @@ def encoder_type(model_type, source="config"):
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
     """
-    if (found := _TYPES.get(str(model_type or _DEFAULT))) is None:
-        known = ", ".join(map(repr, sorted(_TYPES)))
+    if (found := systems.find(str(model_type or _DEFAULT))) is None:
+        known = ", ".join(map(repr, sorted(x.model_type for x in systems.registered())))
         raise ValueError(
             f"{source}: There is no encoder of `model_type` {shown_values.shown(model_type)}; the "
             f"known types are {known}. {LIFTING_ADVICE}"
@@ -225,12 +186,12 @@ def config_file_in(directory):
     if not tf.io.gfile.exists(path):
         return None
     entries = json_config.json_object(json_config.read_text(path), path)
-    return path if str(entries.get("model_type")) in _TYPES else None
+    return path if systems.find(str(entries.get("model_type"))) else None
 
 
 def config_file_names():
     """Names of the config files of all types: tuple of str."""
-    return tuple(dict.fromkeys(known.config_file for known in _TYPES.values()))
+    return tuple(dict.fromkeys(known.config_file for known in systems.registered()))
 
 
 def replace(config, **changes):
@@ -262,7 +223,8 @@ def make_global_local_encoder(config, **options):
         ValueError: naming the config's type, if its encoders have no global input.
     """
     # `issubclass` does not support protocols with attributes.
-    fit = [name for name, known in _TYPES.items() if GlobalLocalEncoder in known.protocol.__mro__]
+    known = [x for x in systems.registered() if GlobalLocalEncoder in x.protocol.__mro__]
+    fit = [x.model_type for x in known]
     if encoder_type(config.model_type).model_type not in fit:
         raise ValueError(
             "This model needs an encoder of a long and a global input, of `model_type` "
@@ -294,8 +256,11 @@ register(
             "global_emb_layer_norm",
             "global_local_transformer_layers",
         ),
+        classifier="etcmodel.models.sequence_classifiers:etc_classifier",
+        span_reader="etcmodel.models.span_readers:etc_span_reader",
+        has_layer_rates=True,
     )
 )
-_PLAIN = {LongformerConfig: LongformerModel, GmatConfig: GmatModel, CharLmConfig: CharLmModel}
-for _config, _encoder in _PLAIN.items():
-    register(EncoderType(config_class=_config, encoder_class=_encoder, scope=_config.model_type))
+for _package in (longformer, gmat, longformer_char_lm, led, longt5, pegasus_x):
+    for _system in _package.SYSTEMS:
+        register(_system)

@@ -44,12 +44,6 @@ _AXES = {
     "global_example_ids": "batch global_len",
     "links": "batch long_len",
 }
-_KINDS = {
-    "links": relations.LinkPairs,
-    "edges": relations.GlobalEdges,
-    "long_edges": relations.LongEdges,
-}
-_PAIR_AXES = "batch num_pairs* 2"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +75,16 @@ class EncoderInputs:
         return self.global_example_ids > 0
 
 
+def _kinds():
+    """The kinds of relations that batches may have, by their features."""
+    return {kind.feature: kind for kind in relations.KINDS.values() if kind.feature}
+
+
+def _axes_of(name, axes):
+    """The axes of a feature: of `axes`, or as its kind of relation has them."""
+    return axes[name] if name in axes else _kinds()[name.partition("/")[0]].axes
+
+
 def is_label(name):
     """Whether a feature holds labels, which are for losses only."""
     return name.partition("/")[0] == "labels"
@@ -108,7 +112,7 @@ def completed(features, config, relation_names=(), extra_axes=None):
     axes = {**_AXES, **(extra_axes or {})}
     given = _tensors(features, axes)
     asserts = []
-    axes = {name: axes.get(name, _PAIR_AXES) for name in given}
+    axes = {name: _axes_of(name, axes) for name in given}
     argument_checks.check_shapes(given, axes, asserts=asserts)
     _check_dtypes(given)
     given = {name: tf.saturate_cast(ids, tf.int32) for name, ids in given.items()}
@@ -126,11 +130,12 @@ def _tensors(features, axes):
     if "token_ids" not in features:
         hint = " (`input_ids`?)" if "input_ids" in features else ""
         argument_checks.fail(f"There is no feature `token_ids`{hint}. Received: {list(features)}")
+    kinds = _kinds()
     for name in features:
         kind, slash, relation = name.partition("/")
-        is_known = name in axes or (slash and relation and kind in _KINDS)
+        is_known = name in axes or (slash and relation and kind in kinds)
         if not is_known and not is_label(name):
-            known = ", ".join([*axes, *(f"{kind}/<name>" for kind in _KINDS)])
+            known = ", ".join([*axes, *(f"{kind}/<name>" for kind in kinds)])
             argument_checks.fail(f"There is no feature of the name `{name}`. There are: {known}")
     return {name: _tensor(name, x, axes) for name, x in features.items() if not is_label(name)}
 
@@ -141,7 +146,7 @@ def _tensor(name, value, axes):
     try:
         return tf.convert_to_tensor(value)
     except (ValueError, TypeError, tf.errors.InvalidArgumentError):
-        wanted = ", ".join(axes.get(name, _PAIR_AXES).replace("*", "").split())
+        wanted = ", ".join(_axes_of(name, axes).replace("*", "").split())
         argument_checks.fail(
             f"`{name}` must have shape [{wanted}], padded. Received: what no tensor can be made "
             "of, such as rows of different lengths"
@@ -216,7 +221,8 @@ def _global_side(given, config, example_ids):
     if global_ids is not None:
         return _given_global_side(links, global_ids, given, config)
     for name in given:
-        if name.startswith(("global_", "edges/", "links/")):
+        kind = _kinds().get(name.partition("/")[0]) if "/" in name else None
+        if name.startswith("global_") or (kind and kind.piece != "l2l"):
             argument_checks.fail(f"`{name}` needs `global_token_ids`, which are not given")
     if links is None:
         # Of ids alone a row is one example, whose length tells the number of blocks.
@@ -280,5 +286,5 @@ def _with_relations(structure, given, config, relation_names):
                 f"`{feature}` is of no relation of the model, whose `relation_names` are "
                 f"{list(relation_names)}"
             )
-        structure = structure.with_relations(_KINDS[kind](pairs, name, labels[name]))
+        structure = structure.with_relations(_kinds()[kind](pairs, name, labels[name]))
     return structure

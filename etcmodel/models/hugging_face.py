@@ -10,6 +10,8 @@ __all__ = [
     "activation",
     "architectures",
     "check_descriptions",
+    "head_entries",
+    "head_settings",
     "labels",
     "usual_labels",
 ]
@@ -198,3 +200,37 @@ def activation(name):
         known = ", ".join(sorted([*ACTIVATIONS, *_SWISH]))
         raise ValueError(f"Unknown activation {shown_values.shown(name)}; choose one of {known}")
     return tensor_utils.get_activation(ACTIVATIONS[name])
+
+
+def head_settings(entries, head_class):
+    """Arguments of a head's class, of the entries of a `config.json`.
+
+    Args:
+        entries: dict.
+        head_class: class of an `EncoderWithHead`.
+    Raises:
+        ValueError: naming the entry, if it is of a wrong type.
+    """
+    settings, known = {}, head_class.setting_types()
+    if "num_labels" in known:
+        number, names = labels(entries)
+        settings["num_labels"] = number
+        if names:
+            settings["labels"] = names
+        if "problem_type" in known:
+            default = "regression" if number == 1 else "single_label_classification"
+            kind = entries.get("problem_type")
+            settings["problem_type"] = default if kind is None else kind
+    return settings
+
+
+def head_entries(model):
+    """The entries of a `config.json` that tell an `EncoderWithHead`: the inverse."""
+    settings, entries = model.settings(), {}
+    if "num_labels" in settings:
+        names = settings.get("labels") or usual_labels(settings["num_labels"])
+        entries["id2label"] = {str(number): name for number, name in enumerate(names)}
+        entries["label2id"] = {name: number for number, name in enumerate(names)}
+    if "problem_type" in settings:
+        entries["problem_type"] = settings["problem_type"]
+    return entries

@@ -1,17 +1,23 @@
 """Classifiers of texts for whatever encoder: one batch of features fits all of them.
 
 The batch is that of `EtcProcessor` (see `models.features`), with one text, or one pair of texts, a
-row. An encoder takes of it what it knows; a system is added by an entry of `_MAKERS`.
+row. An encoder takes of it what it knows; which class a system has is said in its record
+(`systems.System.classifier`).
 """
 
-from etcmodel.models import heads, processed_batches
-from etcmodel.models.config import EtcConfig
-from etcmodel.models.gmat.config import GmatConfig
+from etcmodel.models import encoders, heads, processed_batches, systems
 from etcmodel.models.gmat.heads import GmatForSequenceClassification
-from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.heads import LongformerForSequenceClassification
 
-__all__ = ["EtcClassifier", "GmatClassifier", "LongformerClassifier", "make_sequence_classifier"]
+__all__ = [
+    "EtcClassifier",
+    "GmatClassifier",
+    "LongformerClassifier",
+    "etc_classifier",
+    "gmat_classifier",
+    "longformer_classifier",
+    "make_sequence_classifier",
+]
 
 
 class EtcClassifier(processed_batches.ReadsProcessed, heads.EtcForSequenceClassification):
@@ -29,24 +35,19 @@ class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassifica
     """`GmatForSequenceClassification` of a batch of `EtcProcessor`."""
 
 
-def _etc(config, num_labels, problem_type, pooling):
+def etc_classifier(config, num_labels, problem_type, pooling):
     is_multi_label = problem_type == "multi_label_classification"
     return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
 
-def _of_text(head_class):
-    def make(config, num_labels, problem_type, pooling):
-        del pooling
-        return head_class(config, num_labels=num_labels, problem_type=problem_type)
-
-    return make
+def longformer_classifier(config, num_labels, problem_type, pooling):
+    del pooling  # Its head reads the first token.
+    return LongformerClassifier(config, num_labels=num_labels, problem_type=problem_type)
 
 
-_MAKERS = {
-    EtcConfig.model_type: _etc,
-    LongformerConfig.model_type: _of_text(LongformerClassifier),
-    GmatConfig.model_type: _of_text(GmatClassifier),
-}
+def gmat_classifier(config, num_labels, problem_type, pooling):
+    del pooling  # As Longformer's.
+    return GmatClassifier(config, num_labels=num_labels, problem_type=problem_type)
 
 
 def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):
@@ -61,11 +62,13 @@ def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_
     Raises:
         ValueError: naming the config's type, if there is no classifier for it.
     """
-    if config.model_type not in _MAKERS:
+    make = encoders.encoder_type(config.model_type).classifier
+    if make is None:
+        known = ", ".join(repr(x.model_type) for x in systems.having("classifier"))
         raise ValueError(
-            "Texts are classified by models of `model_type` "
-            f"{', '.join(map(repr, _MAKERS))}. Received: {config.model_type!r}"
+            f"Texts are classified by models of `model_type` {known}. "
+            f"Received: {config.model_type!r}"
         )
-    made = _MAKERS[config.model_type](config, num_labels, problem_type, pooling)
+    made = make(config, num_labels, problem_type, pooling)
     made.skip_padding = skip_padding
     return made

@@ -1,19 +1,24 @@
 """Finders of answers in texts for whatever encoder: one batch of features fits all of them.
 
 The batch is that of `EtcProcessor` (see `models.features`), with a question and a text a row. An
-encoder takes of it what it knows; a system is added by an entry of `_MAKERS`.
+encoder takes of it what it knows; which class a system has is said in its record
+(`systems.System.span_reader`).
 """
 
 import tensorflow as tf
 
 from etcmodel.layers.heads import MASKED_LOGIT
-from etcmodel.models import heads, padding, processed_batches
-from etcmodel.models.config import EtcConfig
+from etcmodel.models import encoders, heads, padding, processed_batches, systems
 from etcmodel.models.heads import losses
-from etcmodel.models.longformer.config import LongformerConfig
 from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
 
-__all__ = ["EtcSpanReader", "LongformerSpanReader", "loss", "make_span_reader"]
+__all__ = [
+    "EtcSpanReader",
+    "LongformerSpanReader",
+    "etc_span_reader",
+    "loss",
+    "make_span_reader",
+]
 
 
 class _ReadsProcessed(processed_batches.ReadsProcessed):
@@ -41,10 +46,8 @@ class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
         return {**super().read(features), "global_attention_mask": is_global}
 
 
-_MAKERS = {
-    EtcConfig.model_type: lambda config: EtcSpanReader(config, answer_types=(), evidence=False),
-    LongformerConfig.model_type: LongformerSpanReader,
-}
+def etc_span_reader(config):
+    return EtcSpanReader(config, answer_types=(), evidence=False)
 
 
 def make_span_reader(config, *, skip_padding=False):
@@ -59,12 +62,13 @@ def make_span_reader(config, *, skip_padding=False):
     Raises:
         ValueError: naming the config's type, if there is no such model for it.
     """
-    if config.model_type not in _MAKERS:
+    make = encoders.encoder_type(config.model_type).span_reader
+    if make is None:
+        known = ", ".join(repr(x.model_type) for x in systems.having("span_reader"))
         raise ValueError(
-            f"Answers are found by models of `model_type` {', '.join(map(repr, _MAKERS))}. "
-            f"Received: {config.model_type!r}"
+            f"Answers are found by models of `model_type` {known}. Received: {config.model_type!r}"
         )
-    made = _MAKERS[config.model_type](config)
+    made = make(config)
     made.skip_padding = skip_padding
     return made
 

@@ -1,9 +1,9 @@
 """Named relations: which pairs of tokens they hold for, and which label these pairs get.
 
 A `GlobalLocalStructure` takes any number of them (`with_relations`). Each kind of relation is a
-class in this module, which defines the shape of its tensor, the pairs that the tensor stands for,
-and the values that are invalid. Edges are directed: the first token is the query and the second the
-key. Links are not directed.
+subclass of `Relation`, here or elsewhere, which defines the shape of its tensor, the pairs that the
+tensor stands for, the values that are invalid, and by what feature a batch may have it. Edges are
+directed: the first token is the query and the second the key. Links are not directed.
 """
 
 import abc
@@ -16,6 +16,7 @@ from etcmodel.ops import argument_checks
 __all__ = [
     "GlobalEdges",
     "GlobalLabels",
+    "KINDS",
     "LinkIds",
     "LinkPairs",
     "LongEdges",
@@ -23,6 +24,9 @@ __all__ = [
     "Relation",
     "Sizes",
 ]
+
+
+KINDS: dict[str, type] = {}  # Of relations, by the names of their classes, as `Relation.kind`.
 
 
 class Sizes(NamedTuple):
@@ -45,6 +49,8 @@ class _Fields(NamedTuple):
 class Relation(_Fields, metaclass=abc.ABCMeta):
     """The base of all kinds of relations; a tuple, so that Keras can serialize it.
 
+    A subclass is a kind of its own by its name, unless this begins with "_".
+
     Attributes:
         ids: int tensor. The pairs; see the subclasses.
         name: str.
@@ -56,15 +62,32 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
             leads to.
         kind: str. The name of the class.
     Raises:
-        ValueError: if the name is empty or the label is not an int of at least 0.
+        ValueError: if the name is empty or the label is not an int of at least 0; if a kind is
+            defined whose name, or feature, another one has.
     """
 
     __slots__ = ()
+    feature = None  # Batches have it as "<feature>/<name>", or, with None, not at all.
     # The attention piece of the pairs, query side first; "l2g" is for both directions.
     piece = None
     axes = None  # The axes of `ids`: see `argument_checks.check_shapes`.
     entry = ()  # Words for the indices after the batch axis, such as ("at token",).
     wish = None  # What `ids` must hold, for error messages.
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__name__.startswith("_"):
+            return
+        for other in KINDS.values():
+            is_same = (cls.__module__, cls.__qualname__) == (other.__module__, other.__qualname__)
+            if is_same:  # Defined anew, as by a cell of a notebook.
+                continue
+            if cls.__name__ == other.__name__ or cls.feature and cls.feature == other.feature:
+                raise ValueError(
+                    f"There is another kind of relation, {other.__module__}.{other.__name__}, of "
+                    f"the name {cls.__name__!r} or the feature {cls.feature!r}."
+                )
+        KINDS[cls.__name__] = cls
 
     def __new__(cls, ids, name, label=None, is_hard=False, *kind):
         if cls.__abstractmethods__:  # Python itself does not check this for subclasses of tuple.
@@ -182,6 +205,8 @@ class LinkPairs(_Pairs):
     """Links long to global tokens: int [batch, num_pairs, 2], (long, global); -1, -1 as padding."""
 
     __slots__ = ()
+    feature = "links"
+    axes = "batch num_pairs* 2"
     piece = "l2g"
     sides = ("long", "global")
     wish = "pairs (long token, global token), or -1 twice as padding"
@@ -191,6 +216,7 @@ class GlobalEdges(_Pairs):
     """Edges between global tokens: int [batch, num_edges, 2], (from, to); -1, -1 as padding."""
 
     __slots__ = ()
+    feature = "edges"
     piece = "g2g"
     sides = ("global", "global")
     wish = "pairs of global tokens, or -1 twice as padding"
@@ -204,6 +230,7 @@ class LongEdges(_Pairs):
     """
 
     __slots__ = ()
+    feature = "long_edges"
     piece = "l2l"
     sides = ("long", "long")
     wish = "pairs of long tokens within the local radius of each other, or -1 twice as padding"
@@ -272,12 +299,6 @@ class LongLabels(_Labels):
 
     def labels(self, sizes):
         return self._int32()
-
-
-KINDS = {
-    kind.__name__: kind
-    for kind in (LinkIds, LinkPairs, GlobalEdges, LongEdges, GlobalLabels, LongLabels)
-}
 
 
 def _marked(rows, columns, shape):

@@ -101,6 +101,12 @@ class GmatProcessor(row_processor.RowProcessor):
             return row_processor.foreign_case(folder)
         return {"question_separators": 2, "has_types": False}
 
+    @classmethod
+    def of_model(cls, folder, config):
+        """See `RowProcessor`."""
+        types = {} if config.type_vocab_size > 1 else {"has_types": False}
+        return cls.from_pretrained(folder, max_length=config.max_length, **types)
+
     def further_features(self, batch):
         features = {}
         if self.config.has_types:

@@ -78,6 +78,21 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
     def foreign_settings(cls, folder):
         return row_processor.foreign_case(folder)
 
+    @classmethod
+    def of_model(cls, folder, config):
+        """See `RowProcessor`; the marks of an answer must have the ids that the model has."""
+        processor = super().of_model(folder, config)
+        marks = (number_pieces.START, number_pieces.END)
+        ids = number_pieces.start_and_end(processor.tokenizer)
+        names = ("decoder_start_token_id", "eos_token_id")
+        for mark, token_id, name in zip(marks, ids, names, strict=True):
+            if getattr(config, name) not in (None, token_id):
+                raise ValueError(
+                    f"{mark!r} has the id {token_id} in its vocabulary, and the model's `{name}` "
+                    f"is {getattr(config, name)}."
+                )
+        return processor
+
     def __call__(self, examples=None, targets=None, **fields):
         """The batch of one or several examples.
 

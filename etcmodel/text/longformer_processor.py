@@ -73,6 +73,12 @@ class LongformerProcessor(row_processor.RowProcessor):
     batch_class = LongformerBatch
     explanation_class = LongformerExplanation
 
+    @classmethod
+    def of_model(cls, folder, config):
+        """See `RowProcessor`; what is global is left to the model."""
+        limit = getattr(config, "max_encoder_position_embeddings", None) or config.max_length
+        return cls.from_pretrained(folder, max_length=limit, global_tokens="model")
+
     def further_features(self, batch):
         if self.config.global_tokens == "model":
             return {}

@@ -132,6 +132,18 @@ class RowProcessor(ReadsExamples):
             raise ValueError(f"{path}: {error}") from None
 
     @classmethod
+    def of_model(cls, folder, config):
+        """A processor for a model, of its folder, which has a vocabulary and no settings of one.
+
+        Args:
+            folder: str.
+            config: the model's config.
+        Raises:
+            ValueError: as `from_pretrained`.
+        """
+        return cls.from_pretrained(folder, max_length=config.max_length)
+
+    @classmethod
     def foreign_settings(cls, folder):
         """The settings that another library's files have: dict."""
         del folder

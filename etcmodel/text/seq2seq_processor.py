@@ -133,6 +133,32 @@ class Seq2SeqProcessor:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
+    @classmethod
+    def of_model(cls, folder, config, own_tokens):
+        """A processor for a model, of its folder, which has a vocabulary and no settings of one.
+
+        Args:
+            folder: str.
+            config: the model's config.
+            own_tokens: (setting, entry, number): the setting that counts the system's own tokens
+                beside the sentence pieces, the entry of `tokenizer_config.json` that says their
+                number, and the number without that.
+        Raises:
+            ValueError: as `from_pretrained`; if there are more tokens than the model has.
+        """
+        setting, entry, usual = own_tokens
+        own, counted = {}, ""
+        if not cls.vocabulary_file(folder).endswith(byte_bpe.TOKENIZER_FILE):
+            own = {setting: processor_files.foreign_entries(folder).get(entry, usual)}
+            counted = f" and {own[setting]} tokens of its own ({entry})"
+        processor = cls.from_pretrained(folder, **own)
+        if processor.vocab_size > config.vocab_size:
+            raise ValueError(
+                f"its vocabulary{counted} are {processor.vocab_size} tokens, more than the model's "
+                f"{config.vocab_size}."
+            )
+        return processor
+
     @staticmethod
     def vocabulary_file(folder):
         """The path of the vocabulary in a folder.

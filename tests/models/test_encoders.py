@@ -10,7 +10,7 @@ import tensorflow as tf
 import etcmodel
 from etcmodel import checkpoints
 from etcmodel.checkpoints import conversion, release_names, sources, writing
-from etcmodel.models import encoders, initialization, modeling
+from etcmodel.models import encoders, initialization, modeling, systems
 from etcmodel.tasks.hotpotqa.model import HotpotQaModel
 from tests import page
 from tests.checkpoints import berts
@@ -40,12 +40,12 @@ IDS = np.array([[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]])
 @pytest.fixture(scope="module")
 def defined():
     """What the code blocks of the page define, run one after the other."""
-    names, before = {"__name__": "page"}, dict(encoders._TYPES)
+    names, before = {"__name__": "page"}, dict(systems._SYSTEMS)
     for block in page.code("Add a head", "Add a system"):
         exec(compile(block, str(page.PAGE), "exec"), names)
     yield names
-    encoders._TYPES.clear()
-    encoders._TYPES.update(before)
+    systems._SYSTEMS.clear()
+    systems._SYSTEMS.update(before)
 
 
 def test_a_config_without_a_type_is_of_etc(tmp_path):

@@ -214,7 +214,7 @@ def test_examples_in_a_row_are_as_rows_of_their_own():
         ),
         (
             {"token_ids": IDS, "global_token_ids": IDS, "edges/cites": IDS[:, :, np.newaxis]},
-            r"`edges/cites` must have shape \[batch, num_pairs, 2\]",
+            r"`edges/cites` must have shape \[batch, num_edges, 2\]",
         ),
         (
             {"token_ids": IDS, "global_token_ids": IDS, "edges/cites": np.zeros([2, 1, 2], int)},
@@ -267,3 +267,72 @@ def test_a_graph_counts_the_blocks_of_each_batch():
     for example_ids in ([[1, 2, 3, 4, 5]], [[1, 1, 1, 2, 2]]):
         wanted = completed({"token_ids": IDS[:1], "example_ids": example_ids}).links
         np.testing.assert_array_equal(links_of(IDS[:1], example_ids), wanted)
+
+
+class Triples(relations.Relation):
+    """A kind that the library does not have: the first global token of each three with both."""
+
+    __slots__ = ()
+    feature = "triples"
+    piece = "g2g"
+    axes = "batch num_triples* 3"
+    entry = ("at triple", "and place")
+
+    def holds(self, sizes):
+        first, *others = tf.unstack(tf.cast(self.ids, tf.int32), 3, axis=2)
+        edges = tf.concat([tf.stack([first, x], 2) for x in others], 1)
+        return relations.GlobalEdges(edges, self.name).holds(sizes)
+
+    def wrong(self, sizes, vocab_size):
+        return (self.ids < -1) | (self.ids >= sizes.global_len)
+
+    def limits(self, sizes, vocab_size):
+        return ["for", sizes.global_len, "global tokens"]
+
+
+class TestAKindFromElsewhere:
+    TOKENS = {"token_ids": IDS, "global_token_ids": IDS[:, :3]}
+    TRIPLES = {**TOKENS, "triples/both": [[[0, 1, 2]], [[-1, -1, -1]]]}
+
+    def test_is_one_as_the_librarys_own(self):
+        edges = {**self.TOKENS, "edges/both": [[[0, 1], [0, 2]], [[-1, -1], [-1, -1]]]}
+        model = modeling.EtcModel(with_config(relative_vocab_size=13, initializer_range=0.5))
+        for one, other in zip(
+            *(
+                model(**completed(given, model.config, ("both",)).arguments)
+                for given in (self.TRIPLES, edges)
+            ),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
+
+    def test_comes_back_from_the_file_of_a_keras_model(self):
+        arguments = completed(
+            self.TRIPLES, with_config(relative_vocab_size=13), ("both",)
+        ).arguments
+        relation = arguments["structure"].relations[-1]
+        assert type(relations.Relation.of([*relation])) is Triples
+
+    @pytest.mark.parametrize(
+        "triples, message",
+        [
+            ([[[0, 1]], []], r"^`triples/both` must have shape \[batch, num_triples, 3\], padded"),
+            (
+                [[[0, 1]], [[0, 1]]],
+                r"^`triples/both` must have shape .*num_triples, 3.*\[2, 1, 2\]",
+            ),
+        ],
+    )
+    def test_is_refused_by_its_own_axes(self, triples, message):
+        given = {**self.TOKENS, "triples/both": triples}
+        with pytest.raises(ValueError, match=message):
+            completed(given, with_config(relative_vocab_size=13), ("both",))
+
+    def test_has_a_name_and_a_feature_that_no_other_has(self):
+        with pytest.raises(
+            ValueError, match=r"another kind of relation, etcmodel\..*\.GlobalEdges"
+        ):
+            type("GlobalEdges", (Triples,), {"__slots__": (), "feature": "own"})
+        with pytest.raises(ValueError, match="the name 'Own' or the feature 'edges'"):
+            type("Own", (Triples,), {"__slots__": (), "feature": "edges"})
+        assert "Own" not in relations.KINDS

@@ -4,6 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
+from etcmodel.models.systems import System
 
 _HEADS = (
     "GmatForMaskedLM",
@@ -22,3 +23,22 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.gmat.config:GmatConfig",
+        encoder_class="etcmodel.models.gmat.modeling:GmatModel",
+        scope="gmat",
+        has_whole_files=True,
+        processor="etcmodel.text.gmat_processor:GmatProcessor",
+        classifier="etcmodel.models.sequence_classifiers:gmat_classifier",
+        has_layer_rates=True,
+    ),
+    System(
+        config_class="etcmodel.models.gmat.encoder_decoder:GmatSeq2SeqConfig",
+        encoder_class="etcmodel.models.gmat.encoder_decoder:GmatForConditionalGeneration",
+        scope="gmat_seq2seq",
+        seq2seq_classes=("etcmodel.models.gmat.encoder_decoder:GmatForConditionalGeneration",),
+        processor="etcmodel.text.gmat_seq2seq_processor:GmatSeq2SeqProcessor",
+        inner_encoder="etcmodel.models.gmat.modeling:GmatModel",
+    ),
+)

@@ -4,6 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
+from etcmodel.models.systems import System
 
 _HOMES = {
     "LedConfig": "etcmodel.models.led.config",
@@ -14,3 +15,17 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.led.config:LedConfig",
+        encoder_class="etcmodel.models.led.model:LedModel",
+        scope="led",
+        seq2seq_classes=(
+            "etcmodel.models.led.heads:LedForConditionalGeneration",
+            "etcmodel.models.led.heads:LedForQuestionAnswering",
+            "etcmodel.models.led.model:LedModel",
+        ),
+        processor="etcmodel.text.longformer_processor:LongformerProcessor",
+        inner_encoder="etcmodel.models.led.encoder:LedEncoder",
+    ),
+)

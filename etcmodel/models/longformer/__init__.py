@@ -4,6 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
+from etcmodel.models.systems import System
 
 _HEADS = (
     "LongformerForMaskedLM",
@@ -20,3 +21,15 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.longformer.config:LongformerConfig",
+        encoder_class="etcmodel.models.longformer.modeling:LongformerModel",
+        scope="longformer",
+        weights="etcmodel.models.longformer.names:WEIGHTS",
+        processor="etcmodel.text.longformer_processor:LongformerProcessor",
+        classifier="etcmodel.models.sequence_classifiers:longformer_classifier",
+        span_reader="etcmodel.models.span_readers:LongformerSpanReader",
+        has_layer_rates=True,
+    ),
+)

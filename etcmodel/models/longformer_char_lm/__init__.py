@@ -4,6 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
+from etcmodel.models.systems import System
 
 _HOMES = {
     "CharLmConfig": "etcmodel.models.longformer_char_lm.config",
@@ -14,3 +15,11 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.longformer_char_lm.config:CharLmConfig",
+        encoder_class="etcmodel.models.longformer_char_lm.modeling:CharLmModel",
+        scope="longformer_char_lm",
+        has_whole_files=True,
+    ),
+)

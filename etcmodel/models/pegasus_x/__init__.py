@@ -4,6 +4,7 @@ The names here are imported at first use.
 """
 
 from etcmodel import lazy_imports
+from etcmodel.models.systems import System
 
 _HOMES = {
     "PegasusXConfig": "etcmodel.models.pegasus_x.config",
@@ -14,3 +15,17 @@ _HOMES = {
 
 __all__ = [*_HOMES]  # noqa: PLE0604
 __getattr__ = lazy_imports.attributes(__name__, _HOMES)
+SYSTEMS = (
+    System(
+        config_class="etcmodel.models.pegasus_x.config:PegasusXConfig",
+        encoder_class="etcmodel.models.pegasus_x.model:PegasusXModel",
+        scope="pegasus_x",
+        seq2seq_classes=(
+            "etcmodel.models.pegasus_x.generation:PegasusXForConditionalGeneration",
+            "etcmodel.models.pegasus_x.model:PegasusXModel",
+        ),
+        processor="etcmodel.text.seq2seq_processor:Seq2SeqProcessor",
+        own_tokens=("id_offset", "offset", 103),
+        inner_encoder="etcmodel.models.pegasus_x.encoder:PegasusXEncoder",
+    ),
+)

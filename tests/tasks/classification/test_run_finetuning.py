@@ -8,6 +8,7 @@ import pytest
 
 from etcmodel.preprocessing import program
 from etcmodel.tasks.classification import config, predict, preprocess
+from tests.models import bags
 from tests.tasks import programs, stopping
 from tests.tasks.classification.raw_texts import VOCAB, write_vocab
 
@@ -32,7 +33,8 @@ LONGFORMER = {
     "max_position_embeddings": 32,
 }
 GMAT = {**SIZES, "model_type": "gmat", "chunk_size": 12, "num_memory_tokens": 2}
-CONFIGS = {"etc": ETC, "gmat": GMAT, "longformer": LONGFORMER}
+BAG = {"model_type": "bag", "vocab_size": len(VOCAB)}  # A system from outside the library.
+CONFIGS = {"bag": BAG, "etc": ETC, "gmat": GMAT, "longformer": LONGFORMER}
 
 # A program that knows nothing of this package: from records to logits.
 TENSORFLOW_ALONE = """
@@ -126,6 +128,12 @@ def export_and_predict(folder):
         predict_batch_size=7,
     )
     return lines(folder / "predictions.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def bag():
+    with bags.registered():
+        yield
 
 
 @pytest.mark.parametrize("encoder", sorted(CONFIGS))

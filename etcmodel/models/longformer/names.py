@@ -1,19 +1,9 @@
 """The names of Longformer's weights in Hugging Face's files."""
 
-from etcmodel.models import hugging_face
-from etcmodel.models.longformer import heads
+from etcmodel.models.systems import Weights
 
-__all__ = [
-    "COPIES",
-    "NAMES",
-    "OBSOLETE",
-    "PREFIX",
-    "encoder_options",
-    "head_entries",
-    "head_settings",
-]
+__all__ = ["WEIGHTS"]
 
-PREFIX = "longformer."  # Of the encoder's, in files of models with a head.
 _LAYER = r"longformer/layers/{}_layer_(\d+)"
 _ATTENTION, _FEED_FORWARD = _LAYER.format("attention"), _LAYER.format("feed_forward")
 _IN_LAYER = r"longformer.encoder.layer.\1"
@@ -28,8 +18,7 @@ def _norm(ours, theirs):
     return (f"{ours}/gamma", f"{theirs}.weight"), (f"{ours}/beta", f"{theirs}.bias")
 
 
-# Patterns of names as in `names.release_names`, and theirs in files of models with a head.
-NAMES = (
+_NAMES = (
     (
         r"longformer/(word|position|token_type)_embeddings/embedding_table",
         r"longformer.embeddings.\1_embeddings.weight",
@@ -58,15 +47,9 @@ NAMES = (
     (r"(classifier|qa_outputs)/weights", r"\1.weight"),
     (r"(classifier|qa_outputs)/bias", r"\1.bias"),
 )
-# What older files hold once more, and of what it is a copy.
-COPIES = {
-    "lm_head.decoder.weight": "longformer.embeddings.word_embeddings.weight",
-    "lm_head.decoder.bias": "lm_head.bias",
-}
-OBSOLETE = ("longformer.embeddings.position_ids",)  # The numbers from 0 on.
 
 
-def encoder_options(names, head_class):
+def _encoder_options(names, head_class):
     """Arguments of `LongformerModel`: most heads go without the pooler.
 
     Args:
@@ -82,35 +65,13 @@ def encoder_options(names, head_class):
     return {"add_pooling_layer": any("pooler." in name for name in names)}
 
 
-def head_settings(entries, head_class):
-    """Arguments of a head's class, of the entries of a `config.json`.
-
-    Args:
-        entries: dict.
-        head_class: class of a `LongformerHead`.
-    Raises:
-        ValueError: naming the entry, if it is of a wrong type.
-    """
-    settings = {}
-    if issubclass(head_class, heads.LabelledHead):
-        number, names = hugging_face.labels(entries)
-        settings["num_labels"] = number
-        if names:
-            settings["labels"] = names
-        if head_class is heads.LongformerForSequenceClassification:
-            default = "regression" if number == 1 else "single_label_classification"
-            kind = entries.get("problem_type")
-            settings["problem_type"] = default if kind is None else kind
-    return settings
-
-
-def head_entries(model):
-    """The entries of a `config.json` that tell a `LongformerHead`: the inverse."""
-    settings, entries = model.settings(), {}
-    if "num_labels" in settings:
-        names = settings.get("labels") or hugging_face.usual_labels(settings["num_labels"])
-        entries["id2label"] = {str(number): name for number, name in enumerate(names)}
-        entries["label2id"] = {name: number for number, name in enumerate(names)}
-    if "problem_type" in settings:
-        entries["problem_type"] = settings["problem_type"]
-    return entries
+WEIGHTS = Weights(
+    prefix="longformer.",
+    names=_NAMES,
+    copies={
+        "lm_head.decoder.weight": "longformer.embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    obsolete=("longformer.embeddings.position_ids",),  # The numbers from 0 on.
+    encoder_options=_encoder_options,
+)

@@ -1,0 +1,145 @@
+"""All that the library knows of each kind of model, in one record of its own.
+
+Loading and saving, processors, the programs' models, inspection and rates by layer read the record
+of a config's `model_type`; what it lacks is refused in a line that names system and ability. The
+records of the library's own systems are in the packages of `etcmodel.models`; others `register`
+theirs. A record names what needs TensorFlow as "module:name", which is imported at first use.
+"""
+
+import dataclasses
+import importlib
+import types
+import typing
+
+__all__ = ["System", "Weights", "find", "having", "register", "registered"]
+
+
+class Weights(typing.NamedTuple):
+    """The names that an encoder's weights, and those of its heads, have in Hugging Face's files.
+
+    Attributes:
+        prefix: str. What the encoder's names begin with in files of models with a head.
+        names: tuple of (pattern, replacement), as of `re`: of whole names as
+            `checkpoints.names.release_names` has them, and of names in files of models with a head.
+            Of a `kernel` a file has the transpose.
+        copies: what older files hold once more: by name, the name of that of which it is a copy.
+        obsolete: tuple of str. Entries that no model uses.
+        encoder_options: function of the names in a file and a head's class, or None, to arguments
+            of the encoder's class: dict.
+    """
+
+    prefix: str
+    names: tuple
+    copies: typing.Any = types.MappingProxyType({})
+    obsolete: tuple = ()
+    encoder_options: typing.Any = lambda names, head_class: {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class System:
+    """A kind of model.
+
+    Classes, functions and modules may be given as "module:name", or "module:" for a module.
+
+    Attributes:
+        config_class: a class of `encoders.EncoderConfig`, whose `model_type` is the system's name.
+        encoder_class: a class of `encoders.Encoder`, which `encoders.make_encoder` makes.
+        scope: str. The first part of the names of the encoder's variables in checkpoints.
+        protocol: `encoders.Encoder`, or a subclass such as `encoders.GlobalLocalEncoder`, which
+            defines the call.
+        config_file: str. Name of the config's file beside a checkpoint and in an export.
+        unscoped_parts: tuple of str. Names of layers whose variables are outside the scope.
+        parts: tuple of str. Names of the encoder's other layers, which identify the encoder's
+            variables if it was built outside its scope.
+        weights: `Weights`, of an encoder whose folders are written for Hugging Face; or None.
+        has_whole_files: bool. Whether a file that lacks a weight of the encoder is refused: no
+            weights of other systems are read.
+        seq2seq_classes: tuple of classes of a model with encoder and decoder, whose folders are
+            Hugging Face's; the first is that of a folder that names none.
+        processor: class of its processor, with `from_pretrained` and `of_model` as
+            `text.row_processor.RowProcessor` has them; None for `EtcProcessor`.
+        own_tokens: see `Seq2SeqProcessor.of_model`; None for other processors.
+        classifier: function of (config, num_labels, problem_type, pooling) to a model that
+            classifies batches of `EtcProcessor`, as `sequence_classifiers` has them; or None.
+        span_reader: function of a config to a model that finds answers in such batches, as
+            `span_readers` has them; or None.
+        inner_encoder: class of the part of a model that is looked into, where this is not the
+            `encoder_class`; or None.
+        has_layer_rates: bool. Whether layers may learn more slowly than those above them: they are
+            named `…_layer_<i>`, and embeddings have "emb" in their names.
+    """
+
+    config_class: typing.Any
+    encoder_class: typing.Any
+    scope: str
+    protocol: typing.Any = "etcmodel.models.encoders:Encoder"
+    config_file: str = "encoder_config.json"
+    unscoped_parts: tuple = ()
+    parts: tuple = ()
+    weights: typing.Any = None
+    has_whole_files: bool = False
+    seq2seq_classes: tuple = ()
+    processor: typing.Any = None
+    own_tokens: tuple | None = None
+    classifier: typing.Any = None
+    span_reader: typing.Any = None
+    inner_encoder: typing.Any = None
+    has_layer_rates: bool = False
+
+    def __getattribute__(self, name):
+        value = super().__getattribute__(name)
+        if name == "seq2seq_classes":
+            return tuple(map(_imported, value))
+        return _imported(value)
+
+    # Of what was given, so that comparing imports nothing.
+    def __eq__(self, other):
+        return isinstance(other, System) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash(self.scope)
+
+    @property
+    def model_type(self):
+        """The system's name in configs: str."""
+        return self.config_class.model_type
+
+
+def _imported(value):
+    """What a value of the form "module:name" names; any other value as it is."""
+    if not isinstance(value, str) or ":" not in value:
+        return value
+    module_name, _, name = value.partition(":")
+    module = importlib.import_module(module_name)
+    return getattr(module, name) if name else module
+
+
+_SYSTEMS: dict[str, System] = {}
+
+
+def register(system):
+    """Registers a system; returns it.
+
+    Args:
+        system: `System`.
+    Raises:
+        ValueError: if another one has the same `model_type`.
+    """
+    if _SYSTEMS.setdefault(system.model_type, system) != system:
+        raise ValueError(f"There is another encoder of `model_type` {system.model_type!r}.")
+    return system
+
+
+def registered():
+    """tuple of all `System`s."""
+    return tuple(_SYSTEMS.values())
+
+
+def find(model_type):
+    """The `System` of a `model_type`, or None: also for what is no str, as a file may have it."""
+    return _SYSTEMS.get(model_type) if isinstance(model_type, str) else None
+
+
+def having(ability):
+    """tuple of the `System`s whose attribute of this name is set."""
+    return tuple(system for system in _SYSTEMS.values() if getattr(system, ability))
