@@ -8,7 +8,7 @@ import typing
 
 from etcmodel.finetuning.config import check_positions, model_tokenizer
 from etcmodel.finetuning.program_options import ProgramOptions as FinetuningOptions
-from etcmodel.models import presets
+from etcmodel.models import presets, systems
 from etcmodel.options import (
     ANY_VOCABULARY,
     DataOptions,
@@ -35,33 +35,17 @@ DEFAULTS = {
     "num_train_epochs": 33.0,
 }
 _OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0}
-# By the `model_type` of models of text alone, the defaults that are others.
-_OF_SYSTEMS = {
-    # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
-    "longformer": {
-        **_OF_TEXT,
-        "optimizer": "adamw",
-        "learning_rate": 3e-5,
-        "poly_power": 3.0,
-        "warmup_proportion": 500 / 65_000,
-        "train_batch_size": 64,
-        "num_train_epochs": 3.0,
-    },
-    # Gupta and Berant 2020, table 9: 16 instances of 512 tokens, four of them a window.
-    "gmat": {
-        **_OF_TEXT,
-        "optimizer": "bert_adam",
-        "learning_rate": 2e-5,
-        "warmup_proportion": 0.001,
-        "train_batch_size": 4,
-        "num_train_epochs": 5.0,
-    },
-}
 
 
 def defaults_of(model_type):
     """The defaults that a model of a type has instead of the flags' own: dict of name to value."""
-    return _OF_SYSTEMS.get(model_type, {})
+    return {**_OF_TEXT, **systems.find(model_type).pretraining} if _is_of_text(model_type) else {}
+
+
+def _is_of_text(model_type):
+    """Whether models of a type are pre-trained on windows of text alone."""
+    system = systems.find(model_type)
+    return system is not None and system.masked_lm is not None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -136,7 +120,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         if not self.cpc_temperature:
             raise ValueError("`cpc_temperature` must be above 0.")
         model_type = self.encoder_config.model_type
-        is_text = model_type in _OF_SYSTEMS
+        is_text = _is_of_text(model_type)
         if not (self.mlm_share or self.use_cpc):
             raise ValueError(
                 f"--mlm_share={self.mlm_share} without contrastive predictive coding leaves "

@@ -8,16 +8,13 @@ from etcmodel.checkpoints import names as names_lib
 from etcmodel.finetuning import options_task
 
 from . import evaluate, inputs, loss, model, text_model
+from .config import TEXT
 from .run_config import PretrainConfig
 
 __all__ = ["PretrainConfig", "PretrainTask"]
 
 _TABLES = ("position_embeddings", "quotient_embeddings", r"position_emb_lookup_(?:long|global)")
 _POSITIONS = re.compile(rf"(?:.*/)?(?:{'|'.join(_TABLES)})/embedding_table")
-_TEXT_MODELS = {
-    "longformer": text_model.LongformerPretrainModel,
-    "gmat": text_model.GmatPretrainModel,
-}
 
 
 class PretrainTask(options_task.RecordsTask):
@@ -38,8 +35,8 @@ class PretrainTask(options_task.RecordsTask):
 
     def make_model(self):
         encoder_config = self.config.encoder_config
-        if encoder_config.model_type in _TEXT_MODELS:
-            return _TEXT_MODELS[encoder_config.model_type](encoder_config)
+        if self.config.windows == TEXT:
+            return text_model.make_text_model(encoder_config)
         return model.PretrainModel(
             encoder_config,
             use_cpc=self.config.use_cpc,

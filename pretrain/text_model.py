@@ -1,13 +1,14 @@
 """Masked language models of text alone, as pre-training calls them."""
 
+import functools
+
 import tensorflow as tf
 
-from etcmodel.models.gmat.heads import GmatForMaskedLM
-from etcmodel.models.longformer.heads import LongformerForMaskedLM
+from etcmodel.models import encoders
 
 from . import model
 
-__all__ = ["GmatPretrainModel", "LongformerPretrainModel", "plain"]
+__all__ = ["make_text_model", "plain"]
 
 
 class _ReadsWindows:
@@ -33,21 +34,28 @@ class _ReadsWindows:
         return model.mlm_outputs(logits, features["mlm_labels"])
 
 
-class LongformerPretrainModel(_ReadsWindows, LongformerForMaskedLM):
-    """`LongformerForMaskedLM` of masked windows; no token is global."""
+@functools.cache
+def _reads_windows(masked_lm):
+    """A class of the head that is called with windows."""
+    return type(f"{masked_lm.__name__}OfWindows", (_ReadsWindows, masked_lm), {})
 
 
-class GmatPretrainModel(_ReadsWindows, GmatForMaskedLM):
-    """`GmatForMaskedLM` of masked windows."""
+def make_text_model(config):
+    """A new model of masked windows; no token is global.
+
+    Args:
+        config: `EncoderConfig` of a system with a `masked_lm`.
+    """
+    return _reads_windows(encoders.encoder_type(config.model_type).masked_lm)(config)
 
 
 def plain(pretrained):
     """The same model with the same encoder, in the class that `save_pretrained` writes.
 
     Args:
-        pretrained: one of the models of this module.
+        pretrained: of `make_text_model`.
     """
-    head_class = next(x for x in type(pretrained).__mro__ if x.__module__ != __name__)
-    made = head_class(pretrained.encoder)
+    encoder = pretrained.encoder
+    made = encoders.encoder_type(encoder.config.model_type).masked_lm(encoder)
     made.language_model.set_weights(pretrained.language_model.get_weights())
     return made

@@ -63,6 +63,9 @@ class System:
             classifies batches of `EtcProcessor`, as `sequence_classifiers` has them; or None.
         span_reader: function of a config to a model that finds answers in such batches, as
             `span_readers` has them; or None.
+        masked_lm: class of a head, a `heads.of_text.MaskedLM`, by which the system is pre-trained
+            on windows of text; None for one that is not, and for ETC, which has sentences, too.
+        pretraining: dict of options of pre-training to the defaults that the system has.
         inner_encoder: class of the part of a model that is looked into, where this is not the
             `encoder_class`; or None.
         has_layer_rates: bool. Whether layers may learn more slowly than those above them: they are
@@ -83,6 +86,8 @@ class System:
     own_tokens: tuple | None = None
     classifier: typing.Any = None
     span_reader: typing.Any = None
+    masked_lm: typing.Any = None
+    pretraining: dict = dataclasses.field(default_factory=dict)
     inner_encoder: typing.Any = None
     has_layer_rates: bool = False
 

@@ -161,7 +161,7 @@ def _evaluations(training_config):
 
 def _write_roberta(options, config):
     """The short model as Hugging Face has a RoBERTa."""
-    model = text_model.LongformerPretrainModel(config)
+    model = text_model.make_text_model(config)
     checkpoints.initialize(model, options.path("runs", "short"))
     values = {
         name.replace("longformer.", "roberta."): value

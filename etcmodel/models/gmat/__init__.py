@@ -31,6 +31,15 @@ SYSTEMS = (
         has_whole_files=True,
         processor="etcmodel.text.gmat_processor:GmatProcessor",
         classifier="etcmodel.models.sequence_classifiers:gmat_classifier",
+        masked_lm="etcmodel.models.gmat.heads:GmatForMaskedLM",
+        # Gupta and Berant 2020, table 9: 16 instances of 512 tokens, four of them a window.
+        pretraining={
+            "optimizer": "bert_adam",
+            "learning_rate": 2e-5,
+            "warmup_proportion": 0.001,
+            "train_batch_size": 4,
+            "num_train_epochs": 5.0,
+        },
         has_layer_rates=True,
     ),
     System(

@@ -30,6 +30,16 @@ SYSTEMS = (
         processor="etcmodel.text.longformer_processor:LongformerProcessor",
         classifier="etcmodel.models.sequence_classifiers:longformer_classifier",
         span_reader="etcmodel.models.span_readers:LongformerSpanReader",
+        masked_lm="etcmodel.models.longformer.heads:LongformerForMaskedLM",
+        # Beltagy et al. 2020, section 5: 65,000 updates, the first 500 of them warm-up.
+        pretraining={
+            "optimizer": "adamw",
+            "learning_rate": 3e-5,
+            "poly_power": 3.0,
+            "warmup_proportion": 500 / 65_000,
+            "train_batch_size": 64,
+            "num_train_epochs": 3.0,
+        },
         has_layer_rates=True,
     ),
 )
