@@ -7,7 +7,6 @@ from etcmodel.text import vocabulary_files
 
 __all__ = [
     "NOT_OF_THE_RESULT",
-    "VOCABULARY_FIELDS",
     "check_encoder_config",
     "check_export",
     "check_given",
@@ -16,7 +15,6 @@ __all__ = [
     "proposed",
 ]
 
-VOCABULARY_FIELDS = ("vocab_file", "spm_model_file")
 NOT_OF_THE_RESULT = "grad_checkpointing_period"  # Affects only memory and time.
 
 
@@ -87,7 +85,7 @@ def check_export(config, flag_values, source):
     if path := flag_values["model_config_file"].value:
         given_config = encoders.read_config(path)
         check_encoder_config(given_config, config.encoder_config, source)
-    for name in VOCABULARY_FIELDS:
+    for name in vocabulary_files.FIELDS:
         path = flag_values[name].value
         kept = getattr(config, name)
         if path and kept and vocabulary_files.sha256(path) != vocabulary_files.sha256(kept):

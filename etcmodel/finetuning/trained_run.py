@@ -56,7 +56,7 @@ def run_option_defaults(config_class):
 
 def run_notes(config):
     """dict for JSON: the paths of a configuration's vocabulary."""
-    paths = {name: getattr(config, name) for name in contradictions.VOCABULARY_FIELDS}
+    paths = {name: getattr(config, name) for name in vocabulary_files.FIELDS}
     return {name: _absolute(path) for name, path in paths.items() if path}
 
 
@@ -228,7 +228,7 @@ class TrainedRun:
         """
         paths = {
             name: self.notes[name]
-            for name in contradictions.VOCABULARY_FIELDS
+            for name in vocabulary_files.FIELDS
             if self.notes.get(name)
         }
         for name in (
