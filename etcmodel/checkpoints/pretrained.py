@@ -67,6 +67,14 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
     Raises:
         ValueError: in a line that names the file or entry, if something is missing, unknown, or
             does not fit.
+
+    >>> etcmodel.from_pretrained("my_model")
+    <EtcForSequenceClassification 'sequence_classification', 1 layer, 12 hidden units, 128
+    tokens in the vocabulary, 4,802 parameters, labels 'neg', 'pos', reads texts by
+    EtcProcessor(105 tokens)>
+    >>> encoder = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel, local_radius=8)
+    >>> encoder.config.local_radius
+    8
     """
     directory = _settled(directory)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
@@ -288,6 +296,13 @@ def save_pretrained(model, directory, processor=None):
     Raises:
         ValueError: if the model is not built, its config was changed since it was made, the folder
             holds another model or checkpoint, or model and processor name other relations.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForSequenceClassification(config, labels=["neg", "pos"])
+    >>> etcmodel.save_pretrained(model, "reviewer", etcmodel.EtcProcessor("vocab.txt"))
+    >>> sorted(tf.io.gfile.listdir("reviewer"))
+    ['config.json', 'head_config.json', 'model.safetensors', 'processor_config.json',
+    'vocab.txt']
     """
     directory = os.fspath(directory)
     if not model.built:

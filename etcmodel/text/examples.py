@@ -370,6 +370,10 @@ class ReadsExamples(abc.ABC):
             Batches as of `__call__`. What was cut of all of them is logged at the end.
         Raises:
             ValueError: naming file and line, or the number of the example.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> [batch["token_ids"].shape for batch in processor.batches("reviews.csv", batch_size=3)]
+        [(3, 6), (1, 4)]
         """
         if hasattr(examples, "__next__"):
             once, examples = examples, lambda: once
@@ -413,6 +417,12 @@ class ReadsExamples(abc.ABC):
 
         Args:
             text, second_text, question, label, id: see `Columns`; `label` are also the targets.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> dataset = processor.dataset("reviews.csv", 2, label="label", labels=["neg", "pos"])
+        >>> features, targets = next(iter(dataset))
+        >>> features["token_ids"].shape[0], targets.dtype
+        (2, tf.int32)
         """
         from etcmodel.text import datasets  # TensorFlow is slow to import.
 

@@ -25,6 +25,13 @@ def register_head(head):
 
     Raises:
         ValueError: if another class has the same `head_type`.
+
+    >>> from etcmodel.models import heads
+    >>> @heads.register_head
+    ... class TwoLabels(etcmodel.EtcForSequenceClassification):
+    ...     head_type = "two_labels"
+    >>> heads.head_class("two_labels").__name__
+    'TwoLabels'
     """
     if _HEADS.setdefault(head.head_type, head) is not head:
         raise ValueError(f"There is another head of `head_type` {head.head_type!r}.")
@@ -32,7 +39,12 @@ def register_head(head):
 
 
 def head_classes():
-    """dict of `head_type` to class."""
+    """dict of `head_type` to class.
+
+    >>> from etcmodel.models import heads
+    >>> heads.head_classes()["masked_lm"].__name__
+    'EtcForMaskedLM'
+    """
     return dict(_HEADS)
 
 
@@ -41,6 +53,10 @@ def head_class(head_type, source="head_config"):
 
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
+
+    >>> from etcmodel.models import heads
+    >>> heads.head_class("longformer_masked_lm").__name__
+    'LongformerForMaskedLM'
     """
     if not isinstance(head_type, str) or head_type not in _HEADS:
         raise ValueError(
@@ -75,6 +91,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     Raises:
         ValueError: if `encoder` is neither, or naming the argument, if it is of a wrong type or out
             of range.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> etcmodel.EtcForTokenClassification(config, num_labels=5, dropout=0.2)
+    <EtcForTokenClassification 'token_classification', 1 layer, 12 hidden units, 128 tokens in
+    the vocabulary, 81,041 parameters>
     """
 
     head_type = None
@@ -202,6 +223,12 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
         Raises:
             ValueError: naming the argument, if it is of Keras 3.
+
+        >>> import tf_keras
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.compile(tf_keras.optimizers.Adam(3e-5))
+        >>> model.optimizer.name
+        'Adam'
         """
         given = {"optimizer": optimizer, "loss": loss, "metrics": metrics, **kwargs}
         for name, part in given.items():
@@ -239,6 +266,10 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
                 `token_ids`.
         Returns:
             tf_keras.Model, from a dict of these features to the same outputs.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.functional("token_ids", "links").input_names
+        ['links', 'token_ids']
         """
         names = names or self._names_called_with()
         inputs = {
@@ -265,6 +296,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
         `load_model` of such a file returns a functional model with the same weights and outputs,
         without this class's methods; `.keras`, SavedModel and `save_pretrained` keep the class.
+
+        >>> import tf_keras
+        >>> etcmodel.from_pretrained("my_model").save("my_model.keras")
+        >>> tf_keras.models.load_model("my_model.keras").labels
+        ('neg', 'pos')
         """
         is_hdf5 = str(filepath).endswith((".h5", ".hdf5")) and save_format is None
         model = self.functional() if save_format == "h5" or is_hdf5 else super()

@@ -82,6 +82,12 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
     Raises:
         ValueError: if inputs do not fit each other or the model: see `inputs.checked`, also for
             what graphs raise.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerModel(config)
+    >>> hidden, pooled = model([[0, 7, 8, 2]], global_attention_mask=[[1, 0, 0, 0]])
+    >>> hidden.shape, pooled.shape
+    (TensorShape([1, 4, 12]), TensorShape([1, 12]))
     """
 
     def __init__(self, config, add_pooling_layer=True, name="longformer", **kwargs):

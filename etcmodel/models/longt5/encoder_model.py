@@ -27,6 +27,11 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
         **arguments: of `LongT5Encoder`.
     Returns:
         dict: see `LongT5Encoder`.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5EncoderModel(config)
+    >>> model([[7, 8, 1]])["last_hidden_state"].shape
+    TensorShape([1, 3, 8])
     """
 
     architecture = "LongT5EncoderModel"

@@ -23,6 +23,11 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
         name: name of the layer.
     Call args, returns and errors:
         See `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5Model(config)
+    >>> model([[7, 8, 1]], decoder_input_ids=[[0, 5]])["logits"].shape
+    TensorShape([1, 2, 32128])
     """
 
     config_class, encoder_class, decoder_class = LongT5Config, LongT5Encoder, T5Decoder

@@ -19,6 +19,11 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
         name: name of the layer.
     Call args, returns and errors:
         See `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
+
+    >>> config = etcmodel.PegasusXConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> outputs = etcmodel.PegasusXForConditionalGeneration(config)([[7, 8, 1]], labels=[[5, 1]])
+    >>> outputs["logits"].shape, outputs["loss"].shape
+    (TensorShape([1, 2, 96103]), TensorShape([]))
     """
 
     architecture = "PegasusXForConditionalGeneration"
