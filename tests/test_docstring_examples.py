@@ -5,11 +5,11 @@ everybody has: vocabularies (`vocab.txt`, `vocab.json` with `merges.txt`, `spiec
 labelled texts, `reviews.csv`, and `my_model`, a classifier of such with its processor.
 """
 
+import ast
 import doctest
 import importlib
 import inspect
 import json
-import os
 import pathlib
 import shutil
 import string
@@ -21,6 +21,8 @@ import tf_keras
 from absl import logging
 
 import etcmodel
+from etcmodel.models.heads import encoder_with_head
+from etcmodel.text import byte_letters
 from tests import test_public_signatures
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -32,16 +34,9 @@ METHODS = """
     as_labels batch_of batches compile compress dataset decode decompress embed evaluate fit
     from_dict from_json_file from_pretrained functional generate of_encoder predict read
     relation_labels save save_pretrained structure to_dict to_json_string tokenize
-""".split()
+"""
 WORDS = "good bad book the was it is who wrote emma austen jane by river"
 REVIEWS = "text,label\nA good book.,pos\nA bad book.,neg\nGood!,pos\nBad!,neg\n"
-
-
-def sources():
-    """Names of modules, and their source."""
-    for path in sorted((ROOT / "etcmodel").rglob("*.py")):
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        yield name.removesuffix(".__init__"), path.read_text(encoding="utf-8")
 
 
 def write_files(folder):
@@ -49,8 +44,7 @@ def write_files(folder):
     signs = [*string.digits, *string.ascii_lowercase, *"@\\.,?!'"]
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *signs, *(f"##{x}" for x in signs)]
     (folder / "vocab.txt").write_text("\n".join([*pieces, *WORDS.split()]), encoding="utf-8")
-    letters = importlib.import_module("etcmodel.text.byte_letters").BYTES
-    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *letters]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *byte_letters.BYTES]
     vocab = {token: number for number, token in enumerate(tokens)}
     (folder / "vocab.json").write_text(json.dumps(vocab), encoding="utf-8")
     (folder / "merges.txt").write_text("#version: 0.2\n", encoding="utf-8")
@@ -83,32 +77,78 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(files, tmp_path, monkeypatch):
-    """A new folder where examples run, eagerly and without warnings."""
-    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+def in_folder(files, tmp_path, monkeypatch):
+    """A function that runs code in a new folder with the files, eagerly and without warnings."""
     level = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     tf.config.run_functions_eagerly(True)
-    yield tmp_path
+    # An example that registers a head must not leave it to other tests.
+    monkeypatch.setattr(encoder_with_head, "_HEADS", encoder_with_head.head_classes())
+
+    def run(name, function, *args, **kwargs):
+        shutil.copytree(files, tmp_path / name)
+        monkeypatch.chdir(tmp_path / name)
+        tf_keras.utils.set_random_seed(0)
+        return function(*args, **kwargs)
+
+    yield run
     tf.config.run_functions_eagerly(False)
     logging.set_verbosity(level)
 
 
-def names_for_all():
-    """What everybody has imported: dict of name to module."""
-    names = {"etcmodel": "etcmodel", "np": "numpy", "tf": "tensorflow"}
-    return {name: importlib.import_module(module) for name, module in names.items()}
+def modules():
+    """Path and name of each module of the package."""
+    for path in sorted((ROOT / "etcmodel").rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        yield path, name.removesuffix(".__init__")
 
 
-def examples_of(text):
-    return doctest.DocTestParser().get_examples(text or "")
+def docstring_tests(path):
+    """A `doctest.DocTest` for each docstring with examples.
+
+    They are read from the source: `doctest.DocTestFinder` does not see what decorators wrap.
+    """
+    found, parser = [], doctest.DocTestParser()
+    everybodys = {"etcmodel": etcmodel, "np": np, "tf": tf}
+
+    def look(node, name):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.ClassDef, ast.FunctionDef)):
+                own = f"{name}{child.name}"
+                text = ast.get_docstring(child) or ""
+                test = parser.get_doctest(text, everybodys, own, str(path), child.lineno)
+                found.extend([test] if test.examples else [])
+                look(child, f"{own}.")
+
+    look(ast.parse(path.read_text(encoding="utf-8")), "")
+    return found
 
 
-def own_docstrings(module):
-    """`doctest.DocTest`s of what a module defines, by qualified name."""
-    found = doctest.DocTestFinder().find(module, extraglobs=names_for_all())
-    return [test for test in found if test.examples]
+WITH_EXAMPLES = [
+    pytest.param(path, id=name)
+    for path, name in modules()
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES)
+def test_examples_print_what_they_show(path, in_folder):
+    said = []
+    for test in docstring_tests(path):
+        runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
+        in_folder(test.name, runner.run, test, out=said.append)
+    assert not said, "".join(said)
+
+
+def test_examples_are_short_show_something_and_are_run():
+    skipped = []
+    for parameters in WITH_EXAMPLES:
+        for test in docstring_tests(*parameters.values):
+            num_lines = sum(x.source.count("\n") for x in test.examples)
+            assert num_lines <= NUM_LINES, f"{test.filename}: {test.name} has {num_lines} lines"
+            assert test.examples[-1].want, f"{test.filename}: {test.name} shows nothing at its end"
+            skipped += [test.name for x in test.examples if doctest.SKIP in x.options]
+    assert len(skipped) == NUM_SKIPPED, skipped
 
 
 def public_objects():
@@ -117,69 +157,38 @@ def public_objects():
     Returns:
         dict of "module.qualified name", where it is defined, to the object.
     """
-    named = [
-        (name, attribute)
-        for name, _ in sources()
-        for attribute in getattr(importlib.import_module(name), "__all__", ())
-        if is_package(name)
-    ]
-    named += [
-        (module, line.split("(")[0].partition(" = ")[0])
-        for module, line in test_public_signatures.table_lines()
-    ]
+    packages = [name for path, name in modules() if path.name == "__init__.py"]
+    packages.append("etcmodel.keras3")
+    named = [(x, y) for x in packages for y in getattr(importlib.import_module(x), "__all__", ())]
+    for module, line in test_public_signatures.table_lines():
+        named.append((module, line.partition(" = ")[0].partition("(")[0]))
     found = {}
     for module, name in named:
         value = importlib.import_module(module)
         for part in name.split("."):
             value = getattr(value, part)
+        if name.endswith(".call"):  # Whose arguments are documented, and shown, at the class.
+            continue
         if inspect.isclass(value) or inspect.isroutine(value):
             found[f"{value.__module__}.{value.__qualname__}"] = value
-    return {name: x for name, x in found.items() if x.__name__ != "call"}
+    return found
 
 
-def is_package(name):
-    return (ROOT / name.replace(".", "/")).is_dir()
-
-
-def has_example(owner, name):
-    """Whether a method has an example in one of the classes that define it."""
-    defined = [vars(x)[name] for x in owner.__mro__ if name in vars(x)]
-    return any(examples_of(inspect.getdoc(x)) for x in defined)
+def has_example(value):
+    return ">>> " in (value.__doc__ or "")
 
 
 def test_every_public_name_has_an_example():
-    lacking = [name for name, x in public_objects().items() if not examples_of(x.__doc__)]
+    lacking = [name for name, x in public_objects().items() if not has_example(x)]
     assert not lacking, "\n".join(["without an example:", *sorted(lacking)])
 
 
-def test_methods_that_people_call_have_an_example():
-    classes = [x for name in etcmodel.__all__ if inspect.isclass(x := getattr(etcmodel, name))]
-    lacking = {
-        f"{x.__name__}.{name}"
-        for x in classes
-        for name in METHODS
-        if getattr(getattr(x, name, None), "__module__", "").startswith("etcmodel")
-        and not has_example(x, name)
-    }
+def test_methods_that_people_call_have_an_example_where_a_class_defines_them():
+    lacking = []
+    for owner in (getattr(etcmodel, name) for name in etcmodel.__all__):
+        for name in METHODS.split() if inspect.isclass(owner) else ():
+            defined = [vars(x)[name] for x in owner.__mro__ if name in vars(x)]
+            ours = [x for x in defined if getattr(x, "__module__", "").startswith("etcmodel")]
+            if ours and not any(map(has_example, ours)):
+                lacking.append(f"{owner.__name__}.{name}")
     assert not lacking, "\n".join(["without an example:", *sorted(lacking)])
-
-
-def test_examples_are_short_show_something_and_are_run():
-    skipped = []
-    for name, text in sources():
-        if ">>> " not in text:
-            continue
-        for test in own_docstrings(importlib.import_module(name)):
-            num_lines = sum(x.source.count("\n") for x in test.examples)
-            assert num_lines <= NUM_LINES, f"{test.name} has {num_lines} lines"
-            assert test.examples[-1].want, f"{test.name} ends without showing anything"
-            skipped += [test.name for x in test.examples if doctest.SKIP in x.options]
-    assert len(skipped) == NUM_SKIPPED, skipped
-
-
-@pytest.mark.parametrize("name", [name for name, text in sources() if ">>> " in text])
-def test_examples_print_what_they_show(name, files, folder_of):
-    for test in own_docstrings(importlib.import_module(name)):
-        with folder_of(test.name):
-            tf_keras.utils.set_random_seed(0)
-            doctest.DebugRunner(optionflags=FLAGS).run(test)

@@ -43,6 +43,10 @@ class DenseLayers(base.Layer):
         float [..., hidden_sizes[-1]].
     Raises:
         ValueError: if `hidden_sizes` is empty or a size is below 1.
+
+    >>> from etcmodel import layers
+    >>> layers.DenseLayers([16, 4], activation="relu")(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 4])
     """
 
     def __init__(

@@ -58,6 +58,14 @@ class RecomputingDropout(base.Layer):
     Raises:
         ValueError: if `rate` is out of range; or, with `force_recomputation`, for a call with
             `training` outside `recompute_grad`.
+
+    >>> from etcmodel import layers
+    >>> dropout = layers.RecomputingDropout(0.5)
+    >>> dropout(tf.ones([2, 3])).numpy()
+    array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    >>> sorted(set(dropout(tf.ones([99]), training=True).numpy().tolist()))
+    [0.0, 2.0]
     """
 
     def __init__(self, rate, noise_shape=None, seed=None, force_recomputation=False, **kwargs):
