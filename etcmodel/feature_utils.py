@@ -117,7 +117,7 @@ def make_local_att_mask_from_breakpoints(
     """As `make_local_segmented_att_mask`, from breakpoints (`make_att_mask_from_breakpoints`).
 
     >>> from etcmodel import feature_utils
-    >>> feature_utils.make_local_att_mask_from_breakpoints([[0, 1, 1]], local_radius=1).numpy().tolist()
+    >>> feature_utils.make_local_att_mask_from_breakpoints([[0, 1, 1]], 1).numpy().tolist()
     [[[0, 1, 1], [1, 1, 0], [0, 1, 0]]]
     """
     with tf.name_scope(name or "make_local_att_mask_from_breakpoints"):

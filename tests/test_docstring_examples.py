@@ -24,6 +24,8 @@ import etcmodel
 from etcmodel.models.heads import encoder_with_head
 from etcmodel.text import byte_letters
 from tests import test_public_signatures
+from tests.checkpoints import berts
+from tests.reference import cases
 
 ROOT = pathlib.Path(__file__).parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -50,6 +52,9 @@ def write_files(folder):
     (folder / "merges.txt").write_text("#version: 0.2\n", encoding="utf-8")
     (folder / "reviews.csv").write_text(REVIEWS, encoding="utf-8")
     shutil.copy(ROOT / "tests" / "fixtures" / "sentence_pieces" / "spiece.model", folder)
+    berts.write_folder(folder / "my_bert", [*pieces, *WORDS.split()])
+    for name in ("bart", "roberta"):
+        shutil.copytree(cases.topic_folder("longformer") / "lift" / name, folder / f"my_{name}")
     write_model(folder)
 
 
