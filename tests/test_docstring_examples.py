@@ -21,7 +21,11 @@ import tf_keras
 from absl import logging
 
 import etcmodel
+from etcmodel import finetuning, serving, training
 from etcmodel.models.heads import encoder_with_head
+from etcmodel.preprocessing import program
+from etcmodel.tasks.classification import preprocess
+from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
 from etcmodel.text import byte_letters
 from tests import test_public_signatures
 from tests.checkpoints import berts
@@ -29,7 +33,7 @@ from tests.reference import cases
 
 ROOT = pathlib.Path(__file__).parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NUM_LINES = 5  # At most, of an example, without what it prints.
+NUM_STATEMENTS = 6  # At most, in a docstring.
 NUM_SKIPPED = 0  # Examples that cannot run here.
 # What people call of models, heads, processors and configs.
 METHODS = """
@@ -74,6 +78,66 @@ def write_model(folder):
     model.save_pretrained(folder / "my_model")
 
 
+def write_records(folder):
+    """Records of the reviews, as `etcmodel preprocess classification` makes them."""
+    options = preprocess.PreprocessOptions(
+        input_pattern=str(folder / "reviews.csv"),
+        output_prefix=str(folder / "my_records" / "train"),
+        vocab_file=str(folder / "vocab.txt"),
+        long_seq_length=16,
+        global_seq_length=4,
+        num_shards=1,
+        direct_num_workers=1,
+    )
+    list(program.run(options, preprocess.load_parts))
+
+
+def write_run(folder):
+    """A run of one step."""
+    data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    task = training.HeadTask(lambda: etcmodel.from_pretrained(folder / "my_model"), data, data)
+    config = training.TrainingConfig(
+        output_dir=str(folder / "my_run"), num_train_epochs=1, train_batch_size=2
+    )
+    training.train(task, config)
+
+
+def write_export(folder):
+    model = etcmodel.from_pretrained(folder / "my_model")
+    features = {"token_ids": tf.io.FixedLenFeature([8], tf.int64)}
+    serving.export_saved_model(model, str(folder / "my_export"), features=features, assets={})
+
+
+def write_generator(folder):
+    config = etcmodel.LongT5Config(d_model=8, num_layers=1, decoder_start_token_id=0)
+    model = etcmodel.LongT5Model(config)
+    model.build(None)
+    serving.export_generation(model, str(folder / "my_generator"))
+
+
+def write_classifier(folder):
+    """What `--run_mode=export` of the program for classification makes."""
+    config = ClassificationConfig(
+        encoder_config=etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1),
+        labels=("neg", "pos"),
+        vocab_file=str(folder / "vocab.txt"),
+        long_seq_length=16,
+        global_seq_length=4,
+    )
+    task = ClassificationTask(config)
+    finetuning.export(task.build_model(), task, str(folder / "my_classifier"))
+
+
+# Further ones, which take seconds to make, by the names by which examples call them.
+MADE = {
+    "my_records": write_records,
+    "my_run": write_run,
+    "my_export": write_export,
+    "my_classifier": write_classifier,
+    "my_generator": write_generator,
+}
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
@@ -83,21 +147,29 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def in_folder(files, tmp_path, monkeypatch):
-    """A function that runs code in a new folder with the files, eagerly and without warnings."""
+    """A function that runs examples in a new folder with the files, eagerly and in silence."""
     level = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
-    tf.config.run_functions_eagerly(True)
     # An example that registers a head must not leave it to other tests.
     monkeypatch.setattr(encoder_with_head, "_HEADS", encoder_with_head.head_classes())
 
-    def run(name, function, *args, **kwargs):
-        shutil.copytree(files, tmp_path / name)
-        monkeypatch.chdir(tmp_path / name)
+    def run(test, out):
+        folder = tmp_path / test.name
+        shutil.copytree(files, folder, ignore=lambda *_: MADE)
+        for name, write in MADE.items():
+            if f'"{name}' in test.docstring:
+                if not (files / name).exists():
+                    write(files)
+                shutil.copytree(files / name, folder / name)
+        monkeypatch.chdir(folder)
         tf_keras.utils.set_random_seed(0)
-        return function(*args, **kwargs)
+        tf.config.run_functions_eagerly(True)
+        try:
+            doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(test, out=out)
+        finally:
+            tf.config.run_functions_eagerly(False)
 
     yield run
-    tf.config.run_functions_eagerly(False)
     logging.set_verbosity(level)
 
 
@@ -129,8 +201,17 @@ def docstring_tests(path):
     return found
 
 
+# Whose examples train, export or load what is exported.
+SLOW = (
+    "etcmodel.finetuning.predict",
+    "etcmodel.serving",
+    "etcmodel.training.continuous",
+    "etcmodel.training.loop",
+    "etcmodel.training.resuming",
+    "etcmodel.training.run_directory",
+)
 WITH_EXAMPLES = [
-    pytest.param(path, id=name)
+    pytest.param(path, id=name, marks=[pytest.mark.slow] * name.startswith(SLOW))
     for path, name in modules()
     if ">>> " in path.read_text(encoding="utf-8")
 ]
@@ -140,8 +221,7 @@ WITH_EXAMPLES = [
 def test_examples_print_what_they_show(path, in_folder):
     said = []
     for test in docstring_tests(path):
-        runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
-        in_folder(test.name, runner.run, test, out=said.append)
+        in_folder(test, out=said.append)
     assert not said, "".join(said)
 
 
@@ -149,8 +229,8 @@ def test_examples_are_short_show_something_and_are_run():
     skipped = []
     for parameters in WITH_EXAMPLES:
         for test in docstring_tests(*parameters.values):
-            num_lines = sum(x.source.count("\n") for x in test.examples)
-            assert num_lines <= NUM_LINES, f"{test.filename}: {test.name} has {num_lines} lines"
+            number = len(test.examples)
+            assert number <= NUM_STATEMENTS, f"{test.filename}: {test.name} has {number}"
             assert test.examples[-1].want, f"{test.filename}: {test.name} shows nothing at its end"
             skipped += [test.name for x in test.examples if doctest.SKIP in x.options]
     assert len(skipped) == NUM_SKIPPED, skipped

@@ -33,6 +33,12 @@ class ProgramFlags:
             beside the options may be added.
     Raises:
         ValueError: if `aliases` or `defaults` name no option.
+
+    >>> from absl import flags
+    >>> from etcmodel import options
+    >>> program = options.ProgramFlags({"lengths": options.LengthOptions}, flags.FlagValues())
+    >>> program.groups["long_seq_length"]
+    'data'
     """
 
     def __init__(self, sections, flag_values=flags.FLAGS, *, aliases=None, defaults=None):
@@ -176,6 +182,13 @@ def values_from_flags(
         dict of field name to value; '' becomes None where that is the default.
     Raises:
         ValueError: if an item of a list is no integer where it must be one.
+
+    >>> from absl import flags
+    >>> from etcmodel import options
+    >>> given = flags.FlagValues()
+    >>> options.ProgramFlags({"lengths": options.LengthOptions}, given).define()
+    >>> given(["program"]), options.values_from_flags(options.LengthOptions, given)
+    (['program'], {'long_seq_length': 4096, 'global_seq_length': 230})
     """
     values = {}
     for field in fields.option_fields(options_class):
@@ -254,6 +267,13 @@ class Values:
 
     Args:
         flag_values: parsed `flags.FlagValues`.
+
+    >>> from absl import flags
+    >>> from etcmodel import options
+    >>> given = flags.FlagValues()
+    >>> options.ProgramFlags({"lengths": options.LengthOptions}, given).define()
+    >>> given(["program", "--long_seq_length=512"]), options.Values(given).text("long_seq_length")
+    (['program'], '512')
     """
 
     def __init__(self, flag_values):

@@ -19,6 +19,11 @@ class TrainDataRequest:
         seed: int. Decides the order of the examples.
         skip_examples: int. Number of examples, over all workers, that earlier steps have used.
         input_context: `tf.distribute.InputContext` of the worker. None: there is one device.
+
+    >>> from etcmodel import training
+    >>> request = training.TrainDataRequest(global_batch_size=8, seed=1)
+    >>> request.per_replica_batch_size
+    8
     """
 
     global_batch_size: int
