@@ -43,7 +43,13 @@ _NEVER_IN_PART = ("gmat", "longformer_char_lm")  # Types whose folders this libr
 _BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
 
 
-def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrides):
+def from_pretrained(
+    directory: str | os.PathLike,
+    checkpoint_name: str | None = None,
+    *,
+    as_class: type | None = None,
+    **overrides,
+):
     """A ready model from a folder.
 
     Args:
@@ -68,13 +74,8 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
         ValueError: in a line that names the file or entry, if something is missing, unknown, or
             does not fit.
 
-    >>> etcmodel.from_pretrained("my_model")
-    <EtcForSequenceClassification 'sequence_classification', 1 layer, 12 hidden units, 128
-    tokens in the vocabulary, 4,802 parameters, labels 'neg', 'pos', reads texts by
-    EtcProcessor(105 tokens)>
-    >>> encoder = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel, local_radius=8)
-    >>> encoder.config.local_radius
-    8
+    >>> etcmodel.from_pretrained("my_model").predict(["Good!"], as_labels=True, verbose=0)
+    ['pos']
     """
     directory = _settled(directory)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
@@ -280,7 +281,7 @@ def _check_class(model, as_class, directory):
         )
 
 
-def save_pretrained(model, directory, processor=None):
+def save_pretrained(model, directory: str | os.PathLike, processor=None):
     """Writes a model to a folder, of which `from_pretrained` makes it again, bit by bit the same.
 
     The folder gets `config.json`, `model.safetensors`, for a model with a head

@@ -21,6 +21,10 @@ def smart_cond(pred, true_fn=None, false_fn=None, name=None):
         What the function returns.
     Raises:
         TypeError: if a function cannot be called, or `pred` is none of the above.
+
+    >>> from etcmodel.layers import recomputing_dropout
+    >>> recomputing_dropout.smart_cond(True, lambda: "yes", lambda: "no")
+    'yes'
     """
     if not (callable(true_fn) and callable(false_fn)):
         raise TypeError(

@@ -115,8 +115,10 @@ class Pretrained:
     ) -> typing.Self:
         """Loads a model of this class: see `etcmodel.checkpoints.from_pretrained`.
 
-        >>> etcmodel.EtcForTokenClassification.from_pretrained("my_model", num_labels=3).num_labels
-        3
+        >>> etcmodel.EtcForSequenceClassification.from_pretrained("my_model", local_radius=8)
+        <EtcForSequenceClassification 'sequence_classification', 1 layer, 12 hidden units, 128
+        tokens in the vocabulary, 4,802 parameters, labels 'neg', 'pos', reads texts by
+        EtcProcessor(105 tokens)>
         """
         return _package().from_pretrained(directory, as_class=cls, **overrides)
 

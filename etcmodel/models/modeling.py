@@ -78,11 +78,11 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
 
     def __init__(
         self,
-        config,
-        is_training=None,
-        use_one_hot_embeddings=False,
-        use_one_hot_relative_embeddings=False,
-        name="etc_document_bert",
+        config: EtcConfig | dict,
+        is_training: bool | None = None,
+        use_one_hot_embeddings: bool = False,
+        use_one_hot_relative_embeddings: bool = False,
+        name: str = "etc_document_bert",
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)

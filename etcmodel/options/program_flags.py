@@ -219,6 +219,13 @@ def run_main(main, *, program, known_only=False, has_words=False):
         known_only: bool. Leave flags that this program does not have to `main`, with their values
             (`--flag value`).
         has_words: bool. Whether words without dashes may be among the flags.
+
+    >>> import subprocess, sys
+    >>> program = "from etcmodel import options as o; p = o.ProgramFlags({}); p.define();"
+    >>> program += "o.run_main(print, program=p, known_only=True)"
+    >>> command = [sys.executable, "-c", program, "--color=red"]
+    >>> subprocess.run(command, capture_output=True, text=True).stdout
+    "['-c', '--color=red']\\n"
     """
     # Else nothing would be read behind such a value or word.
     flags.FLAGS.set_gnu_getopt(known_only or has_words)
@@ -248,6 +255,12 @@ def run_program(options_class, main, *, section="options", has_others_flags=Fals
         section: str. Its name in YAML files.
         has_others_flags: bool. Whether `main` also takes what follows `--`, a list of str.
         has_words: bool. Whether that list also has words without dashes, from among the flags.
+
+    >>> import subprocess, sys
+    >>> program = "from etcmodel import options; options.run_program(options.LengthOptions, print)"
+    >>> command = [sys.executable, "-c", program, "--long_seq_length=512"]
+    >>> subprocess.run(command, capture_output=True, text=True).stdout
+    'LengthOptions(long_seq_length=512, global_seq_length=230)\\n'
     """
     program = ProgramFlags({section: options_class})
     program.define()

@@ -46,10 +46,11 @@ class Job:
             with them, and those elsewhere after them.
 
     >>> from etcmodel import preprocessing
-    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "stats.json"}
+    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
     >>> convert = lambda line: preprocessing.Converted([{"length": [len(line)]}])
     >>> work = {"read": open, "make_converter": lambda: convert, "settings": {}, "num_shards": 1}
-    >>> preprocessing.run(preprocessing.Job(**files, **work, direct_num_workers=1))["examples_written"]
+    >>> job = preprocessing.Job(**files, **work, direct_num_workers=1)
+    >>> preprocessing.run(job)["examples_written"]
     5
     """
 
@@ -79,11 +80,12 @@ def run(job):
         ValueError: for malformed flags, no input file, malformed input, or if nothing is left.
 
     >>> from etcmodel import preprocessing
-    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "stats.json"}
+    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
     >>> convert = lambda line: preprocessing.Converted([{"length": [len(line)]}])
     >>> work = {"read": open, "make_converter": lambda: convert, "settings": {}, "num_shards": 1}
-    >>> preprocessing.run(preprocessing.Job(**files, **work, direct_num_workers=1))["examples_written"]
-    5
+    >>> statistics = preprocessing.run(preprocessing.Job(**files, **work))
+    >>> statistics["examples_written"], tf.io.gfile.glob("train*.tfrecord")
+    (5, ['./train-00000-of-00001.tfrecord'])
     """
     if job.num_shards < 1:
         raise ValueError(f"`num_shards` must be at least 1. Received: {job.num_shards}")

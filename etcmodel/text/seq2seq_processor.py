@@ -8,7 +8,7 @@ from absl import logging
 
 from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.text import byte_bpe, processor_files, seq2seq_explanation, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME
+from etcmodel.text.processor_config import CONFIG_FILENAME, Configured
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
@@ -74,7 +74,7 @@ class Seq2SeqBatch(dict):
         self.num_cut, self.num_target_cut = tuple(num_cut), tuple(num_target_cut)
 
 
-class Seq2SeqProcessor:
+class Seq2SeqProcessor(Configured):
     """Texts in, tensors out, and back: for `LongT5Model` and `PegasusXForConditionalGeneration`.
 
     A text is its sentence pieces and the end token, as Hugging Face's tokenizers of T5 and PEGASUS
@@ -96,8 +96,10 @@ class Seq2SeqProcessor:
     'The river is long.'
     """
 
+    config_class = Seq2SeqProcessorConfig
+
     def __init__(self, vocab, **settings):
-        self.config = Seq2SeqProcessorConfig(**settings)
+        self.config = self.config_class(**settings)
         vocab = os.fspath(vocab)
         is_whole = os.path.basename(vocab) == byte_bpe.TOKENIZER_FILE
         self.tokenizer = Seq2SeqTokenizer(

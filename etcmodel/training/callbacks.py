@@ -53,7 +53,12 @@ class Callback:
 
 
 class CallbackError(RuntimeError):
-    """A callback raised an exception, which is the cause of this one."""
+    """A callback raised an exception, which is the cause of this one.
+
+    >>> from etcmodel import training
+    >>> issubclass(training.CallbackError, RuntimeError)
+    True
+    """
 
 
 class Callbacks:

@@ -50,6 +50,10 @@ class Task(abc.ABC):
         best_metric: str. The metric of `evaluate` by which the best checkpoint is chosen. None: no
             best checkpoint is kept.
         higher_is_better: bool. Whether a higher value of it is better.
+
+    >>> from etcmodel import training
+    >>> issubclass(training.HeadTask, training.Task), training.HeadTask.best_metric
+    (True, 'loss')
     """
 
     best_metric = None

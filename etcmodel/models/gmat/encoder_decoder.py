@@ -157,7 +157,12 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     architecture = "GmatForConditionalGeneration"
     naming = names.Naming()
 
-    def __init__(self, config, name="gmat_for_conditional_generation", **kwargs):
+    def __init__(
+        self,
+        config: GmatSeq2SeqConfig | dict,
+        name: str = "gmat_for_conditional_generation",
+        **kwargs,
+    ):
         super().__init__(config, name, **kwargs)
 
     def make_parts(self):

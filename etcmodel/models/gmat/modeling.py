@@ -57,7 +57,7 @@ class GmatModel(conveniences.Pretrained, base.Layer):
     (TensorShape([1, 4, 12]), TensorShape([1, 64, 12]))
     """
 
-    def __init__(self, config, name="gmat", **kwargs):
+    def __init__(self, config: GmatConfig | dict, name: str = "gmat", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         if isinstance(config, dict):

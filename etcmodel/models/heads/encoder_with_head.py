@@ -7,7 +7,7 @@ import types
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import shown_values
+from etcmodel import shown_values, signatures
 from etcmodel.layers import base, heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import conveniences, encoders, json_config, text_data
@@ -67,6 +67,22 @@ def head_class(head_type, source="head_config"):
     return _HEADS[head_type]
 
 
+def _settings(head):
+    """The arguments of a head, except the encoder and Keras's: dict of name to `Parameter`."""
+    found = {}
+    for ancestor in head.__mro__:
+        if issubclass(ancestor, EncoderWithHead) and "__init__" in vars(ancestor):
+            parameters = inspect.signature(ancestor.__init__).parameters.values()
+            found |= {x.name: x for x in parameters if x.kind in _NAMED and x.name not in found}
+    return {name: x for name, x in found.items() if name not in ("self", "encoder", "own")}
+
+
+def _parameters(head):
+    """All arguments of a head, for `help`."""
+    base = inspect.signature(EncoderWithHead.__init__).parameters
+    return [base["encoder"], *_settings(head).values(), base["kwargs"]]
+
+
 class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Model, abc.ABC):
     """An encoder with a head.
 
@@ -100,9 +116,17 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     head_type = None
     at_least_1 = ("num_labels",)
+    __signature__ = signatures.ClassSignature(lambda cls: _parameters(cls))
     token_feature = "token_ids"  # The name of features that are not a dict.
 
-    def __init__(self, encoder, *, dropout: float | None = None, own=None, **kwargs):
+    def __init__(
+        self,
+        encoder: encoders.Encoder | encoders.EncoderConfig,
+        *,
+        dropout: float | None = None,
+        own=None,
+        **kwargs,
+    ):
         self.check_settings({**(own or {}), "dropout": dropout})
         super().__init__(**{"name": self.head_type, **kwargs})
         self._autocast = False  # Features are ids, which must not be cast.
@@ -128,13 +152,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     @classmethod
     def setting_types(cls):
         """The class's arguments, except the encoder and Keras's: dict of name to type."""
-        found = {}
-        for ancestor in cls.__mro__:
-            if issubclass(ancestor, EncoderWithHead) and "__init__" in vars(ancestor):
-                parameters = inspect.signature(ancestor.__init__).parameters.values()
-                kinds = {x.name: x.annotation for x in parameters if x.kind in _NAMED}
-                found = {**kinds, **found}
-        return {x: kind for x, kind in found.items() if x not in ("self", "encoder", "own")}
+        return {name: parameter.annotation for name, parameter in _settings(cls).items()}
 
     @classmethod
     def check_settings(cls, settings):

@@ -85,7 +85,9 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
     architecture = "LEDForConditionalGeneration"
     encoder_arguments = ("global_attention_mask", "position_ids")
 
-    def __init__(self, config, name="led_for_conditional_generation", **kwargs):
+    def __init__(
+        self, config: LedConfig | dict, name: str = "led_for_conditional_generation", **kwargs
+    ):
         super().__init__(config, name=name, **kwargs)
 
     def build(self, input_shape):
@@ -157,7 +159,9 @@ class LedForQuestionAnswering(LedHead):
 
     architecture = "LEDForQuestionAnswering"
 
-    def __init__(self, config, name="led_for_question_answering", **kwargs):
+    def __init__(
+        self, config: LedConfig | dict, name: str = "led_for_question_answering", **kwargs
+    ):
         super().__init__(config, name=name, **kwargs)
         self.span = head_layers.SpanLogits(
             ("start", "end"), self.config.init_std, name="qa_outputs", dtype="float32"

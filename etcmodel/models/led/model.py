@@ -44,7 +44,7 @@ class LedModel(model.EncoderDecoder):
     architecture = "LEDModel"
     naming = names.NAMING
 
-    def __init__(self, config, name="led", **kwargs):
+    def __init__(self, config: LedConfig | dict, name: str = "led", **kwargs):
         super().__init__(config, name, **kwargs)
 
     def call(

@@ -90,7 +90,13 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
     (TensorShape([1, 4, 12]), TensorShape([1, 12]))
     """
 
-    def __init__(self, config, add_pooling_layer=True, name="longformer", **kwargs):
+    def __init__(
+        self,
+        config: LongformerConfig | dict,
+        add_pooling_layer: bool = True,
+        name: str = "longformer",
+        **kwargs,
+    ):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         self.config = config = LongformerConfig.of(config)

@@ -75,7 +75,7 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
     TensorShape([1, 5, 256])
     """
 
-    def __init__(self, config, name="longformer_char_lm", **kwargs):
+    def __init__(self, config: CharLmConfig | dict, name: str = "longformer_char_lm", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The argument is ids.
         self.config = config = CharLmConfig.of(config)

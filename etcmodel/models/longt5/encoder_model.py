@@ -37,7 +37,7 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
     architecture = "LongT5EncoderModel"
     naming = names.ENCODER_NAMING
 
-    def __init__(self, config, name="longt5_encoder", **kwargs):
+    def __init__(self, config: LongT5Config | dict, name: str = "longt5_encoder", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         self.config = LongT5Config.of(config)

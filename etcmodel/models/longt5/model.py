@@ -33,7 +33,7 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
     config_class, encoder_class, decoder_class = LongT5Config, LongT5Encoder, T5Decoder
     make_token_embedding = parts.make_token_embedding
 
-    def __init__(self, config, name="longt5", **kwargs):
+    def __init__(self, config: LongT5Config | dict, name: str = "longt5", **kwargs):
         super().__init__(config, name, **kwargs)
         self.lm_head = None
         if not self.config.tie_word_embeddings:

@@ -3,6 +3,7 @@
 import tf_keras
 
 from etcmodel.models.pegasus_x import names
+from etcmodel.models.pegasus_x.config import PegasusXConfig
 from etcmodel.models.pegasus_x.model import PegasusXModel
 from etcmodel.models.seq2seq import model
 from etcmodel.models.seq2seq import outputs as outputs_lib
@@ -29,7 +30,12 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
     architecture = "PegasusXForConditionalGeneration"
     encoder_arguments = ("position_ids",)
 
-    def __init__(self, config, name="pegasus_x_for_conditional_generation", **kwargs):
+    def __init__(
+        self,
+        config: PegasusXConfig | dict,
+        name: str = "pegasus_x_for_conditional_generation",
+        **kwargs,
+    ):
         super().__init__(config, name=name, **kwargs)
 
     def logits(self, hidden):

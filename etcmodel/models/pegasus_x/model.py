@@ -38,7 +38,7 @@ class PegasusXModel(model.EncoderDecoder):
     naming = names.NAMING
     architecture = "PegasusXModel"
 
-    def __init__(self, config, name="pegasus_x", **kwargs):
+    def __init__(self, config: PegasusXConfig | dict, name: str = "pegasus_x", **kwargs):
         super().__init__(config, name, **kwargs)
 
     def weights_by_name(self):
