@@ -11,6 +11,7 @@ import importlib
 import inspect
 import json
 import pathlib
+import re
 import shutil
 import string
 
@@ -27,7 +28,7 @@ from etcmodel.preprocessing import program
 from etcmodel.tasks.classification import preprocess
 from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
 from etcmodel.text import byte_letters
-from tests import test_public_signatures
+from tests import code_blocks, test_public_signatures
 from tests.checkpoints import berts
 from tests.reference import cases
 
@@ -41,6 +42,7 @@ METHODS = """
     from_dict from_json_file from_pretrained functional generate of_encoder predict read
     relation_labels save save_pretrained structure to_dict to_json_string tokenize
 """
+LIBRARY = r"etcmodel\b(?!\.(tasks|tools|pretrain))"
 WORDS = "good bad book the was it is who wrote emma austen jane by river"
 REVIEWS = "text,label\nA good book.,pos\nA bad book.,neg\nGood!,pos\nBad!,neg\n"
 
@@ -237,8 +239,30 @@ def test_examples_are_short_show_something_and_are_run():
     assert len(skipped) == NUM_SKIPPED, skipped
 
 
+def names_on_pages():
+    """(module, name) of what code on the pages of the documentation takes from the package.
+
+    Tasks and tools are programs, which have pages of their own.
+    """
+    for block in code_blocks.all_blocks():
+        code = re.sub(r"^%.*", "", block.text, flags=re.MULTILINE)  # Of notebooks.
+        nodes = [*ast.walk(ast.parse(code))] if block.kind == "python" else []
+        modules = {}
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and re.match(LIBRARY, node.module or ""):
+                for alias in node.names:
+                    value = getattr(importlib.import_module(node.module), alias.name)
+                    modules[alias.asname or alias.name] = value
+                    yield node.module, alias.name
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                owner = modules.get(node.value.id)
+                if inspect.ismodule(owner):
+                    yield owner.__name__, node.attr
+
+
 def public_objects():
-    """Functions and classes of packages' `__all__`s and of the table of public signatures.
+    """Functions and classes of packages' `__all__`s, of the table of public signatures, of pages.
 
     Returns:
         dict of "module.qualified name", where it is defined, to the object.
@@ -248,6 +272,7 @@ def public_objects():
     named = [(x, y) for x in packages for y in getattr(importlib.import_module(x), "__all__", ())]
     for module, line in test_public_signatures.table_lines():
         named.append((module, line.partition(" = ")[0].partition("(")[0]))
+    named += names_on_pages()
     found = {}
     for module, name in named:
         value = importlib.import_module(module)

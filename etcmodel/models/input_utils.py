@@ -101,6 +101,12 @@ def make_structure_from_example_ids(
         `GlobalLocalStructure`.
     Raises:
         ValueError: see `make_structure`.
+
+    >>> from etcmodel.models import input_utils
+    >>> structure = input_utils.make_structure_from_example_ids([[1, 1, 0]], [[1]], [[0, 0, 0]], 12)
+    >>> model = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)
+    >>> model([[2, 7, 0]], [[1]], structure=structure)[0].shape
+    TensorShape([1, 3, 12])
     """
     long_example_ids = argument_checks.whole_ids("long_example_ids", long_example_ids)
     long_example_ids = tf.cast(long_example_ids, tf.int32)

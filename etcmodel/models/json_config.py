@@ -49,6 +49,10 @@ class JsonConfig:
             the usual one first.
         at_calls: of the class: fields that a model reads whenever it is called, and that may be
             assigned when it is built.
+
+    >>> from etcmodel.models import json_config
+    >>> issubclass(etcmodel.LedConfig, json_config.JsonConfig), etcmodel.LedConfig.model_type
+    (True, 'led')
     """
 
     model_type: typing.ClassVar[str]
