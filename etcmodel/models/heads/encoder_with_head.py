@@ -116,7 +116,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     head_type = None
     at_least_1 = ("num_labels",)
-    __signature__ = signatures.ClassSignature(lambda cls: _parameters(cls))
+    __signature__ = signatures.ClassSignature(_parameters)
     token_feature = "token_ids"  # The name of features that are not a dict.
 
     def __init__(
