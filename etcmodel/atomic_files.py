@@ -402,7 +402,15 @@ def held(path):
 
 
 def write_json(path, value):
-    """Writes a value as indented JSON; folders are made."""
+    """Writes a value as indented JSON; folders are made.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.write_json("found/metrics.json", {"accuracy": 0.5})
+    >>> print(open("found/metrics.json").read())
+    {
+     "accuracy": 0.5
+    }
+    """
     write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
 
 
@@ -420,6 +428,11 @@ def write_text(path, parts):
     Args:
         path: str.
         parts: iterable of str.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.write_text("found/lines.txt", ["one\\n", "two\\n"])
+    >>> open("found/lines.txt").read()
+    'one\\ntwo\\n'
     """
     with new_file(path) as temporary:
         _write(path, temporary, parts)

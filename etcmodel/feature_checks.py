@@ -20,6 +20,10 @@ class Range:
         bound: int, all values are below it; or the name of a feature, which stands for the length
             of that feature; or None: any int32 from `lowest` on.
         meaning: str. What the values are, for error messages.
+
+    >>> from etcmodel.feature_checks import Range
+    >>> Range(0, 128, "the ids of the vocabulary")
+    Range(lowest=0, bound=128, meaning='the ids of the vocabulary')
     """
 
     lowest: int

@@ -35,6 +35,10 @@ def make_att_mask_from_input_mask(input_mask, name=None):
         name: name of the operation.
     Returns:
         int32 [batch, seq_len, seq_len]. 1 where attention is allowed.
+
+    >>> from etcmodel import feature_utils
+    >>> feature_utils.make_att_mask_from_input_mask([[1, 1, 0]]).numpy().tolist()
+    [[[1, 1, 0], [1, 1, 0], [0, 0, 1]]]
     """
     input_mask = argument_checks.mask_of("input_mask", input_mask, INPUT_MASK_KINDS)
     return make_segmented_att_mask(input_mask, name=name or "make_att_mask_from_input_mask")
@@ -48,6 +52,10 @@ def make_segmented_att_mask(segment_ids, name=None):
         name: name of the operation.
     Returns:
         int32 [batch, seq_len, seq_len]. 1 where attention is allowed.
+
+    >>> from etcmodel import feature_utils
+    >>> feature_utils.make_segmented_att_mask([[7, 7, 8]]).numpy().tolist()
+    [[[1, 1, 0], [1, 1, 0], [0, 0, 1]]]
     """
     with tf.name_scope(name or "make_segmented_att_mask"):
         segment_ids = argument_checks.whole_ids("segment_ids", segment_ids)
@@ -66,6 +74,10 @@ def make_att_mask_from_breakpoints(att_breakpoints, use_starting_breakpoints=Fal
         name: name of the operation.
     Returns:
         int32 [batch, seq_len, seq_len]. 1 where attention is allowed.
+
+    >>> from etcmodel import feature_utils
+    >>> feature_utils.make_att_mask_from_breakpoints([[0, 1, 1]]).numpy().tolist()
+    [[[1, 1, 0], [1, 1, 0], [0, 0, 1]]]
     """
     with tf.name_scope(name or "make_att_mask_from_breakpoints"):
         return make_segmented_att_mask(
@@ -83,6 +95,10 @@ def make_local_segmented_att_mask(segment_ids, local_radius, name=None):
     Returns:
         int32 [batch, seq_len, 2 * local_radius + 1]. 1 where attention is allowed; 0 beyond the
         ends of the sequence.
+
+    >>> from etcmodel import feature_utils
+    >>> feature_utils.make_local_segmented_att_mask([[7, 7, 8]], local_radius=1).numpy().tolist()
+    [[[0, 1, 1], [1, 1, 0], [0, 1, 0]]]
     """
     with tf.name_scope(name or "make_local_segmented_att_mask"):
         check_positive(local_radius=local_radius)
@@ -98,7 +114,12 @@ def make_local_segmented_att_mask(segment_ids, local_radius, name=None):
 def make_local_att_mask_from_breakpoints(
     att_breakpoints, local_radius, use_starting_breakpoints=False, name=None
 ):
-    """As `make_local_segmented_att_mask`, from breakpoints (`make_att_mask_from_breakpoints`)."""
+    """As `make_local_segmented_att_mask`, from breakpoints (`make_att_mask_from_breakpoints`).
+
+    >>> from etcmodel import feature_utils
+    >>> feature_utils.make_local_att_mask_from_breakpoints([[0, 1, 1]], 1).numpy().tolist()
+    [[[0, 1, 1], [1, 1, 0], [0, 1, 0]]]
+    """
     with tf.name_scope(name or "make_local_att_mask_from_breakpoints"):
         return make_local_segmented_att_mask(
             segment_ids_from_breakpoints(att_breakpoints, use_starting_breakpoints), local_radius

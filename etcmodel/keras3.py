@@ -65,11 +65,12 @@ def layer(model, *, relation_names=(), name=None, dtype=None, trainable=True):
         ValueError: if `model` is no `tf_keras` layer, has no weights yet, or computes in another
             policy.
 
-    ```python
-    head = etcmodel.from_pretrained("my_model")
-    inputs = {"token_ids": keras.Input([None], dtype="int32")}
-    model = keras.Model(inputs, etcmodel.keras3.layer(head)(inputs))
-    ```
+    >>> import keras
+    >>> inputs = {"token_ids": keras.Input([None], dtype="int32", name="token_ids")}
+    >>> head = etcmodel.from_pretrained("my_model")
+    >>> model = keras.Model(inputs, etcmodel.keras3.layer(head)(inputs))
+    >>> model.output_shape
+    (None, 2)
     """
     if not isinstance(model, tf_keras.layers.Layer):
         fail(f"`model` must be an encoder or a head of etcmodel. Received: {type(model).__name__}")
@@ -100,9 +101,9 @@ def loss(head):
     Raises:
         ValueError: if the model has no head.
 
-    ```python
-    model.compile("adam", etcmodel.keras3.loss(head))
-    ```
+    >>> head = etcmodel.from_pretrained("my_model")
+    >>> round(float(etcmodel.keras3.loss(head)([0, 1], [[9.0, 0.0], [0.0, 9.0]])), 2)
+    0.0
     """
     if not isinstance(head, heads.EncoderWithHead):
         fail(f"`head` must be a model with a head of etcmodel. Received: {type(head).__name__}")
@@ -130,6 +131,10 @@ class TfKerasLayer(keras.layers.Layer):
         What the model returns: logits of heads, hidden states of encoders.
     Raises:
         ValueError: as the model; or if it has weights that it made after the layer.
+
+    >>> layer = etcmodel.keras3.layer(etcmodel.from_pretrained("my_model"))
+    >>> layer.trainable_variables[0].value is layer.model.trainable_weights[0]
+    True
     """
 
     def __init__(self, model, *, relation_names=(), frozen=None, **kwargs):
@@ -231,6 +236,10 @@ class TfKerasLoss(keras.losses.Loss):
         **kwargs: of the Keras loss.
     Call args:
         y_true, y_pred: as of `loss`, whose values Keras 3 weights and reduces.
+
+    >>> loss = etcmodel.keras3.loss(etcmodel.from_pretrained("my_model"))
+    >>> round(float(loss([0], [[0.0, 0.0]])), 3)
+    0.693
     """
 
     def __init__(self, loss, **kwargs):

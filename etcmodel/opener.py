@@ -903,8 +903,11 @@ def is_hidden(name):
 def shown(paths, pattern):
     """The paths (list of str) of those that match a pattern, of which it names what is hidden."""
 
+    def parts_of(path):  # What matches a relative pattern may begin with "./".
+        return path.removeprefix("./").split("/")
+
     def is_shown(path):
-        parts = zip(path.split("/"), pattern.split("/"), strict=False)
+        parts = zip(parts_of(path), parts_of(pattern), strict=False)
         return not any(is_hidden(x) and not is_hidden(y) for x, y in parts)
 
     return list(filter(is_shown, paths))

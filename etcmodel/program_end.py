@@ -73,6 +73,10 @@ def error_line(error):
 
     Of an assertion that failed within a graph or a data set it is what the assertion says, without
     the lines that TensorFlow writes around it.
+
+    >>> from etcmodel import training
+    >>> training.error_line(ValueError("The file is empty."))
+    'The file is empty.'
     """
     if isinstance(error, MemoryError):
         return f"there is not enough memory. {error}".strip()

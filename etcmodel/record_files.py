@@ -130,6 +130,10 @@ def matching_files(file_pattern):
     Raises:
         ValueError: if one of them matches no file, or if wildcards match a part of a set, or two
             sets of the same name; names the files.
+
+    >>> from etcmodel import training
+    >>> training.matching_files("my_records/train")
+    ['my_records/train-00000-of-00001.tfrecord']
     """
     patterns = [file_pattern] if isinstance(file_pattern, str) else list(file_pattern)
     files, sets = set(), set()

@@ -61,6 +61,10 @@ def flatten_dims(tensor, first_dim=0, last_dim=-1, name=None):
 
     Raises:
         ValueError: if there is no such axis, or the first is after the last.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.flatten_dims(tf.zeros([2, 3, 4, 5]), first_dim=1, last_dim=2).shape
+    TensorShape([2, 12, 5])
     """
     with tf.name_scope(name or "flatten_dims"):
         tensor = tf.convert_to_tensor(tensor)
@@ -75,7 +79,12 @@ def flatten_dims(tensor, first_dim=0, last_dim=-1, name=None):
 
 
 def gather_by_one_hot(params, indices, name=None):
-    """`tf.gather(params, indices)` as a matrix product, for devices where gathers are slow."""
+    """`tf.gather(params, indices)` as a matrix product, for devices where gathers are slow.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.gather_by_one_hot(tf.constant([1.0, 2.0, 3.0]), [2, 0]).numpy()
+    array([3., 1.], dtype=float32)
+    """
     with tf.name_scope(name or "gather_by_one_hot"):
         params = tf.convert_to_tensor(params)
         depth = get_shape_list(params)[0]
@@ -94,6 +103,11 @@ def batch_gather_by_one_hot(params, indices, batch_dims=None, name=None):
         name: name of the operation.
     Raises:
         ValueError: if there are not so many axes.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.batch_gather_by_one_hot([[1.0, 2.0], [3.0, 4.0]], [[1, 1], [0, 1]]).numpy()
+    array([[2., 2.],
+           [3., 4.]], dtype=float32)
     """
     with tf.name_scope(name or "batch_gather_by_one_hot"):
         params, indices = tf.convert_to_tensor(params), tf.convert_to_tensor(indices)
@@ -122,6 +136,10 @@ def pad_to_multiple(tensor, factor, axis, mode="CONSTANT", constant_values=0, na
 
     Raises:
         ValueError: if there is no such axis, or `factor` is below 1.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.pad_to_multiple(tf.constant([[1, 2, 3]]), factor=4, axis=1).numpy()
+    array([[1, 2, 3, 0]], dtype=int32)
     """
     with tf.name_scope(name or "pad_to_multiple"):
         tensor = tf.convert_to_tensor(tensor)
@@ -139,6 +157,11 @@ def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
 
     Raises:
         ValueError: if there is no such axis, or `block_len` is below 1.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.split_into_blocks(tf.constant([[1, 2, 3]]), block_len=2, axis=1).numpy()
+    array([[[1, 2],
+            [3, 0]]], dtype=int32)
     """
     with tf.name_scope(name or "split_into_blocks"):
         tensor = tf.convert_to_tensor(tensor)
@@ -161,6 +184,13 @@ def concat_3_blocks(blocked_seq, name=None):
         [batch, num_blocks, 3 * block_len, ...].
     Raises:
         ValueError: if the rank is below 3.
+
+    >>> from etcmodel import tensor_utils
+    >>> blocks = tf.constant([[[1, 2], [3, 4], [5, 6]]])
+    >>> tensor_utils.concat_3_blocks(blocks).numpy()[0]
+    array([[0, 0, 1, 2, 3, 4],
+           [1, 2, 3, 4, 5, 6],
+           [3, 4, 5, 6, 0, 0]], dtype=int32)
     """
     with tf.name_scope(name or "concat_3_blocks"):
         blocked_seq = tf.convert_to_tensor(blocked_seq)
@@ -178,7 +208,12 @@ def concat_3_blocks(blocked_seq, name=None):
 
 
 def shift_elements_right(tensor, axis=-1, amount=1, pad_value=0, name=None):
-    """Shifts along `axis` by `amount` (negative: left), filling with `pad_value`."""
+    """Shifts along `axis` by `amount` (negative: left), filling with `pad_value`.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.shift_elements_right(tf.constant([1, 2, 3]), amount=1).numpy()
+    array([0, 1, 2], dtype=int32)
+    """
     with tf.name_scope(name or "shift_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis(tensor, axis=axis)
@@ -205,6 +240,11 @@ def skew_elements_right(tensor, axis, pad_value=0, name=None):
         [..., rows, rows + columns - 1, ...].
     Raises:
         ValueError: if there is no such axis, or it is the first.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.skew_elements_right(tf.constant([[1, 2], [3, 4]]), axis=1).numpy()
+    array([[1, 2, 0],
+           [0, 3, 4]], dtype=int32)
     """
     with tf.name_scope(name or "skew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
@@ -223,6 +263,11 @@ def unskew_elements_right(tensor, axis, name=None):
 
     Raises:
         ValueError: if there is no such axis, it is the first, or has fewer columns than rows.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.unskew_elements_right(tf.constant([[1, 2, 0], [0, 3, 4]]), axis=1).numpy()
+    array([[1, 2],
+           [3, 4]], dtype=int32)
     """
     with tf.name_scope(name or "unskew_elements_right"):
         tensor = tf.convert_to_tensor(tensor)
@@ -254,6 +299,11 @@ def einsum_wrap_ellipses(equation, *inputs, **kwargs):
         equation: str, such as "...ij,...jk->...ik".
         *inputs: tensors.
         **kwargs: as for `tf.einsum`.
+
+    >>> from etcmodel import tensor_utils
+    >>> one, other = tf.ones([7, 2, 3]), tf.ones([7, 3, 4])
+    >>> tensor_utils.einsum_wrap_ellipses("...ij,...jk->...ik", one, other).shape
+    TensorShape([7, 2, 4])
     """
     return tf.einsum(equation, *inputs, **kwargs)
 
@@ -275,6 +325,10 @@ def get_activation(activation_string):
 
     Raises:
         ValueError: if the name is unknown.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.get_activation("relu")(tf.constant([-1.0, 2.0])).numpy()
+    array([0., 2.], dtype=float32)
     """
     if not isinstance(activation_string, str):
         return activation_string

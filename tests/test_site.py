@@ -50,6 +50,13 @@ def test_the_reference_has_every_public_name(site):
     } <= listed
 
 
+def test_examples_of_docstrings_are_code(site):
+    pages = [path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html")]
+    models = (site / "reference" / "etcmodel.models.heads.html").read_text(encoding="utf-8")
+    assert '<span class="go">TensorShape([2, 2])</span>' in models
+    assert not [page for page in pages if "<blockquote>" in page]  # As Markdown has `>>>`.
+
+
 def test_nothing_on_a_page_is_fetched_from_elsewhere(site):
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")

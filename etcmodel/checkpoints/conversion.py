@@ -33,6 +33,11 @@ def convert(
         ValueError: if the checkpoint cannot be read, has weights of an encoder that are no floats,
             does not fit the config, needs one that is not there, or one of that format exists in
             `output_dir`.
+
+    >>> from etcmodel import checkpoints
+    >>> path, report = checkpoints.convert("my_model", "released", "released")
+    >>> path, len(report.loaded)
+    ('released/model.ckpt', 32)
     """
     writing.check_place(output_dir, output_format)
     source = sources.open_source(checkpoint)

@@ -162,6 +162,13 @@ def check_restored(status, model, path):
     Raises:
         ValueError: naming the weights, if the checkpoint lacks others; if it lacks something else
             that is to be restored.
+
+    >>> from etcmodel import checkpoints
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> path = tf.train.Checkpoint(model=model).save("ckpt")
+    >>> status = tf.train.Checkpoint(model=model).restore(path)
+    >>> checkpoints.check_restored(status, model, path) is None
+    True
     """
     try:
         status.assert_existing_objects_matched()

@@ -80,6 +80,12 @@ def lift_bert(model, checkpoint, *, token_rows=None):
         ValueError: if the checkpoint holds no BERT, the model is no ETC, or the checkpoint lacks
             weights of the encoder, or sizes differ; all that differ are named; or if weights are no
             floats, or copies of them differ. The model is then unchanged.
+
+    >>> from etcmodel import checkpoints
+    >>> model = etcmodel.from_pretrained("my_bert")  # An ETC of the same sizes.
+    >>> report = checkpoints.lift_bert(model, "my_bert/model.safetensors")
+    >>> len(report.loaded), report.not_in_checkpoint[:1]
+    (44, ())
     """
     source = sources.open_source(checkpoint)
     config = names_lib.encoder_of(model).config

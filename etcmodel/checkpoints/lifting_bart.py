@@ -64,6 +64,11 @@ def lift_bart(directory, max_length=16384, **changes):
     Raises:
         ValueError: naming the file or entry, if the folder is no such model's or something is
             missing, weights are no floats, or copies of them differ.
+
+    >>> from etcmodel import checkpoints
+    >>> model = checkpoints.lift_bart("my_bart", max_length=128, attention_window=16)
+    >>> type(model).__name__, model.config.max_encoder_position_embeddings
+    ('LedForConditionalGeneration', 128)
     """
     directory = os.fspath(directory)
     path = os.path.join(directory, encoders.CONFIG_FILE)

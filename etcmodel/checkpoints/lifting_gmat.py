@@ -68,6 +68,11 @@ def lift_to_gmat(directory, *, as_class=GmatModel, **changes):
     Raises:
         ValueError: naming the file or entry, if the folder holds no such model, something is
             missing or does not fit, weights are no floats, or copies of them differ.
+
+    >>> from etcmodel import checkpoints
+    >>> model = checkpoints.lift_to_gmat("my_bert", as_class=etcmodel.GmatForMaskedLM, chunk_size=4)
+    >>> model.config.chunk_size, model.config.num_memory_tokens
+    (4, 64)
     """
     directory = os.fspath(directory)
     source = sources.open_source(directory)

@@ -57,6 +57,11 @@ def lift_roberta(directory, max_length=4096, **changes):
     Raises:
         ValueError: naming the file or entry, if the folder is no such model's or something is
             missing, weights are no floats, or copies of them differ.
+
+    >>> from etcmodel import checkpoints
+    >>> model = checkpoints.lift_roberta("my_roberta", max_length=128, attention_window=16)
+    >>> type(model).__name__, model.config.max_position_embeddings
+    ('LongformerForMaskedLM', 130)
     """
     directory = os.fspath(directory)
     path = os.path.join(directory, encoders.CONFIG_FILE)
@@ -142,6 +147,12 @@ def copy_local_to_global(model):
         model: built `LongformerModel` or `LedModel`, or a model that holds one.
     Raises:
         ValueError: if there is none, or it has no global tokens.
+
+    >>> from etcmodel import checkpoints
+    >>> model = checkpoints.lift_roberta("my_roberta", max_length=128)
+    >>> checkpoints.copy_local_to_global(model)
+    >>> model([[0, 7, 2]], global_attention_mask=[[1, 0, 0]]).shape
+    TensorShape([1, 3, 77])
     """
     stacks = [x for x in model._flatten_layers() if isinstance(x, SlidingWindowLayers)]
     if not stacks or stacks[0].is_causal:

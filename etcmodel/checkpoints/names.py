@@ -25,6 +25,12 @@ def release_names(model):
         model: a built Keras layer or model.
     Returns:
         dict of name (without ":0") to variable, in the order of creation.
+
+    >>> from etcmodel import checkpoints
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> list(checkpoints.release_names(model))[:2]
+    ['etc_document_bert/token_emb_lookup/embedding_table',
+    'etc_document_bert/segment_emb_lookup/embedding_table']
     """
     prefix = f"{model.name}/" if _is_encoder(model) else ""
     names = {}

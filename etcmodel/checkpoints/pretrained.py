@@ -42,7 +42,13 @@ _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
 _BERT_CONFIG_FILES = (CONFIG_FILE, "bert_config.json")
 
 
-def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrides):
+def from_pretrained(
+    directory: str | os.PathLike,
+    checkpoint_name: str | None = None,
+    *,
+    as_class: type | None = None,
+    **overrides,
+):
     """A ready model from a folder.
 
     Args:
@@ -66,6 +72,9 @@ def from_pretrained(directory, checkpoint_name=None, *, as_class=None, **overrid
     Raises:
         ValueError: in a line that names the file or entry, if something is missing, unknown, or
             does not fit.
+
+    >>> etcmodel.from_pretrained("my_model").predict(["Good!"], as_labels=True, verbose=0)
+    ['pos']
     """
     directory = _settled(directory)
     path = os.path.join(directory, checkpoint_name) if checkpoint_name else directory
@@ -271,7 +280,7 @@ def _check_class(model, as_class, directory):
         )
 
 
-def save_pretrained(model, directory, processor=None):
+def save_pretrained(model, directory: str | os.PathLike, processor=None):
     """Writes a model to a folder, of which `from_pretrained` makes it again, bit by bit the same.
 
     The folder gets `config.json`, `model.safetensors`, for a model with a head
@@ -287,6 +296,13 @@ def save_pretrained(model, directory, processor=None):
     Raises:
         ValueError: if the model is not built, its config was changed since it was made, the folder
             holds another model or checkpoint, or model and processor name other relations.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForSequenceClassification(config, labels=["neg", "pos"])
+    >>> etcmodel.save_pretrained(model, "reviewer", etcmodel.EtcProcessor("vocab.txt"))
+    >>> sorted(tf.io.gfile.listdir("reviewer"))
+    ['config.json', 'head_config.json', 'model.safetensors', 'processor_config.json',
+    'vocab.txt']
     """
     directory = os.fspath(directory)
     if not model.built:

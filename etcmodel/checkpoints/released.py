@@ -32,6 +32,12 @@ def load_released_checkpoint(model, checkpoint):
             are named), nothing matched, there is nothing of a whole layer of the encoder, weights
             are no floats, or copies differ. Relative labels, the global side's normalization and a
             task's heads may be missing. The model is then unchanged.
+
+    >>> from etcmodel import checkpoints
+    >>> path, _ = checkpoints.convert("my_model", "released", "released")
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> checkpoints.load_released_checkpoint(model, path).not_in_checkpoint
+    ()
     """
     source = sources.open_source(checkpoint)
     variables = names_lib.release_names(model)
@@ -120,6 +126,12 @@ def initialize(model, checkpoint):
         `LoadReport`; it goes to the log, too.
     Raises:
         ValueError: as these.
+
+    >>> from etcmodel import checkpoints
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> report = checkpoints.initialize(model, "my_model/model.safetensors")
+    >>> len(report.loaded) == len(model.weights), report.not_in_checkpoint
+    (True, ())
     """
     source = gmat_stages.for_compression(sources.open_source(checkpoint), model)
     report = _loader(model, source)(model, source)

@@ -33,6 +33,10 @@ def token_rows(source_vocab, target_vocab):
         int64 [target size]. Ids in the source's vocabulary; -1 where it lacks the piece.
     Raises:
         ValueError: if a file is no such vocabulary, or no piece is in both.
+
+    >>> from etcmodel import checkpoints
+    >>> checkpoints.token_rows("my_bert/vocab.txt", "vocab.txt")[:4]
+    array([0, 1, 2, 3])
     """
     source = _ids_by_piece(str(source_vocab))
     rows = np.array([source.get(piece, -1) for piece in _pieces(str(target_vocab))], np.int64)

@@ -21,6 +21,11 @@ def run_program(config_class, load_parts, *, defaults=None, release=None):
             `--help` does not wait for its imports.
         defaults: dict of `TrainingConfig` field to the task's default.
         release: `ReleaseFlags`.
+
+    >>> import subprocess, sys
+    >>> command = [sys.executable, "-m", "etcmodel.tasks.classification.run_finetuning", "--help"]
+    >>> print(subprocess.run(command, capture_output=True, text=True).stdout[:66])
+    Fine-tunes, evaluates, exports and runs ETC, Longformer or GMAT on
     """
     release = release or release_flags.ReleaseFlags()
     program_flags = define_flags(config_class, release, flags.FLAGS, defaults)

@@ -45,6 +45,11 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     Raises:
         ValueError: if an option is out of range, or the model has fewer positions than inputs may
             have tokens.
+
+    >>> from etcmodel.tasks.classification.run_config import ClassificationConfig
+    >>> config = ClassificationConfig(encoder_config=etcmodel.EtcConfig(128), labels=("neg", "pos"))
+    >>> config.long_seq_length, config.global_seq_length
+    (4096, 230)
     """
 
     removed_options = {}

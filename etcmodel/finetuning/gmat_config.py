@@ -16,6 +16,11 @@ class GmatFinetuningConfig(FinetuningConfig):
 
     Raises:
         ValueError: also if the model is no GMAT.
+
+    >>> from etcmodel.tasks.majority_tagging.run_config import MajorityConfig
+    >>> config = MajorityConfig(encoder_config=etcmodel.GmatConfig(), num_memory_tokens=32)
+    >>> config.model_config().num_memory_tokens
+    32
     """
 
     num_memory_tokens: int = option(

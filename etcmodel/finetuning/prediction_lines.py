@@ -140,6 +140,12 @@ class LineTask(FinetuningTask):
     """A task whose predictions are JSON lines, one a record.
 
     A subclass implements `line` in place of `decode`.
+
+    >>> from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
+    >>> config = ClassificationConfig(encoder_config=etcmodel.EtcConfig(128), labels=("neg", "pos"))
+    >>> output = {"example_id": b"1", "logits": np.array([0.0, 9.0])}
+    >>> ClassificationTask(config).line(output)["label"]
+    'pos'
     """
 
     decoding_needs_examples = False
@@ -189,6 +195,11 @@ class KeyedLineTask(LineTask):
     """A task whose predictions are a dict by `id`, which the lines of the records make together.
 
     A subclass implements `line`, and also `combine` if not each line is a prediction.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.tasks.triviaqa.task import TriviaQaTask
+    >>> issubclass(TriviaQaTask, finetuning.KeyedLineTask), TriviaQaTask.title
+    (True, 'TriviaQA')
     """
 
     predicts_by_id = True
@@ -221,6 +232,11 @@ class MeasuredLineTask(LineTask):
     """A task of lines that are all its metrics need, so that an evaluation, too, can go on.
 
     A subclass also implements `metrics_of`, in place of `metrics`.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.tasks.summarization.task import SummarizationTask
+    >>> issubclass(SummarizationTask, finetuning.MeasuredLineTask), SummarizationTask.title
+    (True, 'summarization')
     """
 
     needs_gold = False
@@ -250,7 +266,13 @@ class MeasuredLineTask(LineTask):
 
 
 class LinePredictor(Predictor):
-    """A predictor of a `LineTask`."""
+    """A predictor of a `LineTask`.
+
+    >>> from etcmodel.tasks.classification.predict import ClassificationPredictor
+    >>> predictor = ClassificationPredictor("my_classifier")
+    >>> sorted(predictor.predict([{"text": "Good!"}])[0])
+    ['id', 'label', 'probabilities']
+    """
 
     def predict_file(self, input_file, predictions_file, batch_size=8):
         export = self._runner.directory
@@ -277,6 +299,10 @@ class ProcessorPredictor(LinePredictor):
     Attributes:
         features: the config of features.
         processor: what it made for the export's vocabulary.
+
+    >>> from etcmodel.tasks.classification.predict import ClassificationPredictor
+    >>> ClassificationPredictor("my_classifier").processor
+    EtcProcessor(105 tokens, max_long_len=16, max_global_len=4, pad_to='max')
     """
 
     def __init__(self, directory, **options):

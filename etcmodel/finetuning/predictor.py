@@ -31,6 +31,14 @@ def export(model, task, directory):
         `directory`.
     Raises:
         ValueError: if `directory` exists, or the vocabulary is missing or does not fit the model.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> options = {"encoder_config": config, "labels": ("neg", "pos"), "vocab_file": "vocab.txt"}
+    >>> task = ClassificationTask(ClassificationConfig(**options))
+    >>> finetuning.export(task.build_model(), task, "classifier")
+    'classifier'
     """
     config = task.config
     encoder_type = encoders.encoder_type(config.encoder_config.model_type)
@@ -64,6 +72,11 @@ class Predictor(abc.ABC):
         **options: replace options of the export, by the names of their fields.
     Raises:
         ValueError: if there is no export with the files of this task, or a later version wrote it.
+
+    >>> from etcmodel.tasks.classification.predict import ClassificationPredictor
+    >>> predictor = ClassificationPredictor("my_classifier")
+    >>> predictor.predict_file("reviews.csv", "predictions.json")
+    4
     """
 
     task_class = None

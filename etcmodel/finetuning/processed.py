@@ -15,13 +15,27 @@ def features_of_row(batch, row=0):
     Args:
         batch: `text.encoding.ProcessedBatch`, padded to the records' lengths.
         row: int.
+
+    >>> from etcmodel import finetuning
+    >>> lengths = {"max_long_len": 6, "max_global_len": 3}
+    >>> processor = etcmodel.EtcProcessor("vocab.txt", pad_to="max", **lengths)
+    >>> finetuning.features_of_row(processor("Good!"))["token_ids"]
+    [2, 91, 46, 3, 0, 0]
     """
     return {name: batch[name][row].tolist() for name in (*LONG_FEATURES, *GLOBAL_FEATURES)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessedRecordConfig(RecordConfig):
-    """The format of records with `features_of_row`; a task's subclass adds labels and ids."""
+    """The format of records with `features_of_row`; a task's subclass adds labels and ids.
+
+    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
+    >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
+    >>> sorted(config.model_features())
+    ['example_ids', 'global_example_ids', 'global_segment_ids', 'global_token_ids', 'links',
+    'segment_ids', 'token_ids']
+    """
 
     token_id_features = ("token_ids", "global_token_ids")
     length_feature = "example_ids"

@@ -17,6 +17,11 @@ def settings(file_pattern):
         file_pattern: str or list of str. TFRecord files, wildcards allowed.
     Returns:
         dict of the path of a settings file to its content, a dict.
+
+    >>> from etcmodel import finetuning
+    >>> ((path, found),) = finetuning.settings("my_records/train").items()
+    >>> found["labels"], found["tokenizer"]
+    (['neg', 'pos'], 'wordpiece')
     """
     try:
         files = training.matching_files(file_pattern) if file_pattern else []
@@ -45,6 +50,11 @@ def check_vocabulary(file_pattern, tokenizer):
         tokenizer: `FullTokenizer`.
     Raises:
         ValueError: naming both files, if they differ.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.text.tokenization import FullTokenizer
+    >>> finetuning.check_vocabulary("my_records/train", FullTokenizer("vocab.txt")) is None
+    True
     """
     expected = tokenizer.source_sha256()
     for settings_file, sha256 in vocabularies(file_pattern).items():
@@ -64,6 +74,14 @@ def check_punctuation(file_pattern, split_punctuation):
         split_punctuation: bool. See `tokenization.FullTokenizer`.
     Raises:
         ValueError: naming the settings beside the records, if they differ.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.check_punctuation("my_records/train", split_punctuation=False)
+    >>> finetuning.check_punctuation("my_records/train", split_punctuation=True)
+    Traceback (most recent call last):
+        ...
+    ValueError: my_records/train.config.json: the records were made without --split_punctuation.
+    Leave it out, or preprocess again.
     """
     for settings_file, noted in settings(file_pattern).items():
         if noted.get("split_punctuation", False) != split_punctuation:

@@ -55,6 +55,12 @@ class RecordConfig(abc.ABC):
         length_flags: flags of preprocess that decide the lengths.
         format_version: the last version of the task's records that can be read, which is the one
             that its `ConverterFactory` makes.
+
+    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
+    >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
+    >>> config.label_features()
+    {'labels': FixedLenFeature(shape=[], dtype=tf.int64, default_value=None)}
     """
 
     long_seq_length: int
@@ -137,12 +143,22 @@ class RecordConfig(abc.ABC):
 
 
 def int_feature(*shape):
-    """The `FixedLenFeature` for integers of this shape."""
+    """The `FixedLenFeature` for integers of this shape.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.int_feature(16)
+    FixedLenFeature(shape=[16], dtype=tf.int64, default_value=None)
+    """
     return tf.io.FixedLenFeature(list(shape), tf.int64)
 
 
 def string_feature():
-    """The `FixedLenFeature` for one string."""
+    """The `FixedLenFeature` for one string.
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.string_feature()
+    FixedLenFeature(shape=[], dtype=tf.string, default_value=None)
+    """
     return tf.io.FixedLenFeature([], tf.string)
 
 
@@ -155,6 +171,14 @@ def make_train_dataset(file_pattern, config, request):
         request: `training.TrainDataRequest`.
     Returns:
         tf.data.Dataset of dicts of tensors [batch, ...]: the model's features and labels.
+
+    >>> from etcmodel import finetuning, training
+    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
+    >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
+    >>> request = training.TrainDataRequest(global_batch_size=3)
+    >>> finetuning.make_train_dataset("my_records/train", config, request).element_spec["labels"]
+    TensorSpec(shape=(3,), dtype=tf.int32, name=None)
     """
     spec = {**config.model_features(), **config.label_features()}
     parse, length_of = _parser(spec, config), config.length_of()
@@ -166,6 +190,13 @@ def make_eval_dataset(file_pattern, config, batch_size):
 
     Returns:
         tf.data.Dataset of dicts of tensors [batch, ...]: the features of model and decoding.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
+    >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=128, **kind)
+    >>> [len(x["token_ids"]) for x in finetuning.make_eval_dataset("my_records/train", config, 3)]
+    [3, 1]
     """
     spec = {**config.model_features(), **config.decoding_features()}
     records = tf.data.TFRecordDataset(training.matching_files(file_pattern))
@@ -202,6 +233,17 @@ def check_records(file_pattern, config, *, need_labels):
     Raises:
         ValueError: naming file, feature and both lengths (or the vocabulary), if they do not fit;
             if a later version made them; if no file matches or the files are empty.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
+    >>> config = RecordConfig(long_seq_length=99, global_seq_length=4, vocab_size=128, **kind)
+    >>> finetuning.check_records("my_records/train", config, need_labels=False)
+    Traceback (most recent call last):
+        ...
+    ValueError: my_records/train-00000-of-00001.tfrecord: `token_ids` has 16 values, the model's
+    length is 99. Give the lengths that the records were made with (--long_seq_length,
+    --global_seq_length), or preprocess again.
     """
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())
@@ -234,6 +276,16 @@ def find_bad_record(file_pattern, config, *, need_labels):
         file_pattern, config, need_labels: as in `check_records`.
     Raises:
         ValueError: naming the file, the record and what is wrong with it.
+
+    >>> from etcmodel import finetuning
+    >>> from etcmodel.tasks.classification.inputs import RecordConfig
+    >>> kind = {"problem_type": "single_label_classification", "labels": ("neg", "pos")}
+    >>> config = RecordConfig(long_seq_length=16, global_seq_length=4, vocab_size=50, **kind)
+    >>> finetuning.find_bad_record("my_records/train", config, need_labels=False)
+    Traceback (most recent call last):
+        ...
+    ValueError: my_records/train-00000-of-00001.tfrecord: record 1: `token_ids` has the value
+    91; allowed are 0 to 49...
     """
     spec = config.model_features()
     spec.update(config.label_features() if need_labels else config.decoding_features())

@@ -43,6 +43,10 @@ class ReleaseFlags:
             --input_file evaluates every checkpoint.
         predictions_name: (flag, suffix). The name of the predictions' file in --output_dir.
         no_effect: dict of a flag to (its type, bool or str; why it has no effect).
+
+    >>> from etcmodel import finetuning
+    >>> finetuning.ReleaseFlags(modes={"do_train": "train"}).modes
+    {'do_train': 'train'}
     """
 
     aliases: dict = dataclasses.field(default_factory=dict)

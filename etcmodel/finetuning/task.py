@@ -24,6 +24,12 @@ class FinetuningTask(options_task.RecordsTask):
 
     Args:
         config: the task's `FinetuningConfig`.
+
+    >>> from etcmodel.tasks.classification.task import ClassificationConfig, ClassificationTask
+    >>> config = ClassificationConfig(encoder_config=etcmodel.EtcConfig(128), labels=("neg", "pos"))
+    >>> task = ClassificationTask(config)
+    >>> task.name, task.best_metric, task.higher_is_better
+    ('classification', 'accuracy', True)
     """
 
     name = None

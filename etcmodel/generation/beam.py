@@ -57,6 +57,13 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
     Returns:
         dict: `sequences`, int32 [batch * num_return_sequences, max_length], those of an input
         together, the best first; `sequences_scores`, float32 [batch * num_return_sequences].
+
+    >>> from etcmodel import generation
+    >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8) * 9.0, cache)  # It counts.
+    >>> cache = type("Cache", (tuple,), {"of_rows": lambda self, rows: self})()
+    >>> settings = generation.GenerationSettings(max_length=6, num_beams=2)
+    >>> generation.beam_search(step, cache, 1, settings, start=2, eos=6, pad=0)["sequences"].numpy()
+    array([[2, 3, 4, 5, 6, 0]], dtype=int32)
     """
     beams, max_length = settings.num_beams, settings.max_length
     prompt, prompt_length, cache = prompts.begun(step, cache, start, batch * beams)

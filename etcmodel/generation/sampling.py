@@ -27,6 +27,13 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
         prompt first; with scores `step_scores`, float32 [num_rows, max_length - prompt_length,
         vocab_size], where the start token alone is a prompt of length 1, of the processed logits,
         which mean nothing after a row's end.
+
+    >>> from etcmodel import generation
+    >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8), cache)  # It counts.
+    >>> settings = generation.GenerationSettings(max_length=7)
+    >>> generation.sample(step, (), 2, settings, start=2, eos=6, pad=0)["sequences"].numpy()
+    array([[2, 3, 4, 5, 6, 0, 0],
+           [2, 3, 4, 5, 6, 0, 0]], dtype=int32)
     """
     max_length = settings.max_length
     prompt, begin, cache = prompts.begun(step, cache, start, num_rows)

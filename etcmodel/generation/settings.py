@@ -32,6 +32,11 @@ class GenerationSettings:
         eos_token_id, pad_token_id: int or None. The end token, and what follows it; likewise.
     Raises:
         ValueError: naming the setting, if one is out of range, or some do not fit each other.
+
+    >>> from etcmodel.generation import GenerationSettings
+    >>> settings = GenerationSettings(max_length=64, num_beams=4)
+    >>> settings.num_beams, settings.length_penalty
+    (4, 1.0)
     """
 
     max_length: int = 21

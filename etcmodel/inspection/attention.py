@@ -34,6 +34,13 @@ class Attention:
         key: int32. Position of the key on its side.
         probability: float32.
         num_keys: tuple of int. How many keys there are on each of `SIDES`.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> batch = model.processor("Good!")
+    >>> (one,) = inspection.attention(model, batch, heads=[0], queries={"long": [1]})
+    >>> one.key.tolist(), [inspection.SIDES[side] for side in one.key_side]
+    ([0, 1, 2, 3, 0, 1], ['long', 'long', 'long', 'long', 'global', 'global'])
     """
 
     layer: int
@@ -83,6 +90,12 @@ def attention(model, inputs, *, layers=None, heads=None, queries=None, top=None,
     Raises:
         ValueError: if a layer, head, query or example is not there, the model holds no such
             encoder, inside a `tf.function`, or as the model.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> found = inspection.attention(model, model.processor("It is good."), heads=[0], top=3)
+    >>> [(one.layer, one.query_side, len(one.probability)) for one in found]
+    [(0, 'long', 18), (0, 'global', 6)]
     """
     calls.check_eager()
     encoder = calls.encoder_of(model)
@@ -124,6 +137,13 @@ def cross_attention(model, inputs, *, layers=None, heads=None, queries=None, top
     Raises:
         ValueError: if a layer, head, query or example is not there, the model has no such decoder,
             inside a `tf.function`, or as the model.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.LongT5Model(etcmodel.LongT5Config(d_model=8, num_layers=1))
+    >>> inputs = {"input_ids": [[7, 8, 1]], "decoder_input_ids": [[0, 5]]}
+    >>> (one,) = inspection.cross_attention(model, inputs, heads=[inspection.MEAN])
+    >>> one.query_side, one.query.tolist(), one.key.tolist()
+    ('global', [0, 0, 0, 1, 1, 1], [0, 2, 1, 0, 2, 1])
     """
     calls.check_eager()
     decoder = calls.decoder_layers_of(model)

@@ -27,6 +27,10 @@ class Attributions:
             GMAT's `memory_ids` (long, memory).
         score: float32 [batch].
         baseline_score: float32 [batch]. The score without the tokens.
+
+    >>> from etcmodel import inspection
+    >>> inspection.Attributions((np.array([[0.5, 1.5]]),), np.array([2.0]), np.array([0.0])).score
+    array([2.])
     """
 
     tokens: tuple
@@ -63,6 +67,13 @@ def integrated_gradients(model, inputs, score, *, num_steps=50, baseline_id=None
     Raises:
         ValueError: if the sum is farther off, for which more steps help; if the score has another
             shape, or its gradient does not reach the embeddings; inside a `tf.function`.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> batch, options = model.processor("Good!"), {"num_steps": 4, "tolerance": None}
+    >>> found = inspection.integrated_gradients(model, batch, lambda x: x[:, 1], **options)
+    >>> found.tokens[0].shape, found.score
+    ((1, 4), array([3.], dtype=float32))
     """
     calls.check_eager()
     if num_steps < 1:

@@ -28,6 +28,12 @@ def hidden_states(model, inputs):
     Raises:
         ValueError: if the model holds no such encoder, or a GMAT that compresses, which has several
             stacks; inside a `tf.function`, or as the model.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> states = inspection.hidden_states(model, model.processor("It is good."))
+    >>> len(states), states[-1][0].shape  # The embeddings and one layer; long tokens.
+    (2, TensorShape([1, 6, 12]))
     """
     calls.check_eager()
     stack, embeddings, outputs = calls.stack_of(model), [], []

@@ -47,6 +47,13 @@ def write_page(
     Raises:
         ValueError: if there is no attention, or tokens are not as many as the attention's.
         OSError: if nothing can be written there.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> found = inspection.attention(model, model.processor("Good!"), heads=[0], top=4)
+    >>> inspection.write_page("page.html", found, ["[CLS]", "good", "!", "[SEP]"], ["all", "Good!"])
+    >>> tf.io.gfile.exists("page.html")
+    True
     """
     options = {"title": title, "attributions": attributions, "sides": sides}
     page = render_page(attention, long_tokens, global_tokens, **options)

@@ -38,5 +38,11 @@ def show_page(attention, long_tokens, global_tokens, *, height=480, **options):
         `ShownPage`.
     Raises:
         ValueError: as `page.write_page`.
+
+    >>> from etcmodel import inspection
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> found = inspection.attention(model, model.processor("Good!"), heads=[0], top=4)
+    >>> inspection.show_page(found, ["[CLS]", "good", "!", "[SEP]"], ["[CLS]", "Good!"])
+    ShownPage(height=480)
     """
     return ShownPage(page.render_page(attention, long_tokens, global_tokens, **options), height)

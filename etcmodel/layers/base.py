@@ -41,7 +41,15 @@ _state = threading.local()
 
 
 class Layer(tf_keras.layers.Layer):
-    """A layer that refuses to be called on tensors of Keras 3, or inside its layers."""
+    """A layer that refuses to be called on tensors of Keras 3, or inside its layers.
+
+    >>> from etcmodel.layers import base
+    >>> class Twice(base.Layer):
+    ...     def call(self, inputs):
+    ...         return 2 * inputs
+    >>> Twice()(tf.constant([1.0, 2.0])).numpy()
+    array([2., 4.], dtype=float32)
+    """
 
     # AutoGraph then leaves `__call__` as it is, as it does with Keras's own, and converts `call`.
     autograph_info__ = None

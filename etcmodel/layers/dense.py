@@ -16,6 +16,10 @@ class Dense(tf_keras.layers.Dense):
     """Keras's dense layer, computed on the input reshaped to rank 2.
 
     TensorFlow can fuse bias and activation into a matrix product of rank 2.
+
+    >>> from etcmodel.layers import dense
+    >>> dense.Dense(16, activation="tanh")(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 16])
     """
 
     def call(self, inputs):
@@ -43,6 +47,10 @@ class DenseLayers(base.Layer):
         float [..., hidden_sizes[-1]].
     Raises:
         ValueError: if `hidden_sizes` is empty or a size is below 1.
+
+    >>> from etcmodel import layers
+    >>> layers.DenseLayers([16, 4], activation="relu")(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 4])
     """
 
     def __init__(

@@ -31,6 +31,10 @@ class EmbeddingLookup(base.Layer):
         float [..., projection_size or embedding_size].
     Raises:
         ValueError: if a size is below 1 (`projection_size`: below 0).
+
+    >>> from etcmodel import layers
+    >>> layers.EmbeddingLookup(128, embedding_size=4, projection_size=8)([[2, 7, 3]]).shape
+    TensorShape([1, 3, 8])
     """
 
     def __init__(

@@ -45,6 +45,10 @@ class TokenLogits(base.Layer):
         `dtype="float32"`, whatever the encoder's dtype.
     Raises:
         ValueError: if `num_outputs` is below 1.
+
+    >>> from etcmodel import layers
+    >>> layers.TokenLogits(num_outputs=3)(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 3])
     """
 
     def __init__(self, num_outputs, initializer_range=0.02, name="token_logits", **kwargs):
@@ -122,6 +126,11 @@ class SpanLogits(TokenLogits):
         dict of the name of an end to float [batch, len].
     Raises:
         ValueError: if `ends` is empty.
+
+    >>> from etcmodel import layers
+    >>> logits = layers.SpanLogits(["start", "end"])(tf.zeros([1, 6, 8]))
+    >>> logits["start"].shape
+    TensorShape([1, 6])
     """
 
     def __init__(self, ends, initializer_range=0.02, name="span_logits", **kwargs):

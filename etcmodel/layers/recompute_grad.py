@@ -30,6 +30,11 @@ class RecomputeContext(NamedTuple):
         is_recomputing: bool. Whether this is the recomputation, for the gradient.
         seed: int scalar. The same in both computations.
         children: deque of `RecomputeContext`: those of the nested calls in the first computation.
+
+    >>> from etcmodel.layers import recompute_grad
+    >>> context = recompute_grad.RecomputeContext(is_recomputing=False, seed=None, children=[])
+    >>> context.is_recomputing, context.seed
+    (False, None)
     """
 
     is_recomputing: bool
@@ -48,7 +53,12 @@ class RecomputeContext(NamedTuple):
 
 
 def get_recompute_context():
-    """The innermost `RecomputeContext` that this thread is in, or None."""
+    """The innermost `RecomputeContext` that this thread is in, or None.
+
+    >>> from etcmodel.layers import recompute_grad
+    >>> recompute_grad.get_recompute_context() is None
+    True
+    """
     entered = _entered()
     return entered[-1][0] if entered else None
 
@@ -61,6 +71,13 @@ def recompute_grad(f, seed=None):
         seed: int scalar or None. Seed of the dropouts in `f`; None for a new one in each call.
     Returns:
         function.
+
+    >>> from etcmodel.layers import recompute_grad
+    >>> x, function = tf.Variable([3.0]), recompute_grad.recompute_grad(tf.square)
+    >>> with tf.GradientTape() as tape:
+    ...     y = function(x)
+    >>> tape.gradient(y, x).numpy()
+    array([6.], dtype=float32)
     """
 
     @functools.wraps(f)

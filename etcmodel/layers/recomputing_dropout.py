@@ -21,6 +21,10 @@ def smart_cond(pred, true_fn=None, false_fn=None, name=None):
         What the function returns.
     Raises:
         TypeError: if a function cannot be called, or `pred` is none of the above.
+
+    >>> from etcmodel.layers import recomputing_dropout
+    >>> recomputing_dropout.smart_cond(True, lambda: "yes", lambda: "no")
+    'yes'
     """
     if not (callable(true_fn) and callable(false_fn)):
         raise TypeError(
@@ -58,6 +62,14 @@ class RecomputingDropout(base.Layer):
     Raises:
         ValueError: if `rate` is out of range; or, with `force_recomputation`, for a call with
             `training` outside `recompute_grad`.
+
+    >>> from etcmodel import layers
+    >>> dropout = layers.RecomputingDropout(0.5)
+    >>> dropout(tf.ones([2, 3])).numpy()
+    array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    >>> sorted(set(dropout(tf.ones([99]), training=True).numpy().tolist()))
+    [0.0, 2.0]
     """
 
     def __init__(self, rate, noise_shape=None, seed=None, force_recomputation=False, **kwargs):

@@ -35,6 +35,11 @@ class RelativeTransformerLayers(stack.TransformerStack):
         float [batch, seq_len, hidden_size].
     Raises:
         ValueError: if a number is out of range.
+
+    >>> from etcmodel import layers
+    >>> transformer = layers.RelativeTransformerLayers(8, 1, num_attention_heads=2)
+    >>> transformer(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 8])
     """
 
     def __init__(

@@ -25,6 +25,10 @@ class Stream(NamedTuple):
         name: str. Names its own feed-forward layers where there are several streams.
         hidden_size: int. Size of its input and output.
         intermediate_size: int. Number of feed-forward units.
+
+    >>> from etcmodel.layers import stack
+    >>> stack.Stream("long", hidden_size=768, intermediate_size=3072)
+    Stream(name='long', hidden_size=768, intermediate_size=3072)
     """
 
     name: str
@@ -84,6 +88,11 @@ class TransformerStack(base.Layer, abc.ABC):
         **kwargs: of the Keras layer.
     Raises:
         ValueError: if a number is out of range.
+
+    >>> from etcmodel import layers
+    >>> from etcmodel.layers import stack
+    >>> isinstance(layers.RelativeTransformerLayers(8, 1, 2), stack.TransformerStack)
+    True
     """
 
     def __init__(

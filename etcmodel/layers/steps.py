@@ -17,6 +17,11 @@ class Step(NamedTuple):
         block: `ResidualBlock`.
         streams: tuple of int. Indices of the streams that are its inputs and outputs.
         options: str or None. Key in `run`'s `options` of the arguments of its inner layer.
+
+    >>> from etcmodel import layers
+    >>> from etcmodel.layers import stack
+    >>> stack.Step(layers.ResidualBlock(), streams=(0, 1)).streams
+    (0, 1)
     """
 
     block: ResidualBlock

@@ -7,7 +7,14 @@ __all__ = ["as_ids", "build_sublayer", "cast_all", "serialize_layer"]
 
 
 def build_sublayer(layer, input_shape):
-    """Builds `layer`, unless it is built, in its own name scope, so variables get full names."""
+    """Builds `layer`, unless it is built, in its own name scope, so variables get full names.
+
+    >>> from etcmodel.layers import dense, sublayers
+    >>> layer = dense.Dense(16, name="pooler")
+    >>> sublayers.build_sublayer(layer, [None, 8])
+    >>> layer.kernel.shape
+    TensorShape([8, 16])
+    """
     if not layer.built:
         with tf.name_scope(layer.name):
             layer.build(input_shape)

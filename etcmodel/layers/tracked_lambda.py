@@ -20,6 +20,12 @@ class TrackedLambda(base.Layer):
         What the function returns.
     Raises:
         ValueError: if a dependency is a layer of Keras 3.
+
+    >>> from etcmodel import layers
+    >>> scale = tf.Variable(2.0)
+    >>> layer = layers.TrackedLambda(lambda x: x * scale, dependencies=[scale])
+    >>> layer(tf.constant([1.0, 3.0])).numpy(), len(layer.trainable_weights)
+    (array([2., 6.], dtype=float32), 1)
     """
 
     def __init__(self, function, dependencies=(), name="tracked_lambda", **kwargs):

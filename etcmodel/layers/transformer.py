@@ -46,6 +46,12 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         [long_output, global_output], shaped as the inputs.
     Raises:
         ValueError: if parameters are to be shared whose sizes differ, or a number is out of range.
+
+    >>> from etcmodel import layers
+    >>> transformer = layers.GlobalLocalTransformerLayers(8, 8, 1, 2, local_radius=1)
+    >>> long_output, global_output = transformer(tf.zeros([1, 6, 8]), tf.zeros([1, 2, 8]))
+    >>> long_output.shape, global_output.shape
+    (TensorShape([1, 6, 8]), TensorShape([1, 2, 8]))
     """
 
     def __init__(

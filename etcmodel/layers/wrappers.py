@@ -38,6 +38,11 @@ class ResidualBlock(base.Layer):
     Raises:
         ValueError: if a given layer is not a Keras 2 layer, or `dropout_probability` is out of
             range.
+
+    >>> from etcmodel import layers
+    >>> block = layers.ResidualBlock(inner_intermediate_size=16, inner_activation="gelu")
+    >>> block(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 8])
     """
 
     def __init__(

@@ -22,6 +22,13 @@ def get_assignment_map_from_checkpoint(
         dict of name in the checkpoint to variable, for variables that are in both.
     Raises:
         ValueError: if a scope does not end with "/", or there is no such checkpoint.
+
+    >>> from etcmodel import checkpoints
+    >>> from etcmodel.models import input_utils
+    >>> path, _ = checkpoints.convert("my_model", "released", "released")
+    >>> weights = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel).weights
+    >>> len(input_utils.get_assignment_map_from_checkpoint(weights, path)) == len(weights)
+    True
     """
     scopes = {"variable_scope": variable_scope, "ckpt_variable_scope": ckpt_variable_scope}
     for argument, scope in scopes.items():

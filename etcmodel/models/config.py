@@ -84,6 +84,10 @@ class EtcConfig(json_config.JsonConfig):
 
     The last five entries are not in the authors' release. `to_dict` has them only where they differ
     from what is fixed there.
+
+    >>> config = etcmodel.EtcConfig(vocab_size=30522, num_hidden_layers=6, local_radius=42)
+    >>> config.hidden_size, config.num_hidden_layers, config.relation_labels("cites")["cites"]
+    (768, 6, 28)
     """
 
     model_type: typing.ClassVar[str] = "etc"
@@ -123,7 +127,11 @@ class EtcConfig(json_config.JsonConfig):
 
     @classmethod
     def from_dict(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
-        """As `of_entries`; unknown entries are passed over with a warning, as in the release."""
+        """As `of_entries`; unknown entries are passed over with a warning, as in the release.
+
+        >>> etcmodel.EtcConfig.from_dict({"vocab_size": 128, "hidden_size": 12}).hidden_size
+        12
+        """
         _check_family(json_object)
         known = {field.name for field in dataclasses.fields(cls)}
         known |= {*cls.without_effect, *cls.only, "model_type"}
@@ -145,7 +153,11 @@ class EtcConfig(json_config.JsonConfig):
         return config
 
     def to_dict(self) -> dict[str, typing.Any]:
-        """dict of the entries, without the model's type, as in the release's files."""
+        """dict of the entries, without the model's type, as in the release's files.
+
+        >>> etcmodel.EtcConfig(vocab_size=128).to_dict()["local_radius"]
+        84
+        """
         # Entries may have been assigned since they were checked.
         entries = {
             name: json_config.python_numbers(value)
@@ -192,6 +204,10 @@ class EtcConfig(json_config.JsonConfig):
             `config.relation_labels("cites")["cites"]`.
         Raises:
             ValueError: if there are not enough free labels.
+
+        >>> labels = etcmodel.EtcConfig(vocab_size=128).relation_labels("cites", "is_cited_by")
+        >>> labels["cites"], labels["is_cited_by"]
+        (28, 29)
         """
         return RelationLabels(self.relative_pos_max_distance, self.relative_vocab_size or 0, names)
 

@@ -46,7 +46,10 @@ class Pretrained:
             self._made_with = copy.deepcopy(config)
 
     def __repr__(self) -> str:
-        sizes = "".join(f", {count:,} {what}" for what, count in self._sizes().items())
+        sizes = "".join(
+            f", {count:,} {what.removesuffix('s') if count == 1 else what}"
+            for what, count in self._sizes().items()
+        )
         labels = getattr(self, "labels", ())
         named = f", labels {shown_values.listed([repr(x) for x in labels])}" if labels else ""
         reads = "" if self.processor is None else f", reads texts by {self.processor!r}"
@@ -97,14 +100,26 @@ class Pretrained:
     def save_pretrained(
         self, directory: str | os.PathLike[str], processor: typing.Any = None
     ) -> None:
-        """Writes the model and its processor: see `etcmodel.checkpoints.save_pretrained`."""
+        """Writes the model and its processor: see `etcmodel.checkpoints.save_pretrained`.
+
+        >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+        >>> etcmodel.LongformerForMaskedLM(config).save_pretrained("new_model")
+        >>> sorted(tf.io.gfile.listdir("new_model"))
+        ['config.json', 'head_config.json', 'model.safetensors']
+        """
         _package().save_pretrained(self, directory, processor)
 
     @classmethod
     def from_pretrained(
         cls, directory: str | os.PathLike[str], **overrides: typing.Any
     ) -> typing.Self:
-        """Loads a model of this class: see `etcmodel.checkpoints.from_pretrained`."""
+        """Loads a model of this class: see `etcmodel.checkpoints.from_pretrained`.
+
+        >>> etcmodel.EtcForSequenceClassification.from_pretrained("my_model", local_radius=8)
+        <EtcForSequenceClassification 'sequence_classification', 1 layer, 12 hidden units, 128
+        tokens in the vocabulary, 4,802 parameters, labels 'neg', 'pos', reads texts by
+        EtcProcessor(105 tokens)>
+        """
         return _package().from_pretrained(directory, as_class=cls, **overrides)
 
 
@@ -129,6 +144,10 @@ class EncoderConveniences(Pretrained):
             in each row, masked padding, positions, and a global token for each sentence or block.
         Raises:
             ValueError: see `features.completed`.
+
+        >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+        >>> sorted(etcmodel.EtcModel(config).structure([[2, 7, 8, 3]]))
+        ['global_token_ids', 'structure', 'token_ids']
         """
         return features_lib.completed(features, self.config, relation_names).arguments
 
@@ -149,6 +168,13 @@ class EncoderConveniences(Pretrained):
         Raises:
             ValueError: as there; if there is no processor, or one that cuts a text into rows; or if
                 the model has no labels for so many relations.
+
+        >>> encoder = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)
+        >>> vectors = encoder.embed(["Good!", "It is good.", "Bad!"], normalize=True)
+        >>> tf.matmul(vectors, vectors, transpose_b=True).numpy().round()
+        array([[ 1.,  1., -1.],
+               [ 1.,  1., -1.],
+               [-1., -1.,  1.]], dtype=float32)
         """
         if isinstance(features, (list, tuple)) and all(isinstance(x, str) for x in features):
             if self.processor is None:

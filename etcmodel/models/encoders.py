@@ -221,6 +221,11 @@ def make_global_local_encoder(config, **options):
 
     Raises:
         ValueError: naming the config's type, if its encoders have no global input.
+
+    >>> from etcmodel.models import encoders
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> type(encoders.make_global_local_encoder(config)).__name__
+    'EtcModel'
     """
     # `issubclass` does not support protocols with attributes.
     known = [x for x in systems.registered() if GlobalLocalEncoder in x.protocol.__mro__]

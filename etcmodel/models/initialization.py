@@ -53,6 +53,13 @@ def prefer_labels(etc_model, logits, *, global_logits=None, embedding_scale=1.0)
         embedding_scale: float. Label embeddings are multiplied by it; 0 leaves the logits alone.
     Raises:
         ValueError: if there are no label tables, or none for one of the labels.
+
+    >>> from etcmodel.models import initialization
+    >>> model = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)
+    >>> initialization.prefer_labels(model, {0: 3.0})  # That of the token itself.
+    >>> attention = model.global_local_transformer_layers.fused_att_layers[0].inner_layer
+    >>> attention.global_qkv_attention.weights[-1].numpy()[:3, 0]
+    array([3., 0., 0.], dtype=float32)
     """
     size = getattr(etc_model.config, "relative_vocab_size", None)
     of_global = {**logits, **(global_logits or {})}

@@ -101,6 +101,12 @@ def make_structure_from_example_ids(
         `GlobalLocalStructure`.
     Raises:
         ValueError: see `make_structure`.
+
+    >>> from etcmodel.models import input_utils
+    >>> structure = input_utils.make_structure_from_example_ids([[1, 1, 0]], [[1]], [[0, 0, 0]], 12)
+    >>> model = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)
+    >>> model([[2, 7, 0]], [[1]], structure=structure)[0].shape
+    TensorShape([1, 3, 12])
     """
     long_example_ids = argument_checks.whole_ids("long_example_ids", long_example_ids)
     long_example_ids = tf.cast(long_example_ids, tf.int32)
@@ -172,7 +178,15 @@ def make_global_local_transformer_side_inputs(
     use_hard_l2g_mask=False,
     name=None,
 ):
-    """The dense form of `make_structure`: `GlobalLocalTransformerSideInputs` for `local_radius`."""
+    """The dense form of `make_structure`: `GlobalLocalTransformerSideInputs` for `local_radius`.
+
+    >>> from etcmodel.models import input_utils
+    >>> inputs = input_utils.make_global_local_transformer_side_inputs(
+    ...     [[0, 0, 1]], [[0, 1]], [[0, 0, 1]], local_radius=1, relative_pos_max_distance=3
+    ... )
+    >>> inputs.l2l_att_mask.numpy().tolist(), inputs.l2g_relative_att_ids.shape
+    ([[[0, 1, 1], [1, 1, 1], [1, 1, 0]]], TensorShape([1, 3, 2]))
+    """
     with tf.name_scope(name or "make_global_local_transformer_side_inputs"):
         structure = make_structure(
             long_breakpoints,
@@ -195,7 +209,15 @@ def make_global_local_transformer_side_inputs_from_example_ids(
     use_hard_l2g_mask=False,
     name=None,
 ):
-    """The dense form of `make_structure_from_example_ids`, likewise."""
+    """The dense form of `make_structure_from_example_ids`, likewise.
+
+    >>> from etcmodel.models import input_utils
+    >>> inputs = input_utils.make_global_local_transformer_side_inputs_from_example_ids(
+    ...     [[1, 1, 2]], [[1, 2]], [[0, 0, 1]], local_radius=1, relative_pos_max_distance=3
+    ... )
+    >>> inputs.l2l_att_mask.numpy().tolist()
+    [[[0, 1, 1], [1, 1, 0], [0, 1, 0]]]
+    """
     with tf.name_scope(name or "make_global_local_transformer_side_inputs_from_example_ids"):
         structure = make_structure_from_example_ids(
             long_example_ids,
@@ -222,6 +244,11 @@ def make_fixed_block_side_inputs(
 
     Returns:
         (`GlobalLocalTransformerSideInputs`, global_token_ids).
+
+    >>> from etcmodel.models import input_utils
+    >>> inputs, ids = input_utils.make_fixed_block_side_inputs([[1, 1, 1, 0]], 2, 1, 3)
+    >>> inputs.l2l_att_mask.shape, ids.numpy()
+    (TensorShape([1, 4, 3]), array([[1, 1]], dtype=int32))
     """
     with tf.name_scope(name or "make_fixed_block_side_inputs"):
         structure, global_token_ids = make_fixed_block_structure(
@@ -244,6 +271,13 @@ def add_side_input_features(model_config, features):
             `sentence_ids`.
     Returns:
         A new dict of the features and the side inputs.
+
+    >>> from etcmodel.models import input_utils
+    >>> features = {"sentence_ids": [[0, 0, 1]], "global_breakpoints": [[0, 1]]}
+    >>> features["long_breakpoints"] = [[0, 0, 1]]
+    >>> added = input_utils.add_side_input_features(etcmodel.EtcConfig(128), features)
+    >>> added["l2g_att_mask"].shape
+    TensorShape([1, 3, 2])
     """
     side_inputs = make_global_local_transformer_side_inputs(
         long_breakpoints=features["long_breakpoints"],
@@ -271,6 +305,11 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
     Raises:
         ValueError: if both sources are given, there is no config, or that of a source is invalid
             (`EtcConfig.check`).
+
+    >>> from etcmodel.models import input_utils
+    >>> config = input_utils.get_model_config("new_run", source_file="my_model/config.json")
+    >>> config.hidden_size, tf.io.gfile.listdir("new_run")
+    (12, ['etc_config.json'])
     """
     if source_file and source_base64:
         raise ValueError("Give `source_file` or `source_base64`, not both.")

@@ -49,6 +49,10 @@ class JsonConfig:
             the usual one first.
         at_calls: of the class: fields that a model reads whenever it is called, and that may be
             assigned when it is built.
+
+    >>> from etcmodel.models import json_config
+    >>> issubclass(etcmodel.LedConfig, json_config.JsonConfig), etcmodel.LedConfig.model_type
+    (True, 'led')
     """
 
     model_type: typing.ClassVar[str]
@@ -81,6 +85,9 @@ class JsonConfig:
         Raises:
             ValueError: if an entry is missing or invalid, or unknown: it may change what the model
                 computes.
+
+        >>> etcmodel.GmatConfig.from_dict({"chunk_size": 256, "num_memory_tokens": 32}).chunk_size
+        256
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
         check_others(given, fields, cls.without_effect, cls.only)
@@ -100,6 +107,10 @@ class JsonConfig:
 
         Raises:
             ValueError: naming the file, if it does not exist, or as of `from_json_string`.
+
+        >>> config = etcmodel.EtcConfig.from_json_file("my_model/config.json")
+        >>> config.hidden_size, config.vocab_size
+        (12, 128)
         """
         return cls.from_json_string(read_text(json_file), source=json_file)
 
@@ -120,11 +131,20 @@ class JsonConfig:
             raise ValueError(f"{source}: {error}") from None
 
     def to_dict(self) -> dict[str, typing.Any]:
-        """dict of the entries, including `model_type`."""
+        """dict of the entries, including `model_type`.
+
+        >>> etcmodel.GmatConfig(chunk_size=256).to_dict()["model_type"]
+        'gmat'
+        """
         return {"model_type": self.model_type, **dataclasses.asdict(self)}
 
     def to_json_string(self) -> str:
-        """JSON text, sorted and indented, with a newline at the end."""
+        """JSON text, sorted and indented, with a newline at the end.
+
+        >>> text = etcmodel.GmatConfig(chunk_size=256).to_json_string()
+        >>> text.splitlines()[:3]
+        ['{', '  "attention_probs_dropout_prob": 0.1,', '  "chunk_size": 256,']
+        """
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
     def check(self) -> None:

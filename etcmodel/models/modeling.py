@@ -68,15 +68,21 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
     tokens within reach attend to each other, including padding, without positions. The first such
     call of a model without position tables logs a warning. The method `structure` makes the
     arguments of a call from token ids: `model(**model.structure(ids))`.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcModel(config)
+    >>> long_output, global_output = model(**model.structure([[2, 7, 8, 3]]))
+    >>> long_output.shape, global_output.shape
+    (TensorShape([1, 4, 12]), TensorShape([1, 1, 12]))
     """
 
     def __init__(
         self,
-        config,
-        is_training=None,
-        use_one_hot_embeddings=False,
-        use_one_hot_relative_embeddings=False,
-        name="etc_document_bert",
+        config: EtcConfig | dict,
+        is_training: bool | None = None,
+        use_one_hot_embeddings: bool = False,
+        use_one_hot_relative_embeddings: bool = False,
+        name: str = "etc_document_bert",
         **kwargs,
     ):
         super().__init__(name=name, **kwargs)
@@ -280,7 +286,12 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
     global_local_transformer = property(lambda self: self.global_local_transformer_layers)
 
     def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, embedding_size]."""
+        """The table of token embeddings: variable [vocab_size, embedding_size].
+
+        >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+        >>> etcmodel.EtcModel(config).get_token_embedding_table().shape
+        TensorShape([128, 12])
+        """
         if not self.built:
             sublayers.build_sublayer(self, None)
         return self.token_emb_lookup.embedding_table

@@ -36,6 +36,10 @@ class InputConfig:
     """Lengths (in tokens) and special ids of a multi-paragraph input.
 
     A length of `None` means no limit.
+
+    >>> from etcmodel.models import multihop_utils
+    >>> multihop_utils.InputConfig(global_seq_length=230, long_seq_length=4096).cls_token_id
+    101
     """
 
     global_seq_length: int | None
@@ -57,7 +61,13 @@ class InputConfig:
 
 @dataclasses.dataclass
 class InputFeatures:
-    """The features of one example, with one entry per token."""
+    """The features of one example, with one entry per token.
+
+    >>> from etcmodel.models import multihop_utils
+    >>> features = multihop_utils.InputFeatures(long_token_ids=[2, 7, 3])
+    >>> features.long_token_ids, features.is_real_example
+    ([2, 7, 3], True)
+    """
 
     long_token_ids: list[int] = dataclasses.field(default_factory=list)
     long_sentence_ids: list[int] = dataclasses.field(default_factory=list)
@@ -194,7 +204,15 @@ def make_global_local_transformer_side_inputs(
     l2g_linked_ids=None,
     name=None,
 ):
-    """The dense form of `make_structure`: `GlobalLocalTransformerSideInputs` for `local_radius`."""
+    """The dense form of `make_structure`: `GlobalLocalTransformerSideInputs` for `local_radius`.
+
+    >>> from etcmodel.models import multihop_utils
+    >>> inputs = multihop_utils.make_global_local_transformer_side_inputs(
+    ...     [[0, 0, 1]], [[0, 0, 0]], [[1, 1, 1]], [[1, 1]], 1, relative_pos_max_distance=3
+    ... )
+    >>> inputs.l2g_att_mask.numpy().tolist()
+    [[[1, 1], [1, 1], [1, 1]]]
+    """
     with tf.name_scope(name or "make_global_local_transformer_side_inputs"):
         structure = make_structure(
             long_paragraph_breakpoints,

@@ -36,6 +36,13 @@ def pool(long_output, global_output, inputs, pooling):
         ValueError: if `pooling` is unknown; for 'first_global', if there is no global token; or,
             except for 'sentence', if a row holds several examples. What is known only when a graph
             runs raises `tf.errors.InvalidArgumentError` instead.
+
+    >>> from etcmodel import models
+    >>> from etcmodel.models import features
+    >>> inputs = features.completed([[2, 7, 3, 0]], etcmodel.EtcConfig(128))
+    >>> long_output = tf.constant([[[3.0], [6.0], [9.0], [99.0]]])  # The last one is padding.
+    >>> models.pool(long_output, tf.zeros([1, 1, 1]), inputs, "mean").numpy()
+    array([[6.]], dtype=float32)
     """
     check_pooling(pooling)
     asserts = []
@@ -104,6 +111,11 @@ def embed(encoder, features, pooling="mean", *, relation_names=(), normalize=Fal
         float32, shaped as of `pool`.
     Raises:
         ValueError: as of `pool` and `features.completed`.
+
+    >>> from etcmodel import models
+    >>> encoder = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)
+    >>> models.embed(encoder, encoder.processor(["Good!", "It is bad."]), "sentence").shape
+    TensorShape([2, 2, 12])
     """
     inputs = features_lib.completed(features, encoder.config, relation_names)
     long_output, global_output = encoder(**inputs.arguments, training=False)

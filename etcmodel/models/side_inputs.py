@@ -20,6 +20,12 @@ class GlobalLocalTransformerSideInputs:
 
     Masks are int32, 1 where attention is allowed; labels are int32. l2l tensors are local:
     [batch, long_len, 2 * local_radius + 1]; the others [batch, query_len, key_len].
+
+    >>> from etcmodel.models import input_utils
+    >>> masks, labels = [tf.ones([1, 2, 2])] * 4, [None] * 4
+    >>> inputs = input_utils.GlobalLocalTransformerSideInputs(*masks, *labels)
+    >>> inputs.l2g_att_mask.shape, inputs.l2g_relative_att_ids
+    (TensorShape([1, 2, 2]), None)
     """
 
     l2l_att_mask: tf.Tensor | None
@@ -32,7 +38,14 @@ class GlobalLocalTransformerSideInputs:
     g2l_relative_att_ids: tf.Tensor | None
 
     def to_dict(self, exclude_none_values=False):
-        """dict of the side inputs, optionally without those that are None."""
+        """dict of the side inputs, optionally without those that are None.
+
+        >>> from etcmodel.models import input_utils
+        >>> masks, labels = [tf.ones([1, 2, 2])] * 4, [None] * 4
+        >>> inputs = input_utils.GlobalLocalTransformerSideInputs(*masks, *labels)
+        >>> list(inputs.to_dict(exclude_none_values=True))
+        ['l2l_att_mask', 'g2g_att_mask', 'l2g_att_mask', 'g2l_att_mask']
+        """
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if exclude_none_values:
             fields = {name: value for name, value in fields.items() if value is not None}

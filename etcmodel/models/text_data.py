@@ -76,6 +76,12 @@ class ReadsTexts:
                 the number of the example if a text is no UTF-8; with its name and label, if that is
                 none of the labels, or if there are more or fewer of them than the model has; if a
                 callback is of Keras 3.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.compile()
+        >>> history = model.fit("reviews.csv", epochs=2, verbose=0)
+        >>> {name: len(values) for name, values in history.history.items()}
+        {'loss': 2, 'accuracy': 2}
         """
         base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, label, id)
@@ -99,7 +105,13 @@ class ReadsTexts:
         id=None,
         **kwargs,
     ):
-        """As in Keras, also on texts; arguments and errors as of `fit`."""
+        """As in Keras, also on texts; arguments and errors as of `fit`.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.compile()
+        >>> model.evaluate("reviews.csv", verbose=0, return_dict=True)["accuracy"]
+        1.0
+        """
         base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, label, id)
         with _told_in_a_line(x) as problems:
@@ -127,6 +139,10 @@ class ReadsTexts:
         Raises:
             ValueError: as of `fit`; or if names are wanted and there are none; or for a dataset of
                 `processor.dataset` that is shuffled: its order is not that of the examples.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.predict(["A good book.", "Bad!"], as_labels=True, verbose=0)
+        ['pos', 'neg']
         """
         base.refuse_keras_3("callbacks", (args, kwargs.get("callbacks")))
         columns = examples_lib.Columns(text, second_text, question, None, id)

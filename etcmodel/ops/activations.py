@@ -19,6 +19,10 @@ def gelu(x):
         x: float tensor.
     Returns:
         As `x`.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.gelu(tf.constant([-1.0, 0.0, 1.0])).numpy().round(3)
+    array([-0.159,  0.   ,  0.841], dtype=float32)
     """
     return _gelu(x)
 

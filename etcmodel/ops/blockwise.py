@@ -45,6 +45,15 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
     Raises:
         ValueError: if the key sets need the rows in different orders, or a reach needs as many keys
             as queries and their numbers differ.
+
+    >>> from etcmodel.ops import blockwise, key_sets, reach
+    >>> queries = keys = tf.zeros([1, 4, 1, 8])
+    >>> window = key_sets.KeySet(keys, tf.eye(4)[None, :, None], reach.Window(left=1, right=0))
+    >>> blockwise.attend(queries, [window])[0, :, 0].numpy()
+    array([[1. , 0. , 0. , 0. ],
+           [0.5, 0.5, 0. , 0. ],
+           [0. , 0.5, 0.5, 0. ],
+           [0. , 0. , 0.5, 0.5]], dtype=float32)
     """
     queries = tf.convert_to_tensor(queries)
     seed = dropout_ops.new_seed() if dropout_rate else None

@@ -106,6 +106,11 @@ def stateless_dropout(x, rate, seed, noise_shape=None, name=None):
     Raises:
         ValueError: if `rate` is out of range or not a scalar, `x` is not float, or `noise_shape`
             does not fit `x`.
+
+    >>> from etcmodel.layers.stateless_dropout import stateless_dropout
+    >>> one, same = (stateless_dropout(tf.ones([8]), 0.5, seed=[1, 2]) for _ in range(2))
+    >>> bool(tf.reduce_all(one == same)), sorted(set(one.numpy().tolist()))
+    (True, [0.0, 2.0])
     """
     with tf.name_scope(name or "stateless_dropout"):
         x = tf.convert_to_tensor(x)

@@ -23,6 +23,11 @@ class KeySet:
         reach: `reach.Reach`.
         masks: tuple of `masks.Mask`. A pair attends if all of them allow it.
         labels: `labels.Labels` or None.
+
+    >>> from etcmodel.ops import key_sets, reach
+    >>> keys = key_sets.KeySet(tf.zeros([1, 4, 2, 8]), tf.zeros([1, 4, 2, 3]), reach.Window(1, 1))
+    >>> keys.num_keys, keys.value_size
+    (4, 3)
     """
 
     keys: tf.Tensor

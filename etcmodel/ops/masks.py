@@ -82,6 +82,12 @@ class KeyMask:
 
     Attributes:
         mask: bool or 0/1 int [batch, num_keys]. Other values are refused in `prepare`.
+
+    >>> from etcmodel.ops import blockwise, key_sets, masks
+    >>> mask = masks.KeyMask(tf.constant([[1, 1, 0]]))
+    >>> keys = key_sets.KeySet(tf.zeros([1, 3, 1, 8]), tf.eye(3)[None, :, None], masks=(mask,))
+    >>> blockwise.attend(tf.zeros([1, 1, 1, 8]), [keys])[0, :, 0].numpy()
+    array([[0.5, 0.5, 0. ]], dtype=float32)
     """
 
     mask: tf.Tensor

@@ -31,6 +31,10 @@ class Dense:
 
     Attributes:
         values: [batch or 1, num_rows, num_keys].
+
+    >>> from etcmodel.ops import pair_values
+    >>> pair_values.Dense(tf.zeros([1, 3, 6])).values.shape
+    TensorShape([1, 3, 6])
     """
 
     values: tf.Tensor

@@ -30,6 +30,10 @@ class Reach(Protocol):
         farthest_before, farthest_after: int. The greatest distance, in positions, from a query to a
             key that it sees before and after itself.
         outside: float. Added to the logits of pairs that do not exist.
+
+    >>> from etcmodel.ops import reach
+    >>> reach.Window(left=84, right=42).farthest_before, reach.Chunk(512).farthest_after
+    (84, 511)
     """
 
     shift: int = 0
@@ -85,6 +89,15 @@ class Window(Reach):
         left: int, at least 0. Keys visible before the query's own.
         right: int, at least 0. Keys visible after it.
         dilation: int, at least 1. Distance between neighboring visible keys.
+
+    >>> from etcmodel.ops import blockwise, key_sets, reach
+    >>> queries = keys = tf.zeros([1, 4, 1, 8])
+    >>> window = key_sets.KeySet(keys, tf.eye(4)[None, :, None], reach.Window(left=1, right=0))
+    >>> blockwise.attend(queries, [window])[0, :, 0].numpy()
+    array([[1. , 0. , 0. , 0. ],
+           [0.5, 0.5, 0. , 0. ],
+           [0. , 0.5, 0.5, 0. ],
+           [0. , 0. , 0.5, 0.5]], dtype=float32)
     """
 
     left: int
@@ -137,6 +150,15 @@ class Chunk(Reach):
         size: int, at least 1. Tokens in a chunk.
         shift: int, at least 0 and below `size`. The borders of the chunks move this many tokens to
             the left, so that the first chunk has `size - shift` (Phang et al. 2022, section 3.2).
+
+    >>> from etcmodel.ops import blockwise, key_sets, reach
+    >>> queries = keys = tf.zeros([1, 4, 1, 8])
+    >>> chunks = key_sets.KeySet(keys, tf.eye(4)[None, :, None], reach.Chunk(2))
+    >>> blockwise.attend(queries, [chunks])[0, :, 0].numpy()
+    array([[0.5, 0.5, 0. , 0. ],
+           [0.5, 0.5, 0. , 0. ],
+           [0. , 0. , 0.5, 0.5],
+           [0. , 0. , 0.5, 0.5]], dtype=float32)
     """
 
     size: int

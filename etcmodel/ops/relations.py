@@ -202,7 +202,13 @@ class _Pairs(Relation):
 
 
 class LinkPairs(_Pairs):
-    """Links long to global tokens: int [batch, num_pairs, 2], (long, global); -1, -1 as padding."""
+    """Links long to global tokens: int [batch, num_pairs, 2], (long, global); -1, -1 as padding.
+
+    >>> from etcmodel.ops import relations
+    >>> links = relations.LinkPairs([[[5, 0], [6, 1]]], name="mentions", label=29)
+    >>> links.name, links.label, links.piece
+    ('mentions', 29, 'l2g')
+    """
 
     __slots__ = ()
     feature = "links"
@@ -213,7 +219,13 @@ class LinkPairs(_Pairs):
 
 
 class GlobalEdges(_Pairs):
-    """Edges between global tokens: int [batch, num_edges, 2], (from, to); -1, -1 as padding."""
+    """Edges between global tokens: int [batch, num_edges, 2], (from, to); -1, -1 as padding.
+
+    >>> from etcmodel.ops import relations
+    >>> edges = relations.GlobalEdges([[[0, 1], [-1, -1]]], name="cites", label=28)
+    >>> edges.name, edges.label, edges.piece
+    ('cites', 28, 'g2g')
+    """
 
     __slots__ = ()
     feature = "edges"

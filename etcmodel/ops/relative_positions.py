@@ -21,6 +21,14 @@ class RelativePositionGenerator:
         ignore_direction: bool. Whether left and right get the same labels.
     Raises:
         ValueError: if `max_distance` is negative.
+
+    >>> from etcmodel import feature_utils
+    >>> generator = feature_utils.RelativePositionGenerator(max_distance=2)
+    >>> generator.make_relative_att_ids(seq_len=4).numpy()[0]
+    array([[0, 1, 2, 2],
+           [3, 0, 1, 2],
+           [4, 3, 0, 1],
+           [4, 4, 3, 0]], dtype=int32)
     """
 
     def __init__(self, max_distance, ignore_direction=False):
@@ -37,6 +45,11 @@ class RelativePositionGenerator:
 
         Raises:
             ValueError: if `seq_len` is an int below 1.
+
+        >>> from etcmodel import feature_utils
+        >>> generator = feature_utils.RelativePositionGenerator(max_distance=2)
+        >>> generator.make_relative_att_ids(seq_len=3, batch_size=2).shape
+        TensorShape([2, 3, 3])
         """
         with tf.name_scope(name or "make_relative_att_ids"):
             check_positive(seq_len=seq_len, batch_size=batch_size)
@@ -49,6 +62,11 @@ class RelativePositionGenerator:
 
         Raises:
             ValueError: if an argument is an int below 1.
+
+        >>> from etcmodel import feature_utils
+        >>> generator = feature_utils.RelativePositionGenerator(max_distance=2)
+        >>> generator.make_local_relative_att_ids(seq_len=3, local_radius=1).numpy().tolist()
+        [[[3, 0, 1], [3, 0, 1], [3, 0, 1]]]
         """
         with tf.name_scope(name or "make_local_relative_att_ids"):
             check_positive(seq_len=seq_len, local_radius=local_radius, batch_size=batch_size)
@@ -77,6 +95,13 @@ def overwrite_relative_att_ids_outside_segments(
         int [batch, seq_len, seq_len].
     Raises:
         ValueError: if a tensor has another rank.
+
+    >>> from etcmodel import feature_utils
+    >>> ids = feature_utils.RelativePositionGenerator(max_distance=2).make_relative_att_ids(3)
+    >>> feature_utils.overwrite_relative_att_ids_outside_segments(ids, [[7, 7, 8]], 9).numpy()[0]
+    array([[0, 1, 9],
+           [3, 0, 9],
+           [9, 9, 0]], dtype=int32)
     """
     with tf.name_scope(name or "overwrite_relative_att_ids_outside_segments"):
         rel_att_ids, segment_ids = map(tf.convert_to_tensor, (rel_att_ids, segment_ids))

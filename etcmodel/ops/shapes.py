@@ -22,6 +22,10 @@ def get_shape_list(tensor, expected_rank=None, name=None):
         name: used in the error message.
     Raises:
         ValueError: if the rank is not an expected one.
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.get_shape_list(tf.zeros([2, 3]), expected_rank=2)
+    [2, 3]
     """
     tensor = tf.convert_to_tensor(tensor)
     if expected_rank is not None:
@@ -38,6 +42,13 @@ def assert_rank(tensor, expected_rank, name=None):
 
     Raises:
         ValueError: if it is not `expected_rank` (an int, or one of a list).
+
+    >>> from etcmodel import tensor_utils
+    >>> tensor_utils.assert_rank(tf.zeros([2, 3]), expected_rank=[2, 3])
+    >>> tensor_utils.assert_rank(tf.zeros([2, 3]), expected_rank=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: `tensor` must have rank 1. Received shape (2, 3)
     """
     allowed = [expected_rank] if isinstance(expected_rank, int) else list(expected_rank)
     if tensor.shape.rank not in allowed:

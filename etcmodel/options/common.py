@@ -28,7 +28,16 @@ ANY_VOCABULARY = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LengthOptions(Options):
-    """Lengths of a model's inputs; training takes them from the settings beside the records."""
+    """Lengths of a model's inputs; training takes them from the settings beside the records.
+
+    >>> from etcmodel import options
+    >>> options.LengthOptions(long_seq_length=512)
+    LengthOptions(long_seq_length=512, global_seq_length=230)
+    >>> options.LengthOptions(long_seq_length=0)
+    Traceback (most recent call last):
+        ...
+    ValueError: `long_seq_length` must be at least 2. Received: 0
+    """
 
     long_seq_length: int = option(
         4096,
@@ -48,7 +57,12 @@ class LengthOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeatureOptions(LengthOptions):
-    """What the features of every task of the authors' release depend on."""
+    """What the features of every task of the authors' release depend on.
+
+    >>> from etcmodel import options
+    >>> options.FeatureOptions(long_seq_length=512)
+    FeatureOptions(long_seq_length=512, global_seq_length=230, release_compatible=False)
+    """
 
     release_compatible: bool = option(
         False,
@@ -60,7 +74,12 @@ class FeatureOptions(LengthOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OneInputOptions(Options):
-    """Of tasks that the authors' release has not, and whose models have one input."""
+    """Of tasks that the authors' release has not, and whose models have one input.
+
+    >>> from etcmodel import options
+    >>> options.OneInputOptions()
+    OneInputOptions(global_seq_length=2, release_compatible=False)
+    """
 
     global_seq_length: int = changed(
         FeatureOptions,
@@ -75,7 +94,12 @@ class OneInputOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PaddingOptions(Options):
-    """What happens to the padding of inputs that are shorter than others."""
+    """What happens to the padding of inputs that are shorter than others.
+
+    >>> from etcmodel import options
+    >>> options.PaddingOptions(skip_padding=True)
+    PaddingOptions(skip_padding=True)
+    """
 
     skip_padding: bool = option(
         False,
@@ -89,7 +113,12 @@ class PaddingOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
-    """How raw files are written that are tables."""
+    """How raw files are written that are tables.
+
+    >>> from etcmodel import options
+    >>> options.TableOptions(delimiter=";")
+    TableOptions(delimiter=';', quoting=None)
+    """
 
     delimiter: str | None = option(
         None,
@@ -118,7 +147,12 @@ class TableOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyOptions(Options):
-    """Which vocabulary there is, and how text becomes its pieces."""
+    """Which vocabulary there is, and how text becomes its pieces.
+
+    >>> from etcmodel import options
+    >>> options.VocabularyOptions(vocab_file="vocab.txt")
+    VocabularyOptions(spm_model_file=None, vocab_file='vocab.txt', split_punctuation=False)
+    """
 
     spm_model_file: str | None = option(
         None,
@@ -159,7 +193,12 @@ class VocabularyOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
-    """The records of a run, and its first weights."""
+    """The records of a run, and its first weights.
+
+    >>> from etcmodel import options
+    >>> options.DataOptions(train_data="train-*").initialization
+    'random'
+    """
 
     train_data: str | None = option(
         None,
@@ -190,7 +229,12 @@ class DataOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResumeOptions(Options):
-    """How a run goes on."""
+    """How a run goes on.
+
+    >>> from etcmodel import options
+    >>> options.ResumeOptions(change=("learning_rate=3e-5",))
+    ResumeOptions(change=('learning_rate=3e-5',))
+    """
 
     change: tuple = option(
         (),
@@ -205,7 +249,12 @@ class ResumeOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelOptions(Options):
-    """Which model there is, and how it is run."""
+    """Which model there is, and how it is run.
+
+    >>> from etcmodel import options
+    >>> options.ModelOptions(model_config_file="my_model/config.json")
+    ModelOptions(model_config_file='my_model/config.json', grad_checkpointing_period=None)
+    """
 
     model_config_file: str | None = option(
         None,

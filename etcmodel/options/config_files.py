@@ -34,6 +34,12 @@ def load(path, sections, aliases=None):
         ValueError: in one line that names the file and the key, for a file that is not there or is
             malformed, an option that does not exist (with the nearest that does) or has two
             different values, and a value that is none of it.
+
+    >>> from etcmodel import options
+    >>> with open("run.yaml", "w") as file:
+    ...     _ = file.write("lengths: {long_seq_length: 512}")
+    >>> options.load("run.yaml", {"lengths": options.LengthOptions})
+    {'long_seq_length': 512}
     """
     content = read_mapping(path)
     found, keys = {}, {}
@@ -61,6 +67,10 @@ def load_kept(options_class, values, source):
         dict of field name to value.
     Raises:
         ValueError: naming the file and the entry, for one that is no option, or no value of it.
+
+    >>> from etcmodel import options
+    >>> options.load_kept(options.LengthOptions, {"long_seq_length": 512}, "settings.json")
+    {'long_seq_length': 512}
     """
     known = {field.name: field for field in fields.option_fields(options_class)}
     found = {}
@@ -79,6 +89,12 @@ def dump(sections):
             name to its value.
     Returns:
         str.
+
+    >>> from etcmodel import options
+    >>> print(options.dump({"lengths": options.LengthOptions(long_seq_length=512)}))
+    lengths:
+      long_seq_length: 512
+      global_seq_length: 230
     """
     content = {}
     for section, values in sections.items():
@@ -173,6 +189,13 @@ def checked(field, value, key, path):
         key, path: str. Its name there, and the file, for errors.
     Raises:
         ValueError: naming both, if it is no value of the option.
+
+    >>> from etcmodel import options
+    >>> (_, field) = options.option_fields(options.ModelOptions)
+    >>> options.checked(field, "three", "grad_checkpointing_period", "run.yaml")
+    Traceback (most recent call last):
+        ...
+    ValueError: run.yaml: `grad_checkpointing_period` must be an integer. Received: 'three'
     """
     what = f"{path}: `{key}`"
     if value is None:

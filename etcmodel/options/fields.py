@@ -78,6 +78,11 @@ def option(
         example: str. A value for the example that --help shows.
     Raises:
         ValueError: if `role` is unknown.
+
+    >>> from etcmodel import options
+    >>> field = options.option(3, "How many.", lower_bound=1)
+    >>> field.default, field.metadata["help_text"]
+    (3, 'How many.')
     """
     if role not in ROLES:
         raise ValueError(f"`role` must be one of {ROLES}. Received: {role!r}")
@@ -104,6 +109,10 @@ def changed(options_class, field_name, **changes):
         options_class: dataclass.
         field_name: str. One of its options.
         **changes: arguments of `option`, also `default`.
+
+    >>> from etcmodel import options
+    >>> options.changed(options.LengthOptions, "long_seq_length", default=512).default
+    512
     """
     (field,) = (field for field in option_fields(options_class) if field.name == field_name)
     return option(**{"default": field.default, **field.metadata, **changes})
@@ -127,6 +136,16 @@ class Options:
     Raises:
         ValueError: if a value is outside its range or is not one of its choices, or an option that
             is needed is not given.
+
+    >>> import dataclasses
+    >>> from etcmodel import options
+    >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+    ... class Colors(options.Options):
+    ...     ink: str = options.option("black", "Of lines.", choices=("black", "blue"))
+    >>> Colors(ink="red")
+    Traceback (most recent call last):
+        ...
+    ValueError: `ink` must be one of ('black', 'blue'). Received: 'red'
     """
 
     aliases = types.MappingProxyType({})
@@ -208,12 +227,22 @@ def group_of(field):
 
 
 def option_fields(options_class):
-    """The `dataclasses.Field`s that are options; the metadata are the arguments of `option`."""
+    """The `dataclasses.Field`s that are options; the metadata are the arguments of `option`.
+
+    >>> from etcmodel import options
+    >>> [field.name for field in options.option_fields(options.LengthOptions)]
+    ['long_seq_length', 'global_seq_length']
+    """
     return [field for field in dataclasses.fields(options_class) if "role" in field.metadata]
 
 
 def aliases_of(options_class):
-    """dict of a further name to the field, as the class and its bases declare them."""
+    """dict of a further name to the field, as the class and its bases declare them.
+
+    >>> from etcmodel import options, training
+    >>> options.aliases_of(training.TrainingConfig)
+    {}
+    """
     names = {field.name for field in option_fields(options_class)}
     found = {}
     for base in reversed(options_class.__mro__):
@@ -245,6 +274,13 @@ def check_files(options):
 
     Raises:
         ValueError: naming the flag and the file.
+
+    >>> from etcmodel import options
+    >>> options.check_files(options.VocabularyOptions(vocab_file="vocab.txt"))
+    >>> options.check_files(options.VocabularyOptions(vocab_file="vacab.txt"))
+    Traceback (most recent call last):
+        ...
+    ValueError: --vocab_file: no such file: 'vacab.txt'
     """
     for field in option_fields(type(options)):
         path = getattr(options, field.name)
@@ -261,7 +297,12 @@ def _exists(path):
 
 
 def select(options, *roles):
-    """dict of field name to value: the options with one of these roles."""
+    """dict of field name to value: the options with one of these roles.
+
+    >>> from etcmodel import options
+    >>> options.select(options.LengthOptions(long_seq_length=512), "features", "inference")
+    {'long_seq_length': 512, 'global_seq_length': 230}
+    """
     return {
         field.name: getattr(options, field.name)
         for field in option_fields(type(options))
@@ -275,6 +316,10 @@ def shared(options_class, options):
     Args:
         options_class: dataclass whose options are wanted.
         options: instance of another dataclass of options.
+
+    >>> from etcmodel import options
+    >>> options.shared(options.LengthOptions, options.FeatureOptions(long_seq_length=512))
+    {'long_seq_length': 512, 'global_seq_length': 230}
     """
     names = {field.name for field in option_fields(type(options))}
     wanted = [field.name for field in option_fields(options_class)]
@@ -282,12 +327,22 @@ def shared(options_class, options):
 
 
 def kept_name(field):
-    """The name under which runs and exports keep an option."""
+    """The name under which runs and exports keep an option.
+
+    >>> from etcmodel import options
+    >>> [options.kept_name(field) for field in options.option_fields(options.LengthOptions)]
+    ['max_long_seq_length', 'max_global_seq_length']
+    """
     return field.metadata["kept_as"] or field.name
 
 
 def kept(options, *roles):
-    """`select`, under the names that runs and exports keep."""
+    """`select`, under the names that runs and exports keep.
+
+    >>> from etcmodel import options
+    >>> options.kept(options.FeatureOptions(long_seq_length=512), "features")
+    {'max_long_seq_length': 512, 'max_global_seq_length': 230, 'release_compatible': False}
+    """
     values = select(options, *roles)
     fields = option_fields(type(options))
     return {kept_name(field): values[field.name] for field in fields if field.name in values}
@@ -301,6 +356,10 @@ def from_kept(options_class, values):
         values: dict that JSON held; other entries than those of options stay as they are.
     Returns:
         dict of field name to value.
+
+    >>> from etcmodel import options
+    >>> options.from_kept(options.LengthOptions, {"long_seq_length": 512, "notes": ""})
+    {'long_seq_length': 512, 'notes': ''}
     """
     names = {**aliases_of(options_class)}
     names |= {kept_name(field): field.name for field in option_fields(options_class)}

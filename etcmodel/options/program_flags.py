@@ -33,6 +33,12 @@ class ProgramFlags:
             beside the options may be added.
     Raises:
         ValueError: if `aliases` or `defaults` name no option.
+
+    >>> from absl import flags
+    >>> from etcmodel import options
+    >>> program = options.ProgramFlags({"lengths": options.LengthOptions}, flags.FlagValues())
+    >>> program.groups["long_seq_length"]
+    'data'
     """
 
     def __init__(self, sections, flag_values=flags.FLAGS, *, aliases=None, defaults=None):
@@ -176,6 +182,13 @@ def values_from_flags(
         dict of field name to value; '' becomes None where that is the default.
     Raises:
         ValueError: if an item of a list is no integer where it must be one.
+
+    >>> from absl import flags
+    >>> from etcmodel import options
+    >>> given = flags.FlagValues()
+    >>> options.ProgramFlags({"lengths": options.LengthOptions}, given).define()
+    >>> given(["program"]), options.values_from_flags(options.LengthOptions, given)
+    (['program'], {'long_seq_length': 4096, 'global_seq_length': 230})
     """
     values = {}
     for field in fields.option_fields(options_class):
@@ -206,6 +219,13 @@ def run_main(main, *, program, known_only=False, has_words=False):
         known_only: bool. Leave flags that this program does not have to `main`, with their values
             (`--flag value`).
         has_words: bool. Whether words without dashes may be among the flags.
+
+    >>> import subprocess, sys
+    >>> program = "from etcmodel import options as o; p = o.ProgramFlags({}); p.define();"
+    >>> program += "o.run_main(print, program=p, known_only=True)"
+    >>> command = [sys.executable, "-c", program, "--color=red"]
+    >>> subprocess.run(command, capture_output=True, text=True).stdout
+    "['-c', '--color=red']\\n"
     """
     # Else nothing would be read behind such a value or word.
     flags.FLAGS.set_gnu_getopt(known_only or has_words)
@@ -235,6 +255,12 @@ def run_program(options_class, main, *, section="options", has_others_flags=Fals
         section: str. Its name in YAML files.
         has_others_flags: bool. Whether `main` also takes what follows `--`, a list of str.
         has_words: bool. Whether that list also has words without dashes, from among the flags.
+
+    >>> import subprocess, sys
+    >>> program = "from etcmodel import options; options.run_program(options.LengthOptions, print)"
+    >>> command = [sys.executable, "-c", program, "--long_seq_length=512"]
+    >>> subprocess.run(command, capture_output=True, text=True).stdout
+    'LengthOptions(long_seq_length=512, global_seq_length=230)\\n'
     """
     program = ProgramFlags({section: options_class})
     program.define()
@@ -254,6 +280,13 @@ class Values:
 
     Args:
         flag_values: parsed `flags.FlagValues`.
+
+    >>> from absl import flags
+    >>> from etcmodel import options
+    >>> given = flags.FlagValues()
+    >>> options.ProgramFlags({"lengths": options.LengthOptions}, given).define()
+    >>> given(["program", "--long_seq_length=512"]), options.Values(given).text("long_seq_length")
+    (['program'], '512')
     """
 
     def __init__(self, flag_values):

@@ -20,6 +20,13 @@ class ConverterFactory(abc.ABC):
         do_lower_case: bool. For word pieces.
         fields: dict. Arguments of the task's input configuration.
         split_punctuation: bool. For sentence pieces, see `tokenization.FullTokenizer`.
+
+    >>> from etcmodel.tasks.classification.conversion import ConverterFactory
+    >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
+    >>> files = {"vocab_file": "vocab.txt", "spm_model_file": ""}
+    >>> factory = ConverterFactory(**files, do_lower_case=True, fields=fields)
+    >>> factory.settings()["tokenizer"]
+    'wordpiece'
     """
 
     vocab_file: str
@@ -90,6 +97,13 @@ class ProcessorConverterFactory(ConverterFactory):
     """Of a task whose raw examples have a `place`, and whose config makes a processor.
 
     The task's config has `make_processor`, and its `convert` gets a processor, not a tokenizer.
+
+    >>> from etcmodel.tasks.classification.conversion import ConverterFactory
+    >>> fields = {"labels": ("neg", "pos"), "long_seq_length": 16, "global_seq_length": 4}
+    >>> files = {"vocab_file": "vocab.txt", "spm_model_file": ""}
+    >>> convert = ConverterFactory(**files, do_lower_case=True, fields=fields)()
+    >>> convert({"place": "line 1", "id": "1", "text": "Good!", "label": "pos"}).lengths
+    {'long_tokens': 4, 'global_tokens': 2, 'tokens_left_out': 0}
     """
 
     def __call__(self):

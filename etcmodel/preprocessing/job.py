@@ -44,6 +44,14 @@ class Job:
         line_files: dict of name to path of a file for the lines (`Converted.lines`) of that name,
             in the order of the input. Lines and statistics beside the shards are replaced together
             with them, and those elsewhere after them.
+
+    >>> from etcmodel import preprocessing
+    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
+    >>> convert = lambda line: preprocessing.Converted([{"length": [len(line)]}])
+    >>> work = {"read": open, "make_converter": lambda: convert, "settings": {}, "num_shards": 1}
+    >>> job = preprocessing.Job(**files, **work, direct_num_workers=1)
+    >>> preprocessing.run(job)["examples_written"]
+    5
     """
 
     input_pattern: str | list
@@ -70,6 +78,14 @@ def run(job):
         OSError: in one line, if something cannot be read or written; found before the work where
             that can be. An older set is then as it was.
         ValueError: for malformed flags, no input file, malformed input, or if nothing is left.
+
+    >>> from etcmodel import preprocessing
+    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "statistics_file": "all.json"}
+    >>> convert = lambda line: preprocessing.Converted([{"length": [len(line)]}])
+    >>> work = {"read": open, "make_converter": lambda: convert, "settings": {}, "num_shards": 1}
+    >>> statistics = preprocessing.run(preprocessing.Job(**files, **work))
+    >>> statistics["examples_written"], tf.io.gfile.glob("train*.tfrecord")
+    (5, ['./train-00000-of-00001.tfrecord'])
     """
     if job.num_shards < 1:
         raise ValueError(f"`num_shards` must be at least 1. Received: {job.num_shards}")
@@ -91,6 +107,10 @@ def input_files(patterns):
         patterns: str or list of str. Files or patterns.
     Raises:
         ValueError: naming a pattern that matches no file.
+
+    >>> from etcmodel import preprocessing
+    >>> preprocessing.input_files(["*.csv", "vocab.txt"])
+    ['./reviews.csv', 'vocab.txt']
     """
     files = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:

@@ -28,6 +28,14 @@ class Fields:
     Args:
         example_id: str or int.
         raw: dict.
+
+    >>> from etcmodel.preprocessing import json_fields
+    >>> json_fields.Fields("7", {"text": "Good!"}).filled_text("text")
+    'Good!'
+    >>> json_fields.Fields("7", {"txt": "Good!"}).filled_text("text")
+    Traceback (most recent call last):
+        ...
+    ValueError: example '7': field `text` is missing. Its fields: ['txt']
     """
 
     noun = "example"  # What it is called in errors.
@@ -238,6 +246,13 @@ def require_object(raw, noun="an example"):
 
     Raises:
         ValueError: if it is not.
+
+    >>> from etcmodel.preprocessing import json_fields
+    >>> json_fields.require_object({"text": "Good!"})
+    >>> json_fields.require_object(["Good!"])
+    Traceback (most recent call last):
+        ...
+    ValueError: an example must be a JSON object. Received: ['Good!']
     """
     if not isinstance(raw, dict):
         raise ValueError(f"{noun} must be a JSON object. Received: {shown_values.shown(raw)}")

@@ -16,6 +16,10 @@ class Repeated(typing.NamedTuple):
     Attributes:
         number: int or float.
         count: int.
+
+    >>> from etcmodel import preprocessing
+    >>> preprocessing.Joined(preprocessing.Repeated(number=7, count=3))
+    [7, 7, 7]
     """
 
     number: int | float
@@ -34,6 +38,10 @@ class Joined(list):
 
     Args:
         *parts: likewise; a list is copied.
+
+    >>> from etcmodel import preprocessing
+    >>> preprocessing.Joined([2, 7], range(3), preprocessing.Repeated(0, 2))
+    [2, 7, 0, 1, 2, 0, 0]
     """
 
     __slots__ = ("parts",)
@@ -74,6 +82,10 @@ def padded(values, length, padding=0):
         padding: int or float.
     Returns:
         list. Not to be changed.
+
+    >>> from etcmodel import preprocessing
+    >>> preprocessing.padded([2, 7, 3], length=5)
+    [2, 7, 3, 0, 0]
     """
     is_repeated = isinstance(values, Repeated)
     count = values.count if is_repeated else len(values)

@@ -34,6 +34,11 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
 
     A task's subclass adds fields, aliases, and its own defaults of inherited fields. Those of role
     "features", but for the vocabulary's, are the arguments of the task's input configuration.
+
+    >>> from etcmodel.preprocessing import program
+    >>> files = {"input_pattern": "*.csv", "output_prefix": "train", "vocab_file": "vocab.txt"}
+    >>> program.PreprocessOptions(**files).long_seq_length
+    2048
     """
 
     needed = ("input_pattern", "output_prefix", "init_checkpoint")  # Or a vocabulary.
@@ -192,6 +197,11 @@ def run_program(options_class, load_parts, *, run_job=None):
             importing TensorFlow takes seconds.
         run_job: function of a `Job` that does it and returns the statistics. None:
             `preprocessing.run`.
+
+    >>> import subprocess, sys
+    >>> command = [sys.executable, "-m", "etcmodel.tasks.classification.preprocess", "--help"]
+    >>> print(subprocess.run(command, capture_output=True, text=True).stdout[:80])
+    Converts texts with labels (JSON lines, CSV, or folders) into sharded TFRecords.
     """
     program_flags = options_lib.ProgramFlags({"preprocess": options_class})
     program_flags.define()

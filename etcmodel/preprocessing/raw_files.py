@@ -75,6 +75,11 @@ def example_reader(read, parse, *, noun="examples"):
 
     Returns:
         A generator function `read_examples`, which tells the rest.
+
+    >>> from etcmodel.preprocessing import raw_files
+    >>> read = raw_files.example_reader(raw_files.read_json_elements, parse=lambda raw: raw["text"])
+    >>> list(read("reviews.csv"))
+    ['A good book.', 'A bad book.', 'Good!', 'Bad!']
     """
 
     def parsed(place, raw, check):
@@ -122,7 +127,12 @@ def example_reader(read, parse, *, noun="examples"):
 
 
 def read_json_elements(path):
-    """The values of `read_json_values`, each with its place: "element 0", "line 1" or "row 1"."""
+    """The values of `read_json_values`, each with its place: "element 0", "line 1" or "row 1".
+
+    >>> from etcmodel.preprocessing import raw_files
+    >>> next(raw_files.read_json_elements("reviews.csv"))
+    ('line 2', {'text': 'A good book.', 'label': 'pos'})
+    """
     return ((row.place, _value(row)) for row in opener.read_rows(path))
 
 
@@ -140,6 +150,10 @@ def read_json_values(path):
     Raises:
         ValueError: if the file is nothing of this kind; names the file and the place.
         OSError: naming the file, if it cannot be read.
+
+    >>> from etcmodel.preprocessing import raw_files
+    >>> next(raw_files.read_json_values("reviews.csv"))
+    {'text': 'A good book.', 'label': 'pos'}
     """
     return map(_value, opener.read_rows(path))
 

@@ -11,7 +11,12 @@ __all__ = ["BadExampleError", "Converted", "convert_example", "to_tf_example"]
 
 
 class BadExampleError(ValueError):
-    """An input that cannot be converted; its message is all a user needs."""
+    """An input that cannot be converted; its message is all a user needs.
+
+    >>> from etcmodel import preprocessing
+    >>> issubclass(preprocessing.BadExampleError, ValueError)
+    True
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +30,11 @@ class Converted:
         lengths: dict of str to int. Averaged over all examples in the statistics.
         lines: dict of a name of `Job.line_files` to a line (str) for that file.
         problem: str. What is wrong with a malformed example; '' for nothing.
+
+    >>> from etcmodel import preprocessing
+    >>> converted = preprocessing.Converted([{"token_ids": [2, 7, 3]}], counts={"examples": 1})
+    >>> len(converted.features), converted.problem
+    (1, '')
     """
 
     features: list
@@ -78,5 +88,11 @@ def convert_example(convert, raw):
 
 
 def to_tf_example(features):
-    """A `tf.train.Example` of a dict of feature name to list of int, float, str or bytes."""
+    """A `tf.train.Example` of a dict of feature name to list of int, float, str or bytes.
+
+    >>> from etcmodel import preprocessing
+    >>> example = preprocessing.to_tf_example({"token_ids": [2, 7, 3], "name": ["one"]})
+    >>> example.features.feature["token_ids"].int64_list.value
+    [2, 7, 3]
+    """
     return tf.train.Example.FromString(serialize(features))

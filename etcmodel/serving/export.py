@@ -36,6 +36,14 @@ def export_saved_model(model, directory, *, features, assets, padding=None, axes
     Raises:
         ValueError: if `directory` exists or has a name that TensorFlow takes for a pattern, or an
             asset is missing.
+
+    >>> from etcmodel import serving
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> features = {"token_ids": tf.io.FixedLenFeature([8], tf.int64)}
+    >>> serving.export_saved_model(model, "export", features=features, assets={})
+    'export'
+    >>> sorted(tf.saved_model.load("export").signatures)
+    ['dense_features', 'serving_default']
     """
     return writing.write_saved_model(
         directory,

@@ -41,6 +41,13 @@ def export_generation(model, directory, *, assets=None, **settings):
         `directory`.
     Raises:
         ValueError: if a setting cannot be, `directory` exists, or an asset is missing.
+
+    >>> from etcmodel import serving
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1, decoder_start_token_id=0)
+    >>> model = etcmodel.LongT5Model(config)
+    >>> model.build(None)
+    >>> serving.export_generation(model, "summarizer", max_length=8)
+    'summarizer'
     """
     settings = model.generation_settings(**settings)
     return writing.write_saved_model(

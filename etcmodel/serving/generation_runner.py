@@ -19,6 +19,13 @@ class GenerationRunner(SavedModelRunner):
 
     Attributes:
         numbers: names of the settings that a call may have: scalars of the signature `generate`.
+
+    >>> from etcmodel import serving
+    >>> runner = serving.GenerationRunner("my_generator")
+    >>> numbers = {"max_length": 4, "min_length": 4, "num_beams": 1, "length_penalty": 1.0}
+    >>> (output,) = runner([{"input_ids": [7, 8, 1]}], **numbers)
+    >>> output["sequences"].shape
+    (4,)
     """
 
     signature_name = "generate"

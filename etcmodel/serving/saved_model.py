@@ -26,6 +26,12 @@ class SavedModelRunner:
     Raises:
         ValueError: if there is no export, it is damaged or takes texts, or TensorFlow would take
             its name for a pattern.
+
+    >>> from etcmodel import serving
+    >>> runner = serving.SavedModelRunner("my_export")
+    >>> (output,) = runner([{"token_ids": [2, 7, 3]}])
+    >>> output["logits"].shape
+    (2,)
     """
 
     signature_name = "dense_features"

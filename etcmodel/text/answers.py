@@ -65,6 +65,12 @@ def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30, whole
     Raises:
         ValueError: if the logits are not one a long token, there is no such example, or a logit of
             it is not finite.
+
+    >>> from etcmodel.text.answers import best_answer
+    >>> batch = etcmodel.EtcProcessor("vocab.txt")(question="Who wrote it?", documents=["By Jane."])
+    >>> is_jane = [[9.0 if token == "jane" else 0.0 for token in batch.encodings[0].tokens]]
+    >>> best_answer(batch, is_jane, is_jane).content
+    'Jane'
     """
     shape = batch.long_shape
     begin, end = np.asarray(begin_logits), np.asarray(end_logits)

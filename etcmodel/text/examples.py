@@ -7,7 +7,6 @@ TensorFlow is needed.
 import abc
 import dataclasses
 import difflib
-import inspect
 import itertools
 import logging
 import os
@@ -20,6 +19,7 @@ from etcmodel.text import readers
 from etcmodel.text.cut_totals import CutTotals
 from etcmodel.text.documents import Document
 from etcmodel.text.labels import Labels, finite
+from etcmodel.text.processor_config import Configured
 
 __all__ = ["LABEL", "Columns", "Examples", "ReadsExamples", "is_path", "is_table"]
 
@@ -319,31 +319,19 @@ def _size(content):
     return 100 + sum(map(_size, content)) if isinstance(content, (list, tuple)) else 50
 
 
-class ReadsExamples(abc.ABC):
+class ReadsExamples(Configured, abc.ABC):
     """The base of processors: batches of examples, whatever they come in.
 
     Attributes:
-        config_class: dataclass of the processor's settings, which are the arguments that a subclass
-            takes beside `vocab`, and its `config`.
         vocabulary: sequence of str.
     """
 
-    config_class: Any = None
-    config: Any
     vocabulary: Any
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.config_class is not None:  # So that `help` tells the settings.
-            vocab = inspect.Parameter("vocab", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            settings = inspect.signature(cls.config_class).parameters.values()
-            cls.__signature__ = inspect.Signature([vocab, *settings])
-
-    def __repr__(self) -> str:
-        usual = vars(type(self.config)())
-        given = {x: value for x, value in vars(self.config).items() if value != usual[x]}
-        settings = (f", {name}={value!r}" for name, value in given.items())
-        return f"{type(self).__name__}({len(self.vocabulary):,} tokens{''.join(settings)})"
+    @property
+    def vocab_size(self) -> int:
+        """int: all ids are below it."""
+        return len(self.vocabulary)
 
     @abc.abstractmethod
     def make_batch(
@@ -370,6 +358,10 @@ class ReadsExamples(abc.ABC):
             Batches as of `__call__`. What was cut of all of them is logged at the end.
         Raises:
             ValueError: naming file and line, or the number of the example.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> [batch["token_ids"].shape for batch in processor.batches("reviews.csv", batch_size=3)]
+        [(3, 6), (1, 4)]
         """
         if hasattr(examples, "__next__"):
             once, examples = examples, lambda: once
@@ -413,6 +405,12 @@ class ReadsExamples(abc.ABC):
 
         Args:
             text, second_text, question, label, id: see `Columns`; `label` are also the targets.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> dataset = processor.dataset("reviews.csv", 2, label="label", labels=["neg", "pos"])
+        >>> features, targets = next(iter(dataset))
+        >>> features["token_ids"].shape[0], targets.dtype
+        (2, tf.int32)
         """
         from etcmodel.text import datasets  # TensorFlow is slow to import.
 

@@ -62,9 +62,6 @@ class GmatBatch(row_processor.RowBatch):
 class GmatProcessor(row_processor.RowProcessor):
     """Texts in, tensors out: a batch for `GmatModel` and its heads.
 
-        processor = GmatProcessor("vocab.txt", max_length=4096, question_memory=64)
-        batch = processor(question="Who wrote Emma?", documents=["Emma is a novel. …", "…"])
-
     A text is `[CLS] A [SEP]`, a question with documents `[CLS] Q [SEP] D1 D2 … [SEP]`, as BERT has
     it; of byte-level BPE `<s> A </s>`. Source of the memory: Gupta and Berant 2020
     (arXiv:2006.03274), section 4.2.
@@ -76,6 +73,12 @@ class GmatProcessor(row_processor.RowProcessor):
         **settings: fields of `GmatProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or a file is damaged.
+
+    >>> processor = etcmodel.GmatProcessor("vocab.txt", max_length=64, question_memory=2)
+    >>> batch = processor(question="Who wrote Emma?", documents=["Emma is by Jane Austen."])
+    >>> {name: array.shape for name, array in batch.items()}
+    {'input_ids': (1, 13), 'attention_mask': (1, 13), 'token_type_ids': (1, 13), 'memory_ids':
+    (1, 2), 'memory_mask': (1, 2)}
     """
 
     config_class = GmatProcessorConfig

@@ -41,10 +41,6 @@ class GmatSeq2SeqProcessorConfig(row_processor.RowConfig):
 class GmatSeq2SeqProcessor(row_processor.RowProcessor):
     """Texts in, tensors out, and back: for `GmatForConditionalGeneration`.
 
-        processor = GmatSeq2SeqProcessor("vocab.txt", max_length=140)
-        batch = processor(question="How many …?", documents=["The king had 407 …"], targets="242")
-        answer = processor.decode(model.generate(batch)["sequences"][0])
-
     A question with a passage is `[CLS] Q [SEP] P [SEP]`, all of token type 0; a number falls into
     its digits, 407 into `4 ##0 ##7`. The labels of an answer are its pieces and `\\`, which ends
     it; the model begins with `@`. Source: Gupta and Berant 2020 (arXiv:2006.03274), section 3.2;
@@ -56,6 +52,11 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
         **settings: fields of `GmatSeq2SeqProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or the vocabulary lacks a token.
+
+    >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
+    >>> batch = processor(question="Who wrote it?", documents=["It was book 407."], targets="Jane")
+    >>> processor.decode(batch["input_ids"][0]), batch["labels"].shape
+    ('who wrote it ? it was book 407 .', (1, 2))
     """
 
     config_class = GmatSeq2SeqProcessorConfig
@@ -104,6 +105,11 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
             `labels` [batch, target], -100 where an answer has ended.
         Raises:
             ValueError: naming the example or the target.
+
+        >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
+        >>> batch = processor(["Who wrote it?", "Who is it?"], targets=["Jane", "Jane Austen"])
+        >>> batch["labels"].shape
+        (2, 3)
         """
         batch = super().__call__(examples, **fields)
         if targets is not None:
@@ -133,6 +139,11 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
         """The text of ids, of `generate`'s sequences what is between `@` and `\\`.
 
         Args: see `EtcProcessor.decode`.
+
+        >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
+        >>> labels = processor("Who wrote it?", targets="Jane Austen")["labels"]
+        >>> processor.decode(labels[0])
+        'jane austen'
         """
         start, end = number_pieces.start_and_end(self.tokenizer)
         ids = [int(x) for x in ids]

@@ -54,9 +54,6 @@ class LongformerBatch(row_processor.RowBatch):
 class LongformerProcessor(row_processor.RowProcessor):
     """Texts in, tensors out: a batch for `LongformerModel` and its heads.
 
-        processor = LongformerProcessor("vocab.json", max_length=4096)
-        batch = processor(question="Who wrote Emma?", documents=["Emma is a novel. …", "…"])
-
     A text is `<s> A </s>`, a question with documents `<s> Q </s></s> D1 D2 … </s>`: of one document
     the tokens are those of Hugging Face's tokenizer for the pair. Source of what is global: Beltagy
     et al. 2020 (arXiv:2004.05150), section 3.1.
@@ -67,6 +64,11 @@ class LongformerProcessor(row_processor.RowProcessor):
         **settings: fields of `LongformerProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or a file is damaged.
+
+    >>> processor = etcmodel.LongformerProcessor("vocab.json", max_length=4096)
+    >>> batch = processor(question="Who?", documents=["By Jane."])
+    >>> batch["global_attention_mask"]
+    array([[1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]], dtype=int32)
     """
 
     config_class = LongformerProcessorConfig

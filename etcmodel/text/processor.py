@@ -34,9 +34,6 @@ _SPECIAL = {
 class EtcProcessor(ReadsExamples):
     """Structure in, tensors out: the features of `ProcessedBatch`, as NumPy arrays.
 
-        processor = EtcProcessor("vocab.txt", max_long_len=4096, max_global_len=256)
-        batch = processor(question="Who wrote Emma?", documents=["Emma is a novel. …", "…"])
-
     An example is a text, or fields with texts in their structure: see `readers.read`. Documentation
     and worked examples: docs/processor.md. Source of the inputs' form: Ainslie et al. 2020
     (arXiv:2004.08483), section 3.
@@ -49,6 +46,13 @@ class EtcProcessor(ReadsExamples):
 
     Raises:
         ValueError: if a setting cannot be, or the vocabulary lacks a token that is needed.
+
+    >>> processor = etcmodel.EtcProcessor("vocab.txt", max_long_len=4096, max_global_len=256)
+    >>> batch = processor(question="Who wrote Emma?", documents=["Emma is by Jane Austen."])
+    >>> batch["token_ids"].shape, batch["global_token_ids"].shape
+    ((1, 13), (1, 4))
+    >>> processor.decode(batch["token_ids"][0])
+    'who wrote emma ? emma is by jane austen .'
     """
 
     config_class = ProcessorConfig
@@ -83,6 +87,9 @@ class EtcProcessor(ReadsExamples):
             **settings: fields of `ProcessorConfig` that replace those of the folder.
         Raises:
             ValueError: naming the folder or the file.
+
+        >>> etcmodel.EtcProcessor.from_pretrained("my_model", max_long_len=512)
+        EtcProcessor(105 tokens, max_long_len=512)
         """
         tokenizer, config = processor_files.load(os.fspath(folder), settings)
         processor = cls.__new__(cls)
@@ -96,7 +103,12 @@ class EtcProcessor(ReadsExamples):
         return self.config.relation_names
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the vocabulary and the settings into a folder, which is made if need be."""
+        """Writes the vocabulary and the settings into a folder, which is made if need be.
+
+        >>> etcmodel.EtcProcessor("vocab.txt", max_long_len=512).save_pretrained("processor")
+        >>> etcmodel.EtcProcessor.from_pretrained("processor").config.max_long_len
+        512
+        """
         processor_files.save(os.fspath(folder), self.tokenizer, self.config)
 
     def __call__(
@@ -112,6 +124,13 @@ class EtcProcessor(ReadsExamples):
             `ProcessedBatch`. What was cut is in its encodings, and is logged in one line.
         Raises:
             ValueError: naming the example and the field.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> batch = processor(["Good!", "It is a bad book."])
+        >>> batch["token_ids"].shape
+        (2, 8)
+        >>> batch.encodings[1].tokens
+        ['[CLS]', 'it', 'is', 'a', 'bad', 'book', '.', '[SEP]']
         """
         if (examples is None) == (not fields):
             raise ValueError("Give `examples`, or the fields of one example, one of the two.")
@@ -132,6 +151,10 @@ class EtcProcessor(ReadsExamples):
         Args:
             example: a text, a dict of fields, or a `Document`.
             where: str. The example's name in errors.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> processor.batch_of("It is good.")["token_ids"].shape
+        (1, 6)
         """
         return self.make_batch([(where, example)], None, CutTotals())
 
@@ -149,7 +172,12 @@ class EtcProcessor(ReadsExamples):
         return packing.make_batch(encodings, config, self._special.pad)
 
     def read(self, example: Any, where: str = "example") -> Document:
-        """The `documents.Document` of an example."""
+        """The `documents.Document` of an example.
+
+        >>> document = etcmodel.EtcProcessor("vocab.txt").read("It is good. It was bad.")
+        >>> [document.block_text(block) for block in document.blocks]
+        ['It is good.', 'It was bad.']
+        """
         return self._read(example, where, self.config)
 
     @staticmethod
@@ -160,7 +188,12 @@ class EtcProcessor(ReadsExamples):
     def tokenize(
         self, example: Any, where: str = "example", config: ProcessorConfig | None = None
     ) -> TokenizedDocument:
-        """The `encoding.TokenizedDocument` of an example: all its pieces, with offsets."""
+        """The `encoding.TokenizedDocument` of an example: all its pieces, with offsets.
+
+        >>> source = etcmodel.EtcProcessor("vocab.txt").tokenize("It is good.")
+        >>> source.ids
+        array([96, 97, 91, 43], dtype=int32)
+        """
         document = self._read(example, where, config or self.config)
         return TokenizedDocument.of(document, self._splitter)
 
@@ -173,6 +206,10 @@ class EtcProcessor(ReadsExamples):
         Raises:
             ValueError: if an id is negative. Ids beyond the vocabulary, which a model may have, are
                 left out: see `vocabulary.known_ids`.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> processor.decode(processor("It's a good book!")["token_ids"][0])
+        "it ' s a good book !"
         """
         special = (self._special.cls, self._special.sep, self._special.pad)
         known = vocabulary.known_ids(ids, self.tokenizer.inv_vocab)

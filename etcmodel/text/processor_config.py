@@ -5,10 +5,10 @@ import math
 import typing
 from collections.abc import Mapping
 
-from etcmodel import bounded_json, shown_values
+from etcmodel import bounded_json, shown_values, signatures
 from etcmodel.text import sentence_splitting, truncation
 
-__all__ = ["CONFIG_FILENAME", "MENTIONS", "ProcessorConfig"]
+__all__ = ["CONFIG_FILENAME", "MENTIONS", "Configured", "ProcessorConfig"]
 
 CONFIG_FILENAME = "processor_config.json"
 MENTIONS = "mentions"  # Words that lead to a block, such as those of a link.
@@ -212,6 +212,29 @@ class ProcessorConfig:
             return cls(**given)
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
+
+
+class Configured:
+    """The base of processors: `help` tells their settings, and `repr` those that were given.
+
+    Attributes:
+        config_class: dataclass of the processor's settings, which are the arguments that a subclass
+            takes beside `vocab`, and its `config`.
+        vocab_size: int.
+    """
+
+    config_class: typing.Any = None
+    config: typing.Any
+    __signature__ = signatures.ClassSignature(
+        lambda cls: signatures.settings("vocab", cls.config_class)
+    )
+
+    def __repr__(self) -> str:
+        usual = vars(type(self.config)())
+        given = {x: value for x, value in vars(self.config).items() if value != usual[x]}
+        settings = (f", {name}={value!r}" for name, value in given.items())
+        size: int = typing.cast(typing.Any, self).vocab_size
+        return f"{type(self).__name__}({size:,} tokens{''.join(settings)})"
 
 
 def _names(name: str, value: typing.Any) -> tuple[str, ...]:

@@ -113,6 +113,10 @@ class RowProcessor(ReadsExamples):
 
         Raises:
             ValueError: naming the folder or the file.
+
+        >>> etcmodel.LongformerProcessor("vocab.json").save_pretrained("processor")
+        >>> etcmodel.LongformerProcessor.from_pretrained("processor", max_length=512)
+        LongformerProcessor(261 tokens, max_length=512)
         """
         path = os.path.join(folder, CONFIG_FILENAME)
         atomic_files.settle(folder)
@@ -150,7 +154,12 @@ class RowProcessor(ReadsExamples):
         return {}
 
     def save_pretrained(self, folder):
-        """Writes the vocabulary and the settings into a folder, which is made if need be."""
+        """Writes the vocabulary and the settings into a folder, which is made if need be.
+
+        >>> etcmodel.GmatProcessor("vocab.txt", max_length=512).save_pretrained("processor")
+        >>> sorted(tf.io.gfile.listdir("processor"))
+        ['processor_config.json', 'vocab.txt']
+        """
         settings = dataclasses.asdict(self.config)
         processor_files.save_with_settings(folder, self.tokenizer, settings)
 
@@ -223,7 +232,12 @@ class RowProcessor(ReadsExamples):
         return self.explanation_class(batch, encoding, config).zoomed(tokens, blocks)
 
     def decode(self, ids, keep_special_tokens=False):
-        """The text that token ids spell: see `EtcProcessor.decode`."""
+        """The text that token ids spell: see `EtcProcessor.decode`.
+
+        >>> processor = etcmodel.LongformerProcessor("vocab.json")
+        >>> processor.decode(processor("A good book.")["input_ids"][0])
+        'A good book.'
+        """
         return self._arranging.decode(ids, keep_special_tokens)
 
 

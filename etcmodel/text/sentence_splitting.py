@@ -23,6 +23,10 @@ def sentence_splitter(name):
 
     Raises:
         ValueError: if there is no such splitter, or the package that it needs is not installed.
+
+    >>> from etcmodel.text.sentence_splitting import sentence_splitter
+    >>> sentence_splitter("simple")("It is good. Is it?")
+    ['It is good.', 'Is it?']
     """
     if name not in _MAKERS:
         known = ", ".join(map(repr, SENTENCE_SPLITTERS))

@@ -8,7 +8,7 @@ from absl import logging
 
 from etcmodel import atomic_files, bounded_json, shown_values
 from etcmodel.text import byte_bpe, explanation, processor_files, vocabulary
-from etcmodel.text.processor_config import CONFIG_FILENAME
+from etcmodel.text.processor_config import CONFIG_FILENAME, Configured
 from etcmodel.text.seq2seq_tokenizer import Seq2SeqTokenizer
 
 __all__ = ["IGNORED_LABEL", "Seq2SeqBatch", "Seq2SeqProcessor", "as_texts"]
@@ -74,12 +74,8 @@ class Seq2SeqBatch(dict):
         self.num_cut, self.num_target_cut = tuple(num_cut), tuple(num_target_cut)
 
 
-class Seq2SeqProcessor:
+class Seq2SeqProcessor(Configured):
     """Texts in, tensors out, and back: for `LongT5Model` and `PegasusXForConditionalGeneration`.
-
-        processor = Seq2SeqProcessor("spiece.model", max_length=4096)
-        batch = processor(["A long text. …"], targets=["A short one."])
-        summary = processor.decode(model.generate(batch)["sequences"][0])
 
     A text is its sentence pieces and the end token, as Hugging Face's tokenizers of T5 and PEGASUS
     make them. No token of a text is global: blocks of LongT5 and the learned global tokens of
@@ -91,10 +87,19 @@ class Seq2SeqProcessor:
         **settings: fields of `Seq2SeqProcessorConfig`.
     Raises:
         ValueError: if a setting cannot be, or the file is damaged.
+
+    >>> processor = etcmodel.Seq2SeqProcessor("spiece.model", max_length=4096)
+    >>> batch = processor(["The river is long."], targets=["A river."])
+    >>> batch["input_ids"].shape, batch["labels"].shape
+    ((1, 7), (1, 4))
+    >>> processor.decode(batch["input_ids"][0])
+    'The river is long.'
     """
 
+    config_class = Seq2SeqProcessorConfig
+
     def __init__(self, vocab, **settings):
-        self.config = Seq2SeqProcessorConfig(**settings)
+        self.config = self.config_class(**settings)
         vocab = os.fspath(vocab)
         is_whole = os.path.basename(vocab) == byte_bpe.TOKENIZER_FILE
         self.tokenizer = Seq2SeqTokenizer(
@@ -116,6 +121,10 @@ class Seq2SeqProcessor:
 
         Raises:
             ValueError: naming the folder or the file.
+
+        >>> etcmodel.Seq2SeqProcessor("spiece.model").save_pretrained("processor")
+        >>> etcmodel.Seq2SeqProcessor.from_pretrained("processor", max_length=512).config.max_length
+        512
         """
         atomic_files.settle(folder)
         path, given = os.path.join(folder, CONFIG_FILENAME), {}
@@ -175,6 +184,10 @@ class Seq2SeqProcessor:
         """Writes the vocabulary and the settings into a folder, made if need be.
 
         What Hugging Face's library reads beside the vocabulary is taken along.
+
+        >>> etcmodel.Seq2SeqProcessor("spiece.model", max_length=512).save_pretrained("processor")
+        >>> sorted(tf.io.gfile.listdir("processor"))
+        ['processor_config.json', 'spiece.model']
         """
         source = os.path.dirname(self.tokenizer.source_file)
         with atomic_files.scratch_folder(os.path.join(folder, CONFIG_FILENAME)) as scratch:
@@ -199,6 +212,11 @@ class Seq2SeqProcessor:
             `Seq2SeqBatch`. What was cut is logged in one line.
         Raises:
             ValueError: naming the argument, if it is no text, or there are not as many targets.
+
+        >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
+        >>> batch = processor(["The river is long.", "It is."], targets=["A river.", "It."])
+        >>> {name: array.shape for name, array in batch.items()}
+        {'input_ids': (2, 7), 'attention_mask': (2, 7), 'labels': (2, 4)}
         """
         texts = as_texts("texts", texts)
         ids, mask, num_cut = self._padded(texts, self.config.max_length, self.tokenizer.pad_id)
@@ -257,6 +275,10 @@ class Seq2SeqProcessor:
 
         Args:
             ids: sequence of int.
+
+        >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
+        >>> processor.decode(processor("The river is long.")["input_ids"][0])
+        'The river is long.'
         """
         return self.tokenizer.decode(ids)
 

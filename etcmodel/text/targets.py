@@ -25,6 +25,12 @@ def answer_targets(batch, field="answer"):
         dict of `start`, `end`: int32 [batch]. The first and the last long token of the answer.
     Raises:
         ValueError: naming the example, if it has no such field, or the answer is not within a text.
+
+    >>> from etcmodel.text.targets import answer_targets
+    >>> example = {"text": "By Jane Austen.", "extra": {"answer": {"start": 3, "end": 14}}}
+    >>> batch = etcmodel.EtcProcessor("vocab.txt")(example)
+    >>> answer_targets(batch)
+    {'start': array([2], dtype=int32), 'end': array([3], dtype=int32)}
     """
     _check_one_a_row(batch)
     spans = [_target(encoding, field) for encoding in batch.encodings]

@@ -52,12 +52,22 @@ _ASCII_TOKEN = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")  # What is no letter or 
 
 
 def printable_text(text):
-    """`text` in the form that `print` takes: see `convert_to_unicode`."""
+    """`text` in the form that `print` takes: see `convert_to_unicode`.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.printable_text(b"caf\\xc3\\xa9")
+    'café'
+    """
     return convert_to_unicode(text)
 
 
 def whitespace_tokenize(text):
-    """The words of `text` between white space, as a list of str."""
+    """The words of `text` between white space, as a list of str.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.whitespace_tokenize(" A  good\\tbook. ")
+    ['A', 'good', 'book.']
+    """
     return text.split()
 
 
@@ -70,6 +80,16 @@ def validate_case_matches_checkpoint(do_lower_case, init_checkpoint):
 
     Raises:
         ValueError: if the model of that name was trained on text of the other case.
+
+    >>> from etcmodel.text import tokenization
+    >>> path = "uncased_L-12_H-768_A-12/bert_model.ckpt"
+    >>> tokenization.validate_case_matches_checkpoint(True, path)
+    >>> tokenization.validate_case_matches_checkpoint(False, path)
+    Traceback (most recent call last):
+        ...
+    ValueError: `do_lower_case` must be True for the checkpoint
+    'uncased_L-12_H-768_A-12/bert_model.ckpt', whose model 'uncased_L-12_H-768_A-12' is uncased.
+    Received: do_lower_case=False
     """
     match = re.search(r"([\w-]+)/bert_model\.ckpt", init_checkpoint or "")
     name = match.group(1) if match else ""
@@ -89,6 +109,10 @@ class BasicTokenizer:
 
     Args:
         do_lower_case: bool. Also lower-case the text and strip its accents.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.BasicTokenizer(do_lower_case=True).tokenize("It's Émile's.")
+    ['it', "'", 's', 'emile', "'", 's', '.']
     """
 
     def __init__(self, do_lower_case=True):
@@ -96,7 +120,12 @@ class BasicTokenizer:
         self._words = characters.Memo(self.split_word)
 
     def tokenize(self, text):
-        """The tokens of `text` (str or bytes), a list of str."""
+        """The tokens of `text` (str or bytes), a list of str.
+
+        >>> from etcmodel.text import tokenization
+        >>> tokenization.BasicTokenizer(do_lower_case=False).tokenize(b"Who is it?")
+        ['Who', 'is', 'it', '?']
+        """
         return [token for word in self.split_words(text) for token in self._words[word]]
 
     def tokenize_words(self, text):
@@ -125,6 +154,11 @@ class WordpieceTokenizer:
         vocab: dict of str to int. Pieces that continue a word start with `##`.
         unk_token: str. Stands for a word that the vocabulary cannot spell.
         max_input_chars_per_word: int. A word of more characters is unknown.
+
+    >>> from etcmodel.text import tokenization
+    >>> vocab = {"[UNK]": 0, "book": 1, "##s": 2}
+    >>> tokenization.WordpieceTokenizer(vocab).tokenize("books cook")
+    ['book', '##s', '[UNK]']
     """
 
     def __init__(self, vocab, unk_token="[UNK]", max_input_chars_per_word=200):
@@ -135,7 +169,12 @@ class WordpieceTokenizer:
         self._words = characters.Memo(self._split_word)
 
     def tokenize(self, text):
-        """The pieces of `text` (str or bytes), a list of str."""
+        """The pieces of `text` (str or bytes), a list of str.
+
+        >>> from etcmodel.text import tokenization
+        >>> tokenization.WordpieceTokenizer({"[UNK]": 0, "a": 1, "##b": 2}).tokenize("ab ba")
+        ['a', '##b', '[UNK]']
+        """
         words = whitespace_tokenize(convert_to_unicode(text))
         return [piece for word in words for piece in self._words[word]]
 
@@ -186,6 +225,12 @@ class FullTokenizer:
     Raises:
         ValueError: if neither file is given, or the given one cannot be read as such; if
             `split_punctuation` is given without `spm_model_file`.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenizer = tokenization.FullTokenizer("vocab.txt")
+    >>> tokens = tokenizer.tokenize("A good bird.")
+    >>> tokens, tokenizer.convert_tokens_to_ids(tokens)
+    (['a', 'good', 'b', '##i', '##r', '##d', '.'], [15, 91, 16, 66, 75, 61, 43])
     """
 
     def __init__(
@@ -220,7 +265,13 @@ class FullTokenizer:
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
 
     def tokenize(self, text):
-        """The tokens of `text` (str or bytes), a list of str."""
+        """The tokens of `text` (str or bytes), a list of str.
+
+        >>> from etcmodel.text import tokenization
+        >>> tokenizer = tokenization.FullTokenizer(None, spm_model_file="spiece.model")
+        >>> tokenizer.tokenize("The river is long.")
+        ['▁Th', 'e', '▁river', '▁is', '▁long', '.']
+        """
         if self.sp_model and not self.split_punctuation:
             return encode_pieces(self.sp_model, text)
         words = self.basic_tokenizer.split_words(text)
@@ -235,13 +286,23 @@ class FullTokenizer:
         return self._words_with_ids[word]
 
     def convert_tokens_to_ids(self, tokens):
-        """The ids of `tokens`; a piece unknown to a SentencePiece model has the id of `<unk>`."""
+        """The ids of `tokens`; a piece unknown to a SentencePiece model has the id of `<unk>`.
+
+        >>> from etcmodel.text import tokenization
+        >>> tokenization.FullTokenizer("vocab.txt").convert_tokens_to_ids(["[CLS]", "[SEP]"])
+        [2, 3]
+        """
         if self.sp_model:
             return [self.sp_model.PieceToId(token) for token in tokens]
         return convert_by_vocab(self.vocab, tokens)
 
     def convert_ids_to_tokens(self, ids):
-        """The tokens of `ids` (a sequence of int)."""
+        """The tokens of `ids` (a sequence of int).
+
+        >>> from etcmodel.text import tokenization
+        >>> tokenization.FullTokenizer("vocab.txt").convert_ids_to_tokens([2, 3])
+        ['[CLS]', '[SEP]']
+        """
         if self.sp_model:
             return [self.sp_model.IdToPiece(int(index)) for index in ids]
         return convert_by_vocab(self.inv_vocab, ids)

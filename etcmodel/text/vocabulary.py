@@ -48,6 +48,10 @@ def convert_to_unicode(text):
 
     Raises:
         ValueError: if `text` is neither `str` nor `bytes`.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.convert_to_unicode(b"caf\\xc3\\xa9 \\xff")
+    'café '
     """
     if isinstance(text, str):
         return text
@@ -87,6 +91,11 @@ def load_vocab(vocab_file):
 
     Raises:
         ValueError: naming the file, if it is empty or not UTF-8.
+
+    >>> from etcmodel.text import tokenization
+    >>> vocab = tokenization.load_vocab("vocab.txt")
+    >>> vocab["[CLS]"], len(vocab)
+    (2, 105)
     """
     vocab = {}
     for token in _tokens(vocab_file):
@@ -221,17 +230,31 @@ def convert_by_vocab(vocab, items):
 
     Raises:
         KeyError: names the first item that is not in the vocabulary.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.convert_by_vocab({"a": 7, "b": 8}, ["b", "a"])
+    [8, 7]
     """
     return [vocab[item] for item in items]
 
 
 def convert_tokens_to_ids(vocab, tokens):
-    """The ids of `tokens` by the dict `vocab`."""
+    """The ids of `tokens` by the dict `vocab`.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.convert_tokens_to_ids({"a": 7, "b": 8}, ["b", "a"])
+    [8, 7]
+    """
     return convert_by_vocab(vocab, tokens)
 
 
 def convert_ids_to_tokens(inv_vocab, ids):
-    """The tokens of `ids` by the dict `inv_vocab`."""
+    """The tokens of `ids` by the dict `inv_vocab`.
+
+    >>> from etcmodel.text import tokenization
+    >>> tokenization.convert_ids_to_tokens({7: "a", 8: "b"}, [8, 7])
+    ['b', 'a']
+    """
     return convert_by_vocab(inv_vocab, ids)
 
 
@@ -272,6 +295,11 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
 
     Returns:
         list of str.
+
+    >>> from etcmodel.text import tokenization
+    >>> sp_model = tokenization.FullTokenizer(None, spm_model_file="spiece.model").sp_model
+    >>> tokenization.encode_pieces(sp_model, "The river.")
+    ['▁Th', 'e', '▁river', '.']
     """
     del return_unicode
     text = characters.replace_surrogates(convert_to_unicode(text))
@@ -290,7 +318,13 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
 
 
 def encode_ids(sp_model, text, sample=False):
-    """The ids of `encode_pieces(sp_model, text, sample=sample)`."""
+    """The ids of `encode_pieces(sp_model, text, sample=sample)`.
+
+    >>> from etcmodel.text import tokenization
+    >>> sp_model = tokenization.FullTokenizer(None, spm_model_file="spiece.model").sp_model
+    >>> tokenization.encode_ids(sp_model, "The river.")
+    [46, 43, 15, 3]
+    """
     return [sp_model.PieceToId(piece) for piece in encode_pieces(sp_model, text, sample=sample)]
 
 

@@ -32,6 +32,10 @@ def build_vocabulary(texts, *, max_size=30_000):
         list of str. Special pieces, characters, `##` characters, then words, frequent ones first.
     Raises:
         ValueError: if `texts` is one str, or holds what is no text.
+
+    >>> from etcmodel.text.word_vocabulary import build_vocabulary
+    >>> build_vocabulary(["A good book.", "A bad book."])[-3:]
+    ['book', 'bad', 'good']
     """
     if isinstance(texts, str):
         raise ValueError("`texts` must be several texts, such as a list. Received: one str")
@@ -61,6 +65,10 @@ def write_vocabulary(path, texts, *, max_size=30_000):
     Raises:
         ValueError: as `build_vocabulary`.
         OSError: if nothing can be written there.
+
+    >>> from etcmodel.text.word_vocabulary import write_vocabulary
+    >>> write_vocabulary("words.txt", ["A good book.", "A bad book."], max_size=500)
+    211
     """
     pieces = build_vocabulary(texts, max_size=max_size)
     atomic_files.write_text(path, [piece + "\n" for piece in pieces])

@@ -9,6 +9,13 @@ class Callback:
     They are called in the process that trains, of several workers in the chief alone, between two
     steps. Steps are counted over the whole run, so that a run that goes on begins with those that
     are done. An exception ends the run; what was saved before stays.
+
+    >>> from etcmodel import training
+    >>> class Printer(training.Callback):
+    ...     def on_checkpoint(self, step, path):
+    ...         print(f"Step {step} is in {path}.")
+    >>> Printer().on_checkpoint(500, "run/ckpt-500")
+    Step 500 is in run/ckpt-500.
     """
 
     def on_summary(self, step, metrics):
@@ -46,7 +53,12 @@ class Callback:
 
 
 class CallbackError(RuntimeError):
-    """A callback raised an exception, which is the cause of this one."""
+    """A callback raised an exception, which is the cause of this one.
+
+    >>> from etcmodel import training
+    >>> issubclass(training.CallbackError, RuntimeError)
+    True
+    """
 
 
 class Callbacks:

@@ -31,6 +31,11 @@ class TrainingConfig(Options):
 
     Raises:
         ValueError: if a value is outside its range or is not one of its choices.
+
+    >>> from etcmodel import training
+    >>> config = training.TrainingConfig(output_dir="run", learning_rate=3e-5)
+    >>> config.optimizer, config.warmup_proportion
+    ('adamw', 0.1)
     """
 
     output_dir: str | None = option(

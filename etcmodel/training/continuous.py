@@ -26,6 +26,14 @@ def wait_for_run(output_dir, timeout=None):
         timeout: float. Seconds to wait. None: no limit.
     Raises:
         ValueError: if there is neither after that time.
+
+    >>> from etcmodel import training
+    >>> training.wait_for_run("my_run", timeout=1.0) is None
+    True
+    >>> training.wait_for_run("other_run", timeout=0.0)
+    Traceback (most recent call last):
+        ...
+    ValueError: other_run: no run has begun there within 0 seconds.
     """
     start = time.monotonic()
     is_first = True
@@ -56,6 +64,13 @@ def continuous_eval(task, config, strategy=None, *, num_steps=None, timeout=None
         timeout: float. Ends after this many seconds without a new checkpoint. None: no limit.
     Returns:
         Dict of floats: the metrics of the highest evaluated step; empty if there is none.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data, data)
+    >>> config = training.TrainingConfig(output_dir="my_run")
+    >>> sorted(training.continuous_eval(task, config, num_steps=1))
+    ['accuracy', 'loss']
     """
     strategy = strategy or strategy_lib.build_strategy(config)
     evaluation = _Evaluation(task, config, strategy, num_steps)

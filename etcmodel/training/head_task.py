@@ -27,6 +27,12 @@ class HeadTask(Task):
         name: str. Name of the data, for error messages and the run's notes.
     Raises:
         ValueError: naming the array, if arrays have different numbers of examples.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data)
+    >>> task.num_train_examples
+    2
     """
 
     best_metric = "loss"

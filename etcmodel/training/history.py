@@ -50,6 +50,10 @@ def parse_changes(texts):
 
     Raises:
         ValueError: naming the flag, if an option may not be changed or the value is none of it.
+
+    >>> from etcmodel import training
+    >>> training.parse_changes(["learning_rate=3e-5"])
+    {'learning_rate': 3e-05}
     """
     changes = {}
     for text in texts:

@@ -19,6 +19,10 @@ def count_examples(file_pattern, at_most=None):
         at_most: int. Then no more records are read, and counted.
     Raises:
         ValueError: if no file matches, or naming the file, if one is damaged.
+
+    >>> from etcmodel import training
+    >>> training.count_examples("my_records/train")
+    4
     """
     files = record_files.matching_files(file_pattern)
     known = record_files.known_num_records(files)
@@ -67,6 +71,13 @@ def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, lengt
         tf.data.Dataset of dicts of tensors [request.per_replica_batch_size, ...].
     Raises:
         ValueError: if no file matches.
+
+    >>> from etcmodel import training
+    >>> request = training.TrainDataRequest(global_batch_size=2)
+    >>> parse = lambda record: {"size": tf.strings.length(record)}
+    >>> batches = training.training_batches("my_records/train", parse, request)
+    >>> next(iter(batches))["size"].shape
+    TensorShape([2])
     """
     files = record_files.matching_files(file_pattern)
     records = _shuffled_records(files, request.seed, shuffle_buffer)

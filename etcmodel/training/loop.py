@@ -30,8 +30,7 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
 
     Args:
         task: Task.
-        config: TrainingConfig with an output_dir. Options that were changed earlier may have their
-            first values, or the present ones.
+        config: TrainingConfig with an output_dir. Changed options may have their first values, too.
         strategy: tf.distribute.Strategy. None: the one that `config` names.
         changes: dict of an option to its new value, for the run that is there from now on; one of
             `CHANGEABLE` in `etcmodel.training.config`.
@@ -47,6 +46,12 @@ def train(task, config, strategy=None, *, changes=None, callbacks=()):
             them stop.
         NonFiniteLossError: if the loss becomes infinite or not a number.
         CallbackError: naming the callback, if one raises.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data, data)
+    >>> sorted(training.train(task, training.TrainingConfig(output_dir="run", train_batch_size=2)))
+    ['accuracy', 'loss']
     """
     if not config.output_dir:
         raise ValueError("`output_dir` must be given for training")
@@ -145,6 +150,12 @@ def load_model(task, config, checkpoint=None, strategy=None):
         tf_keras.Model.
     Raises:
         ValueError: if there is no checkpoint, or it is damaged or lacks a weight of the model.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data)
+    >>> training.load_model(task, training.TrainingConfig(output_dir="my_run")).labels
+    ('neg', 'pos')
     """
     checkpoint = checkpoint or run_directory.best_checkpoint(config.output_dir)
     with (strategy or tf.distribute.get_strategy()).scope():
@@ -163,6 +174,13 @@ def predict(task, config, checkpoint=None, strategy=None, make_dataset=None):
             task's evaluation data.
     Yields:
         Dicts of NumPy arrays, one per example: its features and the model's outputs.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data, data)
+    >>> found = training.predict(task, training.TrainingConfig(output_dir="my_run"))
+    >>> [prediction["logits"].shape for prediction in found]
+    [(2,), (2,)]
     """
     strategy = strategy or strategy_lib.build_strategy(config)
     model = load_model(task, config, checkpoint, strategy)
@@ -176,6 +194,12 @@ def evaluate(task, config, checkpoint=None, strategy=None):
 
     Args:
         task, config, checkpoint, strategy: as in `predict`.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data, data)
+    >>> sorted(training.evaluate(task, training.TrainingConfig(output_dir="my_run")))
+    ['accuracy', 'loss']
     """
     strategy = strategy or strategy_lib.build_strategy(config)
     model = load_model(task, config, checkpoint, strategy)

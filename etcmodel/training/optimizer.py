@@ -43,6 +43,11 @@ def build_optimizer(config, learning_rate, shares=()):
     Returns:
         tf_keras legacy optimizer (LAMB exists only as such). It does not clip gradients, since they
         must be summed over devices before that: see `clip_gradients`.
+
+    >>> from etcmodel import training
+    >>> config = training.TrainingConfig(output_dir="run", optimizer="lamb")
+    >>> type(training.build_optimizer(config, learning_rate=1e-3)).__name__
+    'LAMB'
     """
     optimizer_class = rate_shares.with_shares(_CLASSES[config.optimizer], shares)
     hyperparameters = {**_HYPERPARAMETERS, "weight_decay_rate": config.weight_decay_rate}

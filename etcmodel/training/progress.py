@@ -76,6 +76,10 @@ def show_metrics(metrics):
 
     Args:
         metrics: dict of floats.
+
+    >>> from etcmodel import training
+    >>> training.show_metrics({"accuracy": 0.5})
+    {"accuracy": 0.5}
     """
     if sys.stdout.isatty():
         print(format_metrics(metrics))

@@ -21,6 +21,12 @@ def resumed_config(config, changes=None):
     Raises:
         ValueError: if there are changes and no run; if a changed option is given with another
             value; if an option may not be changed.
+
+    >>> from etcmodel import training
+    >>> options = {"num_train_epochs": 1, "train_batch_size": 2}
+    >>> config = training.TrainingConfig(output_dir="my_run", **options)
+    >>> training.resumed_config(config, {"learning_rate": 3e-5}).learning_rate
+    3e-05
     """
     changes = history.checked_changes(changes)
     return dataclasses.replace(begun_config(config, changes), **changes)

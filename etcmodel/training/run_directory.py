@@ -46,7 +46,20 @@ UNKNOWN = _Unknown()
 
 
 class OtherRunError(ValueError):
-    """The output directory belongs to a run with other options."""
+    """The output directory belongs to a run with other options.
+
+    >>> from etcmodel import training
+    >>> data = {"token_ids": [[2, 7], [2, 8]]}, [0, 1]
+    >>> task = training.HeadTask(lambda: etcmodel.from_pretrained("my_model"), data, data)
+    >>> config = training.TrainingConfig(output_dir="my_run", train_batch_size=2, learning_rate=0.5)
+    >>> training.train(task, config)
+    Traceback (most recent call last):
+        ...
+    etcmodel.training.run_directory.OtherRunError: my_run belongs to a run with other options.
+    Choose another output_dir, or the same options to continue that run, with
+    --change=learning_rate=… for what is to change. They differ in training.learning_rate: 5e-05
+    there, 0.5 now; training.num_train_epochs: 1 there, 3.0 now
+    """
 
 
 @contextlib.contextmanager
@@ -102,6 +115,10 @@ def read_run_config(output_dir):
 
     Raises:
         ValueError: if the file, or that of the changes, is damaged, or a later version wrote it.
+
+    >>> from etcmodel import training
+    >>> training.read_run_config("my_run")["training"]["learning_rate"]
+    5e-05
     """
     path = os.path.join(output_dir, RUN_CONFIG_FILE)
     if not tf.io.gfile.exists(path):
@@ -151,6 +168,10 @@ def best_checkpoint(output_dir):
 
     Raises:
         ValueError: if there is neither.
+
+    >>> from etcmodel import training
+    >>> training.best_checkpoint("my_run")
+    'my_run/best/ckpt-1'
     """
     directories = (os.path.join(output_dir, best_lib.BEST), output_dir)
     for directory in directories:

@@ -136,6 +136,12 @@ def build_learning_rate(config, num_train_steps):
     Returns:
         LearningRateSchedule, a function of the step, counted from 0. With Bert-Adam and linear
         decay it is that of `pytorch-pretrained-bert` since 0.6.
+
+    >>> from etcmodel import training
+    >>> config = training.TrainingConfig(output_dir="run", learning_rate=1.0, warmup_proportion=0.5)
+    >>> schedule = training.build_learning_rate(config, num_train_steps=8)
+    >>> [round(float(schedule(step)), 2) for step in range(8)]
+    [0.0, 0.25, 0.5, 0.75, 0.5, 0.38, 0.25, 0.12]
     """
     warmup_steps = num_train_steps * config.warmup_proportion
     if config.optimizer != "bert_adam":  # Which counts in shares of the run.

@@ -26,6 +26,11 @@ def build_strategy(config):
     Raises:
         ValueError: if there are fewer GPUs than requested, or `tpu` has no `tpu_name` or one that
             cannot be reached.
+
+    >>> from etcmodel import training
+    >>> strategy = training.build_strategy(training.TrainingConfig(output_dir="run"))
+    >>> strategy.num_replicas_in_sync
+    1
     """
     name = config.distribution_strategy
     if name == "tpu":

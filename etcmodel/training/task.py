@@ -19,6 +19,11 @@ class TrainDataRequest:
         seed: int. Decides the order of the examples.
         skip_examples: int. Number of examples, over all workers, that earlier steps have used.
         input_context: `tf.distribute.InputContext` of the worker. None: there is one device.
+
+    >>> from etcmodel import training
+    >>> request = training.TrainDataRequest(global_batch_size=8, seed=1)
+    >>> request.per_replica_batch_size
+    8
     """
 
     global_batch_size: int
@@ -45,6 +50,10 @@ class Task(abc.ABC):
         best_metric: str. The metric of `evaluate` by which the best checkpoint is chosen. None: no
             best checkpoint is kept.
         higher_is_better: bool. Whether a higher value of it is better.
+
+    >>> from etcmodel import training
+    >>> issubclass(training.HeadTask, training.Task), training.HeadTask.best_metric
+    (True, 'loss')
     """
 
     best_metric = None

@@ -28,7 +28,12 @@ _NONE_YET = -1
 
 
 class NonFiniteLossError(ArithmeticError):
-    """The loss, or its gradient, became infinite or not a number."""
+    """The loss, or its gradient, became infinite or not a number.
+
+    >>> from etcmodel import training
+    >>> issubclass(training.NonFiniteLossError, ArithmeticError)
+    True
+    """
 
 
 class Trainer(orbit.StandardTrainer):

@@ -90,6 +90,14 @@ def test_wildcards_leave_hidden_files_out_and_tell_so(tmp_path, caplog):
         assert preprocessing.input_files(named) == [f"{tmp_path}/._a.txt"]
 
 
+def test_wildcards_without_a_folder_are_of_this_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", ".b.txt"):
+        (tmp_path / name).write_text("text", encoding="utf-8")
+    for pattern, found in (("*.txt", "./a.txt"), ("./*.txt", "./a.txt"), (".*.txt", "./.b.txt")):
+        assert preprocessing.input_files(pattern) == [found]
+
+
 def test_reads_no_further_ahead_than_a_batch(make_job):
     num_read = itertools.count(1)
     reached = []

@@ -73,6 +73,12 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
             shared whose sizes differ; if a size is not a multiple of the number of heads; if a
             structure is given together with masks or labels; or if labels are given for only one
             of the two pieces that share a softmax.
+
+    >>> from etcmodel import layers
+    >>> attention = layers.FusedGlobalLocalAttention(8, 8, num_heads=2, local_radius=1)
+    >>> long_output, global_output = attention(tf.zeros([1, 6, 8]), tf.zeros([1, 2, 8]))
+    >>> long_output.shape, global_output.shape
+    (TensorShape([1, 6, 8]), TensorShape([1, 2, 8]))
     """
 
     def __init__(

@@ -42,6 +42,12 @@ class QkvRelativeAttention(base.Layer):
     Raises:
         ValueError: if labels are given without `relative_vocab_size`, a number is out of range, or
             shapes do not fit.
+
+    >>> from etcmodel import layers
+    >>> attention = layers.QkvRelativeAttention(relative_vocab_size=5)
+    >>> queries, keys = tf.zeros([1, 3, 2, 4]), tf.zeros([1, 6, 2, 4])
+    >>> attention(queries, keys, keys, relative_att_ids=tf.zeros([1, 3, 6], tf.int32)).shape
+    TensorShape([1, 3, 2, 4])
     """
 
     def __init__(

@@ -55,6 +55,12 @@ class QkvRelativeLocalAttention(base.Layer):
         ValueError: if `local_radius` is below 1; if shapes do not fit; if only one of side keys and
             side values is given, or their mask or labels without them; if only one kind of keys
             has labels; or if `att_implementation` is unknown.
+
+    >>> from etcmodel import layers
+    >>> attention = layers.QkvRelativeLocalAttention(local_radius=2)
+    >>> inputs, side = tf.zeros([1, 6, 2, 4]), tf.zeros([1, 3, 2, 4])
+    >>> attention(inputs, inputs, inputs, side_keys=side, side_values=side).shape
+    TensorShape([1, 6, 2, 4])
     """
 
     def __init__(

@@ -34,6 +34,10 @@ class ProjectAttentionHeads(base.Layer):
         float [..., num_heads, size_per_head].
     Raises:
         ValueError: if a size is below 1.
+
+    >>> from etcmodel import layers
+    >>> layers.ProjectAttentionHeads(num_heads=2, size_per_head=4)(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 2, 4])
     """
 
     def __init__(
@@ -113,6 +117,11 @@ class RelativeAttention(base.Layer):
     Raises:
         ValueError: if a size is not a multiple of `num_heads` or below 1, a given layer is no
             Keras 2 layer, or shapes do not fit.
+
+    >>> from etcmodel import layers
+    >>> attention = layers.RelativeAttention(hidden_size=8, num_heads=2)
+    >>> attention(tf.zeros([1, 3, 8]), to_seq=tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 3, 8])
     """
 
     def __init__(

@@ -38,6 +38,10 @@ class DenseSideInputs(NamedTuple):
         g2g_relative_att_ids: likewise.
         l2g_relative_att_ids: likewise.
         g2l_relative_att_ids: likewise.
+
+    >>> from etcmodel.layers.attention import DenseSideInputs
+    >>> DenseSideInputs().is_empty, DenseSideInputs(g2g_att_mask=tf.ones([1, 2, 2])).is_empty
+    (True, False)
     """
 
     l2l_att_mask: tf.Tensor | None = None

@@ -51,6 +51,10 @@ class SlidingWindowAttention(base.Layer):
     Raises:
         ValueError: if a number is out of range, `hidden_size` no multiple of the heads, or a causal
             layer gets global tokens.
+
+    >>> from etcmodel.layers.attention import SlidingWindowAttention
+    >>> SlidingWindowAttention(hidden_size=8, num_heads=2, radius=2)(tf.zeros([1, 6, 8])).shape
+    TensorShape([1, 6, 8])
     """
 
     def __init__(

@@ -63,6 +63,10 @@ class GmatConfig(json_config.JsonConfig):
         grad_checkpointing_period: int. See `TransformerStack`.
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
+
+    >>> config = etcmodel.GmatConfig(chunk_size=256, num_memory_tokens=32)
+    >>> config.model_type, config.chunk_size, config.hidden_size
+    ('gmat', 256, 768)
     """
 
     model_type: typing.ClassVar[str] = "gmat"

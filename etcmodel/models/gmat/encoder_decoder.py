@@ -31,6 +31,10 @@ class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
             0 is the encoder's, 1 the decoder's.
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
+
+    >>> config = etcmodel.GmatSeq2SeqConfig.of_encoder(etcmodel.GmatConfig(), eos_token_id=1032)
+    >>> config.model_type, config.eos_token_id, config.num_memory_tokens
+    ('gmat_seq2seq', 1032, 64)
     """
 
     model_type: typing.ClassVar[str] = "gmat_seq2seq"
@@ -45,11 +49,19 @@ class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
         Args:
             config: `GmatConfig`.
             **entries: those that are to be others.
+
+        >>> config = etcmodel.GmatConfig(num_memory_tokens=32)
+        >>> etcmodel.GmatSeq2SeqConfig.of_encoder(config, eos_token_id=1032).num_memory_tokens
+        32
         """
         return cls.from_dict({**config.to_dict(), **entries})
 
     def encoder_config(self):
-        """The `GmatConfig` of the encoder."""
+        """The `GmatConfig` of the encoder.
+
+        >>> type(etcmodel.GmatSeq2SeqConfig().encoder_config()).__name__
+        'GmatConfig'
+        """
         names_of_fields = [field.name for field in dataclasses.fields(GmatConfig)]
         return GmatConfig(**{name: getattr(self, name) for name in names_of_fields})
 
@@ -133,6 +145,11 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
         name: name of the layer.
     Call args, returns and errors:
         See `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
+
+    >>> config = etcmodel.GmatSeq2SeqConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.GmatForConditionalGeneration(config)
+    >>> model([[5, 6, 7]], decoder_input_ids=[[2, 8]])["logits"].shape
+    TensorShape([1, 2, 30522])
     """
 
     config_class = GmatSeq2SeqConfig
@@ -140,7 +157,12 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     architecture = "GmatForConditionalGeneration"
     naming = names.Naming()
 
-    def __init__(self, config, name="gmat_for_conditional_generation", **kwargs):
+    def __init__(
+        self,
+        config: GmatSeq2SeqConfig | dict,
+        name: str = "gmat_for_conditional_generation",
+        **kwargs,
+    ):
         super().__init__(config, name, **kwargs)
 
     def make_parts(self):

@@ -48,7 +48,12 @@ class GmatFirstTokenHead(GmatHead, of_text.FirstTokenHead):
 
 @base.register_head
 class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
-    """`MaskedLM` of a GMAT, measured by the perplexity and the share of errors, as in the paper."""
+    """`MaskedLM` of a GMAT, measured by the perplexity and the share of errors, as in the paper.
+
+    >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
+    >>> etcmodel.GmatForMaskedLM(config)([[2, 4, 8, 3]]).shape
+    TensorShape([1, 4, 30522])
+    """
 
     head_type = "gmat_masked_lm"
 
@@ -58,28 +63,52 @@ class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
 
 @base.register_head
 class GmatForSequenceClassification(GmatFirstTokenHead, of_text.SequenceClassification):
-    """`SequenceClassification` of a GMAT."""
+    """`SequenceClassification` of a GMAT.
+
+    >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.GmatForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[2, 7, 8, 3]]).shape
+    TensorShape([1, 2])
+    """
 
     head_type = "gmat_sequence_classification"
 
 
 @base.register_head
 class GmatForTokenClassification(GmatHead, of_text.TokenClassification):
-    """`TokenClassification` of a GMAT."""
+    """`TokenClassification` of a GMAT.
+
+    >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.GmatForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+    >>> model([[2, 7, 8, 3]]).shape
+    TensorShape([1, 4, 3])
+    """
 
     head_type = "gmat_token_classification"
 
 
 @base.register_head
 class GmatForQuestionAnswering(GmatHead, of_text.QuestionAnswering):
-    """`QuestionAnswering` of a GMAT."""
+    """`QuestionAnswering` of a GMAT.
+
+    >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
+    >>> logits = etcmodel.GmatForQuestionAnswering(config)([[2, 7, 3, 8, 3]])
+    >>> logits["start"].shape, logits["end"].shape
+    (TensorShape([1, 5]), TensorShape([1, 5]))
+    """
 
     head_type = "gmat_question_answering"
 
 
 @base.register_head
 class GmatForMultipleChoice(GmatFirstTokenHead, of_text.MultipleChoice):
-    """`MultipleChoice` of a GMAT, from the first token of each text through a pooler as BERT's."""
+    """`MultipleChoice` of a GMAT, from the first token of each text through a pooler as BERT's.
+
+    >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.GmatForMultipleChoice(config)
+    >>> model([[[2, 7, 3], [2, 8, 3]]]).shape  # One question, two choices.
+    TensorShape([1, 2])
+    """
 
     head_type = "gmat_multiple_choice"
 

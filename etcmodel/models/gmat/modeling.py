@@ -50,9 +50,14 @@ class GmatModel(conveniences.Pretrained, base.Layer):
     Raises:
         ValueError: if inputs do not fit each other or the model, or a position is out of range. For
             what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+
+    >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
+    >>> hidden, memory = etcmodel.GmatModel(config)([[2, 7, 8, 3]])
+    >>> hidden.shape, memory.shape
+    (TensorShape([1, 4, 12]), TensorShape([1, 64, 12]))
     """
 
-    def __init__(self, config, name="gmat", **kwargs):
+    def __init__(self, config: GmatConfig | dict, name: str = "gmat", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         if isinstance(config, dict):
@@ -156,6 +161,11 @@ class GmatModel(conveniences.Pretrained, base.Layer):
             float [batch, num_memory_tokens, hidden_size].
         Raises:
             ValueError: if the model has no compression, or as a call.
+
+        >>> sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_memory_tokens": 4}
+        >>> model = etcmodel.GmatModel(etcmodel.GmatConfig(num_compression_layers=1, **sizes))
+        >>> model.compress([[2, 7, 8, 3]]).shape
+        TensorShape([1, 4, 12])
         """
         self._check_compression()
         given = {"input_ids": input_ids, "attention_mask": attention_mask, **arguments}
@@ -174,6 +184,13 @@ class GmatModel(conveniences.Pretrained, base.Layer):
             (hidden, memory): as a call.
         Raises:
             ValueError: if the model has no compression, or as a call.
+
+        >>> sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_memory_tokens": 4}
+        >>> model = etcmodel.GmatModel(etcmodel.GmatConfig(num_compression_layers=1, **sizes))
+        >>> memory = model.compress([[2, 7, 8, 3]])
+        >>> hidden, _ = model.decompress(memory, attention_mask=[[1, 1, 1, 1]])
+        >>> hidden.shape
+        TensorShape([1, 4, 12])
         """
         self._check_compression()
         inputs = inputs_lib.checked(self.config, {"attention_mask": attention_mask, **arguments})

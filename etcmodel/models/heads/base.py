@@ -30,6 +30,11 @@ class HeadModel(EncoderWithHead):
     Raises:
         ValueError: as `EncoderWithHead` and `features.completed`; or if there are more relations
             than labels for them.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForSentenceSelection(config, relation_names=["cites"])
+    >>> isinstance(model, etcmodel.models.HeadModel), model.relation_names
+    (True, ('cites',))
     """
 
     extra_axes = {}  # The axes of further features; see `features.completed`.
@@ -64,7 +69,12 @@ class HeadModel(EncoderWithHead):
         return self.dropout(vectors, training=training)
 
     def embed(self, features, pooling="mean", normalize=False):
-        """Vectors of texts: see `models.pooling.embed`."""
+        """Vectors of texts: see `models.pooling.embed`.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.embed(model.processor(["Good!", "Bad!"])).shape
+        TensorShape([2, 12])
+        """
         if hasattr(features, "items"):  # Without the features that only the head takes.
             features = {name: x for name, x in features.items() if name not in self.extra_axes}
         names = self.relation_names

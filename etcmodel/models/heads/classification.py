@@ -25,6 +25,11 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
     Call args: see `HeadModel`.
     Returns:
         float32 [batch, num_labels]. Logits.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[2, 7, 8, 3], [2, 9, 3, 0]]).shape
+    TensorShape([2, 2])
     """
 
     head_type = "sequence_classification"
@@ -73,6 +78,11 @@ class EtcForTokenClassification(Labelled, base.HeadModel):
     Call args: see `HeadModel`.
     Returns:
         float32 [batch, long_len, num_labels]. Logits.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+    >>> model([[2, 7, 8, 3]]).shape
+    TensorShape([1, 4, 3])
     """
 
     head_type = "token_classification"

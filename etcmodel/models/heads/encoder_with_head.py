@@ -7,7 +7,7 @@ import types
 import tensorflow as tf
 import tf_keras
 
-from etcmodel import shown_values
+from etcmodel import shown_values, signatures
 from etcmodel.layers import base, heads, sublayers
 from etcmodel.layers.recomputing_dropout import RecomputingDropout
 from etcmodel.models import conveniences, encoders, json_config, text_data
@@ -25,6 +25,13 @@ def register_head(head):
 
     Raises:
         ValueError: if another class has the same `head_type`.
+
+    >>> from etcmodel.models import heads
+    >>> @heads.register_head
+    ... class TwoLabels(etcmodel.EtcForSequenceClassification):
+    ...     head_type = "two_labels"
+    >>> heads.head_class("two_labels").__name__
+    'TwoLabels'
     """
     if _HEADS.setdefault(head.head_type, head) is not head:
         raise ValueError(f"There is another head of `head_type` {head.head_type!r}.")
@@ -32,7 +39,12 @@ def register_head(head):
 
 
 def head_classes():
-    """dict of `head_type` to class."""
+    """dict of `head_type` to class.
+
+    >>> from etcmodel.models import heads
+    >>> heads.head_classes()["masked_lm"].__name__
+    'EtcForMaskedLM'
+    """
     return dict(_HEADS)
 
 
@@ -41,6 +53,10 @@ def head_class(head_type, source="head_config"):
 
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
+
+    >>> from etcmodel.models import heads
+    >>> heads.head_class("longformer_masked_lm").__name__
+    'LongformerForMaskedLM'
     """
     if not isinstance(head_type, str) or head_type not in _HEADS:
         raise ValueError(
@@ -49,6 +65,22 @@ def head_class(head_type, source="head_config"):
             f"{', '.join(map(repr, sorted(_HEADS)))}."
         )
     return _HEADS[head_type]
+
+
+def _settings(head):
+    """The arguments of a head, except the encoder and Keras's: dict of name to `Parameter`."""
+    found = {}
+    for ancestor in head.__mro__:
+        if issubclass(ancestor, EncoderWithHead) and "__init__" in vars(ancestor):
+            parameters = inspect.signature(ancestor.__init__).parameters.values()
+            found |= {x.name: x for x in parameters if x.kind in _NAMED and x.name not in found}
+    return {name: x for name, x in found.items() if name not in ("self", "encoder", "own")}
+
+
+def _parameters(head):
+    """All arguments of a head, for `help`."""
+    base = inspect.signature(EncoderWithHead.__init__).parameters
+    return [base["encoder"], *_settings(head).values(), base["kwargs"]]
 
 
 class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Model, abc.ABC):
@@ -75,13 +107,26 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     Raises:
         ValueError: if `encoder` is neither, or naming the argument, if it is of a wrong type or out
             of range.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> etcmodel.EtcForTokenClassification(config, num_labels=5, dropout=0.2)
+    <EtcForTokenClassification 'token_classification', 1 layer, 12 hidden units, 128 tokens in
+    the vocabulary, 81,041 parameters>
     """
 
     head_type = None
     at_least_1 = ("num_labels",)
+    __signature__ = signatures.ClassSignature(_parameters)
     token_feature = "token_ids"  # The name of features that are not a dict.
 
-    def __init__(self, encoder, *, dropout: float | None = None, own=None, **kwargs):
+    def __init__(
+        self,
+        encoder: encoders.Encoder | encoders.EncoderConfig,
+        *,
+        dropout: float | None = None,
+        own=None,
+        **kwargs,
+    ):
         self.check_settings({**(own or {}), "dropout": dropout})
         super().__init__(**{"name": self.head_type, **kwargs})
         self._autocast = False  # Features are ids, which must not be cast.
@@ -107,13 +152,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
     @classmethod
     def setting_types(cls):
         """The class's arguments, except the encoder and Keras's: dict of name to type."""
-        found = {}
-        for ancestor in cls.__mro__:
-            if issubclass(ancestor, EncoderWithHead) and "__init__" in vars(ancestor):
-                parameters = inspect.signature(ancestor.__init__).parameters.values()
-                kinds = {x.name: x.annotation for x in parameters if x.kind in _NAMED}
-                found = {**kinds, **found}
-        return {x: kind for x, kind in found.items() if x not in ("self", "encoder", "own")}
+        return {name: parameter.annotation for name, parameter in _settings(cls).items()}
 
     @classmethod
     def check_settings(cls, settings):
@@ -202,6 +241,12 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
         Raises:
             ValueError: naming the argument, if it is of Keras 3.
+
+        >>> import tf_keras
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.compile(tf_keras.optimizers.Adam(3e-5))
+        >>> model.optimizer.name
+        'Adam'
         """
         given = {"optimizer": optimizer, "loss": loss, "metrics": metrics, **kwargs}
         for name, part in given.items():
@@ -239,6 +284,10 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
                 `token_ids`.
         Returns:
             tf_keras.Model, from a dict of these features to the same outputs.
+
+        >>> model = etcmodel.from_pretrained("my_model")
+        >>> model.functional("token_ids", "links").input_names
+        ['links', 'token_ids']
         """
         names = names or self._names_called_with()
         inputs = {
@@ -265,6 +314,11 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
         `load_model` of such a file returns a functional model with the same weights and outputs,
         without this class's methods; `.keras`, SavedModel and `save_pretrained` keep the class.
+
+        >>> import tf_keras
+        >>> etcmodel.from_pretrained("my_model").save("my_model.keras")
+        >>> tf_keras.models.load_model("my_model.keras").labels
+        ('neg', 'pos')
         """
         is_hdf5 = str(filepath).endswith((".h5", ".hdf5")) and save_format is None
         model = self.functional() if save_format == "h5" or is_hdf5 else super()

@@ -31,6 +31,11 @@ class EtcForKeyphraseExtraction(base.HeadModel):
     Returns:
         float32 [batch, max_words, long_len]. Logits by number of words (less 1) and first word;
         -10,000 for n-grams beyond the last word.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForKeyphraseExtraction(config, max_words=3)
+    >>> model([[2, 7, 8, 3]]).shape
+    TensorShape([1, 3, 4])
     """
 
     head_type = "keyphrase_extraction"
@@ -118,6 +123,12 @@ def best_phrases(logits, num_best=5):
     Returns:
         int32 [batch, num_best, 2]. First word and number of words, the best first; 0 words if there
         are fewer phrases.
+
+    >>> from etcmodel.models import best_phrases
+    >>> logits = [[[0.1, 0.9, 0.3], [0.2, 1.5, -10000.0]]]  # Of one word, and of two.
+    >>> best_phrases(logits, num_best=2).numpy()
+    array([[[1, 2],
+            [1, 1]]], dtype=int32)
     """
     logits = tf.convert_to_tensor(logits)
     best = ngrams_ops.best_ngrams(logits, _is_there(logits), num_best)

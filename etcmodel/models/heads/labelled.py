@@ -78,6 +78,11 @@ class Labelled(encoder_with_head.EncoderWithHead):
             labels, of tuples of those that are more likely than not.
         Raises:
             ValueError: if the labels have no names, or the model tells numbers.
+
+        >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+        >>> model = etcmodel.EtcForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+        >>> model.as_labels([[[0.1, 2.0, 0.3], [1.0, 0.0, 0.0]]])
+        [['B-PER', 'O']]
         """
         if not self.labels:
             raise ValueError(

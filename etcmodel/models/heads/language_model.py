@@ -24,6 +24,13 @@ class EtcForMaskedLM(base.HeadModel):
             `masked_positions`, from 0: only these tokens are predicted, which takes less memory.
     Returns:
         float32 [batch, long_len, vocab_size], or [batch, num_predictions, vocab_size]. Logits.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForMaskedLM(config)
+    >>> model([[2, 4, 8, 3]]).shape
+    TensorShape([1, 4, 128])
+    >>> model({"token_ids": [[2, 4, 8, 3]], "masked_positions": [[1]]}).shape
+    TensorShape([1, 1, 128])
     """
 
     head_type = "masked_lm"

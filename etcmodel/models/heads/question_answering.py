@@ -40,6 +40,11 @@ class EtcForQuestionAnswering(base.HeadModel):
         number of types]; `evidence` [batch, global_len], -1e9 for padding.
     Raises:
         ValueError: as of `HeadModel`; or if `answer_types` cannot be.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> logits = etcmodel.EtcForQuestionAnswering(config)([[2, 7, 3, 8, 9, 3]])
+    >>> {name: tuple(x.shape) for name, x in logits.items()}
+    {'start': (1, 6), 'end': (1, 6), 'type': (1, 4), 'evidence': (1, 1)}
     """
 
     head_type = "question_answering"
@@ -119,6 +124,11 @@ def best_spans(outputs, max_length=30):
     Returns:
         dict of [batch]: int32 `start` and `end`, and float32 `score`, the sum of both logits; at
         most -1e9 if no span is short enough.
+
+    >>> from etcmodel.models import best_spans
+    >>> best = best_spans({"start": [[0.0, 5.0, 1.0]], "end": [[9.0, 0.0, 4.0]]})
+    >>> {name: x.numpy().tolist() for name, x in best.items()}
+    {'start': [1], 'end': [2], 'score': [9.0]}
     """
     starts, start_places = heads.top_positions(tf.convert_to_tensor(outputs["start"]))
     ends, end_places = heads.top_positions(tf.convert_to_tensor(outputs["end"]))

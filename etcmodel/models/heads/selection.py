@@ -52,6 +52,11 @@ class EtcForSentenceSelection(base.HeadModel):
     Call args: see `HeadModel`.
     Returns:
         float32 [batch, global_len]. Logits, -1e9 for padding.
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> processor = etcmodel.EtcProcessor("vocab.txt")
+    >>> etcmodel.EtcForSentenceSelection(config)(processor("It is good. It is bad.")).shape
+    TensorShape([1, 3])
     """
 
     head_type = "sentence_selection"
@@ -89,6 +94,11 @@ class EtcForMultipleChoice(base.HeadModel):
     Returns:
         float32 logits: [batch, global_len], -1e9 for tokens that are not candidates; or [batch,
         num_choices].
+
+    >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.EtcForMultipleChoice(config)
+    >>> model([[[2, 7, 3], [2, 8, 3]]]).shape  # One question, two answers.
+    TensorShape([1, 2])
     """
 
     head_type = "multiple_choice"

@@ -56,6 +56,10 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
 
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
+
+    >>> config = etcmodel.LedConfig(d_model=768, encoder_layers=6, attention_window=256)
+    >>> config.d_model, config.attention_window, config.max_encoder_position_embeddings
+    (768, 256, 16384)
     """
 
     model_type: typing.ClassVar[str] = "led"

@@ -75,12 +75,19 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
         of `last_hidden_state`; with labels `loss`, float32 scalar, the mean over all labels.
     Raises:
         ValueError: see `LedModel`.
+
+    >>> config = etcmodel.LedConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> outputs = etcmodel.LedForConditionalGeneration(config)([[0, 7, 8, 2]], labels=[[5, 2]])
+    >>> outputs["logits"].shape, outputs["loss"].shape
+    (TensorShape([1, 2, 50265]), TensorShape([]))
     """
 
     architecture = "LEDForConditionalGeneration"
     encoder_arguments = ("global_attention_mask", "position_ids")
 
-    def __init__(self, config, name="led_for_conditional_generation", **kwargs):
+    def __init__(
+        self, config: LedConfig | dict, name: str = "led_for_conditional_generation", **kwargs
+    ):
         super().__init__(config, name=name, **kwargs)
 
     def build(self, input_shape):
@@ -143,11 +150,18 @@ class LedForQuestionAnswering(LedHead):
         mean of both ends'.
     Raises:
         ValueError: see `LedModel`, or if one kind of position comes without the other.
+
+    >>> config = etcmodel.LedConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> outputs = etcmodel.LedForQuestionAnswering(config)([[0, 7, 2, 2, 8, 2]])
+    >>> outputs["start_logits"].shape, outputs["end_logits"].shape
+    (TensorShape([1, 6]), TensorShape([1, 6]))
     """
 
     architecture = "LEDForQuestionAnswering"
 
-    def __init__(self, config, name="led_for_question_answering", **kwargs):
+    def __init__(
+        self, config: LedConfig | dict, name: str = "led_for_question_answering", **kwargs
+    ):
         super().__init__(config, name=name, **kwargs)
         self.span = head_layers.SpanLogits(
             ("start", "end"), self.config.init_std, name="qa_outputs", dtype="float32"

@@ -31,6 +31,11 @@ class LedModel(model.EncoderDecoder):
     Raises:
         ValueError: if inputs do not fit each other or the model, or there is nothing to make
             decoder ids of.
+
+    >>> config = etcmodel.LedConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> model = etcmodel.LedModel(config)
+    >>> model([[0, 7, 8, 2]], decoder_input_ids=[[2, 5]])["last_hidden_state"].shape
+    TensorShape([1, 2, 16])
     """
 
     config_class, encoder_class, decoder_class = LedConfig, LedEncoder, LedDecoder
@@ -39,7 +44,7 @@ class LedModel(model.EncoderDecoder):
     architecture = "LEDModel"
     naming = names.NAMING
 
-    def __init__(self, config, name="led", **kwargs):
+    def __init__(self, config: LedConfig | dict, name: str = "led", **kwargs):
         super().__init__(config, name, **kwargs)
 
     def call(

@@ -55,6 +55,10 @@ class LongformerConfig(json_config.JsonConfig):
 
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
+
+    >>> config = etcmodel.LongformerConfig(num_hidden_layers=2, attention_window=(128, 256))
+    >>> config.attention_window, config.attention_dilation
+    ((128, 256), 1)
     """
 
     model_type: typing.ClassVar[str] = "longformer"

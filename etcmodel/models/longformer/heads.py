@@ -96,7 +96,12 @@ class LabelledHead(LongformerHead):
 
 @base.register_head
 class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
-    """`MaskedLM` of a Longformer; no token is global by default."""
+    """`MaskedLM` of a Longformer; no token is global by default.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> etcmodel.LongformerForMaskedLM(config)([[0, 4, 8, 2]]).shape
+    TensorShape([1, 4, 30522])
+    """
 
     head_type = "longformer_masked_lm"
 
@@ -106,6 +111,11 @@ class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassifi
     """`SequenceClassification` of a Longformer; by default the token that it reads is global.
 
     Args, errors: see `LabelledHead`.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerForSequenceClassification(config, labels=["neg", "pos"])
+    >>> model([[0, 7, 8, 2]]).shape
+    TensorShape([1, 2])
     """
 
     head_type = "longformer_sequence_classification"
@@ -120,6 +130,11 @@ class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification
     """`TokenClassification` of a Longformer; no token is global by default.
 
     Args, errors: see `LabelledHead`.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
+    >>> model([[0, 7, 8, 2]]).shape
+    TensorShape([1, 4, 3])
     """
 
     head_type = "longformer_token_classification"
@@ -127,7 +142,13 @@ class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification
 
 @base.register_head
 class LongformerForQuestionAnswering(LongformerHead, of_text.QuestionAnswering):
-    """`QuestionAnswering` of a Longformer; by default all before the first separator is global."""
+    """`QuestionAnswering` of a Longformer; by default all before the first separator is global.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> logits = etcmodel.LongformerForQuestionAnswering(config)([[0, 7, 2, 2, 8, 2]])
+    >>> logits["start"].shape, logits["end"].shape
+    (TensorShape([1, 6]), TensorShape([1, 6]))
+    """
 
     head_type = "longformer_question_answering"
 
@@ -141,6 +162,11 @@ class LongformerForMultipleChoice(LongformerHead, of_text.MultipleChoice):
     """`MultipleChoice` of a Longformer; by default all of the second part of each is global.
 
     The second part begins two tokens after the first separator.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerForMultipleChoice(config)
+    >>> model([[[0, 7, 2, 2, 5, 2], [0, 7, 2, 2, 6, 2]]]).shape  # One question, two choices.
+    TensorShape([1, 2])
     """
 
     head_type = "longformer_multiple_choice"

@@ -82,9 +82,21 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
     Raises:
         ValueError: if inputs do not fit each other or the model: see `inputs.checked`, also for
             what graphs raise.
+
+    >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
+    >>> model = etcmodel.LongformerModel(config)
+    >>> hidden, pooled = model([[0, 7, 8, 2]], global_attention_mask=[[1, 0, 0, 0]])
+    >>> hidden.shape, pooled.shape
+    (TensorShape([1, 4, 12]), TensorShape([1, 12]))
     """
 
-    def __init__(self, config, add_pooling_layer=True, name="longformer", **kwargs):
+    def __init__(
+        self,
+        config: LongformerConfig | dict,
+        add_pooling_layer: bool = True,
+        name: str = "longformer",
+        **kwargs,
+    ):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         self.config = config = LongformerConfig.of(config)

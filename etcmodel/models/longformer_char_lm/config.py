@@ -34,6 +34,10 @@ class CharLmConfig(json_config.JsonConfig):
 
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
+
+    >>> config = etcmodel.CharLmConfig(hidden_size=256)
+    >>> config.vocab_size, config.windows
+    (256, (32, 32, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512))
     """
 
     model_type: typing.ClassVar[str] = "longformer_char_lm"

@@ -67,9 +67,15 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
     Raises:
         ValueError: if `input_ids` has another rank, or an id is no whole number or out of range.
             For ids that only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+
+    >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1}
+    >>> config = etcmodel.CharLmConfig(attention_window=4, attention_dilation=1, **sizes)
+    >>> model = etcmodel.CharLmModel(config)
+    >>> model([list(b"To be")]).shape  # The logits of what follows each byte.
+    TensorShape([1, 5, 256])
     """
 
-    def __init__(self, config, name="longformer_char_lm", **kwargs):
+    def __init__(self, config: CharLmConfig | dict, name: str = "longformer_char_lm", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The argument is ids.
         self.config = config = CharLmConfig.of(config)

@@ -29,6 +29,10 @@ def phase_config(config, phase):
     Args:
         config: `CharLmConfig` of the first phase.
         phase: int, from 0.
+
+    >>> from etcmodel.models.longformer_char_lm import PRESETS, phase_config
+    >>> [max(phase_config(PRESETS["small"], phase).windows) for phase in range(3)]
+    [512, 1024, 2048]
     """
     doubled = tuple(window * 2**phase for window in config.windows)
     return dataclasses.replace(config, attention_window=doubled)

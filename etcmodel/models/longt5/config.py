@@ -57,6 +57,10 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         scale_decoder_outputs: bool or None. Whether the decoder's output is divided by
             sqrt(`d_model`) before; None, as in older files: where the embeddings are tied.
         grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
+
+    >>> config = etcmodel.LongT5Config(d_model=768, encoder_attention_type="transient-global")
+    >>> config.d_model, config.local_radius, config.global_block_size
+    (768, 127, 16)
     """
 
     model_type: typing.ClassVar[str] = "longt5"

@@ -97,6 +97,11 @@ class LongT5Encoder(parts.T5Stack):
     Raises:
         ValueError: if the inputs do not fit each other or the model; for what only a running graph
             knows `tf.errors.InvalidArgumentError`.
+
+    >>> from etcmodel.models import longt5
+    >>> encoder = longt5.LongT5Encoder(etcmodel.LongT5Config(d_model=8, num_layers=1))
+    >>> encoder([[7, 8, 1]])["last_hidden_state"].shape
+    TensorShape([1, 3, 8])
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):

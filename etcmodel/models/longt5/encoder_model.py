@@ -27,12 +27,17 @@ class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Lay
         **arguments: of `LongT5Encoder`.
     Returns:
         dict: see `LongT5Encoder`.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5EncoderModel(config)
+    >>> model([[7, 8, 1]])["last_hidden_state"].shape
+    TensorShape([1, 3, 8])
     """
 
     architecture = "LongT5EncoderModel"
     naming = names.ENCODER_NAMING
 
-    def __init__(self, config, name="longt5_encoder", **kwargs):
+    def __init__(self, config: LongT5Config | dict, name: str = "longt5_encoder", **kwargs):
         super().__init__(name=name, **kwargs)
         self._autocast = False  # The first argument is ids.
         self.config = LongT5Config.of(config)

@@ -23,12 +23,17 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
         name: name of the layer.
     Call args, returns and errors:
         See `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+
+    >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
+    >>> model = etcmodel.LongT5Model(config)
+    >>> model([[7, 8, 1]], decoder_input_ids=[[0, 5]])["logits"].shape
+    TensorShape([1, 2, 32128])
     """
 
     config_class, encoder_class, decoder_class = LongT5Config, LongT5Encoder, T5Decoder
     make_token_embedding = parts.make_token_embedding
 
-    def __init__(self, config, name="longt5", **kwargs):
+    def __init__(self, config: LongT5Config | dict, name: str = "longt5", **kwargs):
         super().__init__(config, name, **kwargs)
         self.lm_head = None
         if not self.config.tie_word_embeddings:

@@ -56,6 +56,10 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
         grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
     Raises:
         ValueError: naming the entry, if it is of a wrong type or out of range.
+
+    >>> config = etcmodel.PegasusXConfig(d_model=768, num_global_tokens=128)
+    >>> config.d_model, config.num_global_tokens, config.block_size
+    (768, 128, 512)
     """
 
     model_type: typing.ClassVar[str] = "pegasus_x"

@@ -85,6 +85,11 @@ class PegasusXEncoder(parts.PegasusXStack):
     Raises:
         ValueError: if the inputs do not fit each other or the model; for what only a running graph
             knows `tf.errors.InvalidArgumentError`.
+
+    >>> from etcmodel.models import pegasus_x
+    >>> encoder = pegasus_x.PegasusXEncoder(etcmodel.PegasusXConfig(d_model=16, encoder_layers=1))
+    >>> encoder([[7, 8, 1]])["last_hidden_state"].shape
+    TensorShape([1, 3, 16])
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):

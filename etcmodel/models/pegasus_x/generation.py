@@ -3,6 +3,7 @@
 import tf_keras
 
 from etcmodel.models.pegasus_x import names
+from etcmodel.models.pegasus_x.config import PegasusXConfig
 from etcmodel.models.pegasus_x.model import PegasusXModel
 from etcmodel.models.seq2seq import model
 from etcmodel.models.seq2seq import outputs as outputs_lib
@@ -19,12 +20,22 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
         name: name of the layer.
     Call args, returns and errors:
         See `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
+
+    >>> config = etcmodel.PegasusXConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> outputs = etcmodel.PegasusXForConditionalGeneration(config)([[7, 8, 1]], labels=[[5, 1]])
+    >>> outputs["logits"].shape, outputs["loss"].shape
+    (TensorShape([1, 2, 96103]), TensorShape([]))
     """
 
     architecture = "PegasusXForConditionalGeneration"
     encoder_arguments = ("position_ids",)
 
-    def __init__(self, config, name="pegasus_x_for_conditional_generation", **kwargs):
+    def __init__(
+        self,
+        config: PegasusXConfig | dict,
+        name: str = "pegasus_x_for_conditional_generation",
+        **kwargs,
+    ):
         super().__init__(config, name=name, **kwargs)
 
     def logits(self, hidden):

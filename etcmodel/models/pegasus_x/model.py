@@ -26,6 +26,11 @@ class PegasusXModel(model.EncoderDecoder):
         beside them (`encoder_global_states`, `encoder_global_attentions`): see `PegasusXEncoder`.
     Raises:
         ValueError: unless ids or embeddings are given for either side.
+
+    >>> config = etcmodel.PegasusXConfig(d_model=16, encoder_layers=1, decoder_layers=1)
+    >>> model = etcmodel.PegasusXModel(config)
+    >>> model([[7, 8, 1]], decoder_input_ids=[[0, 5]])["last_hidden_state"].shape
+    TensorShape([1, 2, 16])
     """
 
     config_class, encoder_class, decoder_class = PegasusXConfig, PegasusXEncoder, PegasusXDecoder
@@ -33,7 +38,7 @@ class PegasusXModel(model.EncoderDecoder):
     naming = names.NAMING
     architecture = "PegasusXModel"
 
-    def __init__(self, config, name="pegasus_x", **kwargs):
+    def __init__(self, config: PegasusXConfig | dict, name: str = "pegasus_x", **kwargs):
         super().__init__(config, name, **kwargs)
 
     def weights_by_name(self):

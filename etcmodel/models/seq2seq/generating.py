@@ -60,6 +60,11 @@ class Generating:
             ValueError: naming the setting, if it is unknown or cannot be; if there is no start
                 token; or naming the argument, if prompts are no ids of the model, of another batch,
                 not shorter than `max_length`, or padded.
+
+        >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1, decoder_start_token_id=0)
+        >>> model = etcmodel.LongT5Model(config)
+        >>> model.generate([[7, 8, 1]], max_new_tokens=4, min_new_tokens=4)["sequences"].shape
+        TensorShape([1, 5])
         """
         if hasattr(input_ids, "items"):
             batch = {name: x for name, x in input_ids.items() if name != "labels"}

@@ -21,6 +21,13 @@ class PairBiases(Labels):
     Attributes:
         values: `pair_values.Dense` or `ByOffset` of float, with an axis of heads after the batch
             axis: [batch or 1, num_heads or 1, num_rows, num_keys or offsets].
+
+    >>> from etcmodel.ops import blockwise, key_sets, labels, pair_values
+    >>> biases = labels.PairBiases(pair_values.Dense(tf.constant([[[[9.0, 0.0], [0.0, 9.0]]]])))
+    >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=biases)
+    >>> blockwise.attend(tf.zeros([1, 2, 1, 4]), [keys])[0, :, 0].numpy().round(2)
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
 
     values: pair_values.PairValues

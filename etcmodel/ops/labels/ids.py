@@ -19,6 +19,14 @@ class IdLabels(TableLabels):
     Attributes:
         tables: `LabelTables`.
         ids: `pair_values.PairValues` of int32.
+
+    >>> from etcmodel.ops import blockwise, key_sets, labels, pair_values
+    >>> ids = pair_values.Dense(tf.constant([[[1, 0], [1, 0]]]))
+    >>> of_pairs = labels.IdLabels(labels.LabelTables(biases=tf.constant([[0.0], [9.0]])), ids)
+    >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=of_pairs)
+    >>> blockwise.attend(tf.zeros([1, 2, 1, 4]), [keys])[0, :, 0].numpy().round(2)
+    array([[0.99, 0.01],
+           [0.99, 0.01]], dtype=float32)
     """
 
     tables: LabelTables
@@ -54,7 +62,16 @@ def _add_by_pair(logits, by_pair, bias):
 
 @dataclasses.dataclass(frozen=True)
 class OneHotIdLabels(IdLabels):
-    """As `IdLabels`, with matrix products instead of gathers, for TPUs."""
+    """As `IdLabels`, with matrix products instead of gathers, for TPUs.
+
+    >>> from etcmodel.ops import blockwise, key_sets, labels, pair_values
+    >>> ids = pair_values.Dense(tf.constant([[[1, 0], [0, 1]]]))
+    >>> of_pairs = labels.OneHotIdLabels(labels.LabelTables(biases=[[0.0], [9.0]]), ids)
+    >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=of_pairs)
+    >>> blockwise.attend(tf.zeros([1, 2, 1, 4]), [keys])[0, :, 0].numpy().round(2)
+    array([[0.99, 0.01],
+           [0.01, 0.99]], dtype=float32)
+    """
 
     def _by_pair(self, by_label, ids):
         one_hot = tf.one_hot(ids, get_shape_list(by_label)[-1], dtype=by_label.dtype)

@@ -19,6 +19,14 @@ class LinkLabels(TableLabels):
         unlinked: int. The label of pairs that are not linked.
         relations: tuple of (tuple of `links.Links`, int). Each has the label of the pairs that any
             of its links links.
+
+    >>> from etcmodel.ops import blockwise, key_sets, labels, links
+    >>> tables, linked = labels.LabelTables(biases=[[0.0], [9.0]]), links.LinksOfQueries([[1, 1]])
+    >>> of_pairs = labels.LinkLabels(tables, unlinked=0, relations=(((linked,), 1),))
+    >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=of_pairs)
+    >>> blockwise.attend(tf.zeros([1, 2, 1, 4]), [keys])[0, :, 0].numpy().round(2)
+    array([[0.01, 0.99],
+           [0.01, 0.99]], dtype=float32)
     """
 
     tables: LabelTables

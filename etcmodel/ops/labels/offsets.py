@@ -22,6 +22,14 @@ class OffsetLabels(TableLabels):
     Attributes:
         tables: `LabelTables`.
         function: `offsets.OffsetFunction`.
+
+    >>> from etcmodel.ops import blockwise, key_sets, labels, offsets
+    >>> tables = labels.LabelTables(biases=tf.constant([[0.0], [9.0], [0.0]]))  # For the next key.
+    >>> of_pairs = labels.OffsetLabels(tables, offsets.ClippedOffsets(1))
+    >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=of_pairs)
+    >>> blockwise.attend(tf.zeros([1, 2, 1, 4]), [keys])[0, :, 0].numpy().round(2)
+    array([[0.01, 0.99],
+           [0.5 , 0.5 ]], dtype=float32)
     """
 
     tables: LabelTables

@@ -23,6 +23,16 @@ class RowOffsetLabels(TableLabels):
         tables: `LabelTables` of biases.
         function: `offsets.OffsetFunction`.
         row_numbers: int32 [batch, num_rows], from -1 to the number of keys - 1.
+
+    >>> from etcmodel.ops import blockwise, key_sets, labels, offsets
+    >>> tables = labels.LabelTables(biases=tf.constant([[9.0], [0.0], [0.0]]))
+    >>> numbers = tf.constant([[0, 1, 1]])
+    >>> of_pairs = labels.RowOffsetLabels(tables, offsets.ClippedOffsets(1), numbers)
+    >>> keys = key_sets.KeySet(tf.zeros([1, 2, 1, 4]), tf.eye(2)[None, :, None], labels=of_pairs)
+    >>> blockwise.attend(tf.zeros([1, 3, 1, 4]), [keys])[0, :, 0].numpy().round(2)
+    array([[0.99, 0.01],
+           [0.01, 0.99],
+           [0.01, 0.99]], dtype=float32)
     """
 
     tables: LabelTables

@@ -20,6 +20,11 @@ class LabelTables:
     Attributes:
         embeddings: float [num_labels, num_heads, size_per_head] or None.
         biases: float [num_labels, num_heads] or None.
+
+    >>> from etcmodel.ops import labels
+    >>> tables = labels.LabelTables(embeddings=tf.zeros([5, 2, 4]), biases=tf.zeros([5, 2]))
+    >>> [tuple(x.shape) for x in tables.tensors()]  # Of 5 labels and 2 heads.
+    [(5, 2, 4), (5, 2)]
     """
 
     embeddings: tf.Tensor | None = None
@@ -46,6 +51,10 @@ class LabelLogits(NamedTuple):
     Attributes:
         of_embeddings: float [num_heads, batch, tiles, rows, labels].
         of_biases: float32 [num_heads, 1, 1, 1, labels].
+
+    >>> from etcmodel.ops import labels
+    >>> labels.LabelLogits(tf.zeros([2, 1, 1, 3, 5]), tf.ones([2, 1, 1, 1, 5])).total().shape
+    TensorShape([2, 1, 1, 3, 5])
     """
 
     of_embeddings: tf.Tensor | None
@@ -58,7 +67,14 @@ class LabelLogits(NamedTuple):
 
 
 class Labels(Protocol):
-    """What is added to the logits of the pairs of a key set."""
+    """What is added to the logits of the pairs of a key set.
+
+    >>> from etcmodel.ops import labels, offsets
+    >>> tables = labels.LabelTables(biases=tf.zeros([5, 2]))
+    >>> of_pairs = labels.OffsetLabels(tables, offsets.ClippedOffsets(2))
+    >>> [tuple(x.shape) for x in of_pairs.tensors()]
+    [(5, 2)]
+    """
 
     def prepare(self, view):
         """The same labels for a `views.View`: tensors arranged as its rows and keys."""
@@ -107,6 +123,10 @@ class TableLabels(Labels):
 
     Attributes:
         tables: `LabelTables`; in the steps with heads first, [num_heads, num_labels, …].
+
+    >>> from etcmodel.ops import labels
+    >>> [issubclass(x, labels.TableLabels) for x in (labels.OffsetLabels, labels.PairBiases)]
+    [True, False]
     """
 
     tables: LabelTables
@@ -179,5 +199,10 @@ def _heads_first(tables):
 
 @compiled_elementwise
 def add_bias(logits, bias):
-    """Adds an attention bias to logits without labels: float32."""
+    """Adds an attention bias to logits without labels: float32.
+
+    >>> from etcmodel.ops import labels
+    >>> labels.add_bias(tf.constant([1.0, 2.0], tf.bfloat16), tf.constant([0.0, -10000.0])).numpy()
+    array([ 1.000e+00, -9.998e+03], dtype=float32)
+    """
     return tf.cast(logits, tf.float32) + bias

@@ -47,6 +47,12 @@ class Application:
         predict: function of a `Signature`, a dict of name to array and the number of examples that
             returns a dict of name to array, such as a `Batcher` of the model.
         max_rows, max_tokens, max_windows: int. A request of more is refused: see `work.Limits`.
+
+    >>> from etcmodel.serving import rest
+    >>> model = rest.ServedModel("my_export", name="reviews")
+    >>> application = rest.Application(model, rest.Batcher(model))
+    >>> application("GET", "/v1/models/reviews").status
+    200
     """
 
     def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64):

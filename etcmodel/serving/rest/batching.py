@@ -72,6 +72,13 @@ class Batcher:
             more.
         wait_seconds: float.
         num_threads: int. Batches that run at the same time.
+
+    >>> from etcmodel.serving import rest
+    >>> model = rest.ServedModel("my_export")
+    >>> batcher = rest.Batcher(model, max_batch_size=8)
+    >>> inputs = {"token_ids": np.array([[2, 7]])}
+    >>> batcher(model.signatures["dense_features"], inputs, num_rows=1)["logits"].shape
+    (1, 2)
     """
 
     def __init__(self, run, *, max_batch_size=16, wait_seconds=0.0, num_threads=1):

@@ -36,6 +36,11 @@ class ServedModel:
         windows: `work.Windows` of an export that reads texts in several; None for others.
     Raises:
         ValueError: if there is no export, or it is damaged or has no signature.
+
+    >>> from etcmodel.serving import rest
+    >>> model = rest.ServedModel("my_export", name="reviews")
+    >>> sorted(model.signatures), model.version
+    (['dense_features', 'serving_default'], '1')
     """
 
     def __init__(self, directory, name="model"):

@@ -22,6 +22,13 @@ def running(directory, *, port=0, allowed_hosts=(), cors_origins=()):
         ValueError: if there is no export, or it is damaged; for a name or an origin that no request
             can have.
         OSError: if the port cannot be listened on.
+
+    >>> import json, urllib.request
+    >>> from etcmodel.serving import rest
+    >>> with rest.running("my_export") as server:
+    ...     found = json.load(urllib.request.urlopen(f"{server.url}v1/models/model"))
+    >>> found["model_version_status"][0]["state"]
+    'AVAILABLE'
     """
     model = ServedModel(directory)
     batcher = Batcher(model)

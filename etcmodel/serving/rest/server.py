@@ -45,6 +45,13 @@ class RestServer(socketserver.ThreadingTCPServer):
     Raises:
         OSError: in a line with the address, if it cannot be listened on.
         ValueError: for a name or an origin that no request can have.
+
+    >>> from etcmodel.serving import rest
+    >>> model = rest.ServedModel("my_export")
+    >>> server = rest.RestServer(rest.Application(model, rest.Batcher(model)))
+    >>> with server.running():
+    ...     print(server.url.rpartition(":")[0])
+    http://127.0.0.1
     """
 
     allow_reuse_address = True  # Connections of a server that just ended do not block the port.

@@ -74,6 +74,14 @@ def export_text_model(model, directory, processor=None, **options):
     Raises:
         ValueError: if there are no signatures for the model, a graph cannot do what the processor
             does, an option cannot be, or there is something in the directory's place.
+
+    >>> from etcmodel import serving
+    >>> model = etcmodel.from_pretrained("my_model")
+    >>> serving.export_text_model(model, "reviewer", labels=["neg", "pos"])
+    'reviewer'
+    >>> classify = tf.saved_model.load("reviewer").signatures["serving_default"]
+    >>> classify(tf.constant(["Good!"]))["label"].numpy()
+    array([b'pos'], dtype=object)
     """
     processor = processor or model.processor
     if processor is None:

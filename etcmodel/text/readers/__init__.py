@@ -30,6 +30,12 @@ def read(example, split_sentences, where="example", main_only=False):
         `documents.Document`.
     Raises:
         ValueError: naming the field, if the example is none.
+
+    >>> from etcmodel.text import readers
+    >>> example = {"question": "Who wrote Emma?", "documents": ["Jane. It is good."]}
+    >>> document = readers.read(example, split_sentences=lambda text: text.split(". "))
+    >>> [block.kind for block in document.blocks]
+    ['question', 'document', 'sentence', 'sentence']
     """
     if isinstance(example, documents.Document):
         return example

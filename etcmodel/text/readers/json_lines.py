@@ -20,6 +20,10 @@ def read_json_lines(path):
         OSError: naming the file, if it cannot be read.
         ValueError: naming file and line, if a line is no JSON object or beyond the bounds of
             `bounded_json`, or the file is broken.
+
+    >>> from etcmodel.text import readers
+    >>> next(readers.read_json_lines("reviews.csv"))
+    ('reviews.csv, line 2', {'text': 'A good book.', 'label': 'pos'})
     """
     path = os.fspath(path)
     if opener.is_folder(path):

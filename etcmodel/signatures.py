@@ -1,0 +1,31 @@
+"""What `help` and `inspect.signature` tell of a class whose arguments are declared elsewhere."""
+
+import inspect
+
+__all__ = ["ClassSignature", "settings"]
+
+
+class ClassSignature:
+    """The `__signature__` of a class and its subclasses; of an instance that is called, none.
+
+    Args:
+        parameters: function of a class to the `inspect.Parameter`s of its constructor, or to None
+            for those of its `__init__`.
+    """
+
+    def __init__(self, parameters):
+        self._parameters = parameters
+
+    def __get__(self, instance, owner):
+        found = self._parameters(owner) if instance is None else None
+        if found is None:
+            raise AttributeError("__signature__")
+        return inspect.Signature(found)
+
+
+def settings(vocab, config_class):
+    """Parameters: a vocabulary, and by name the fields of a dataclass; None without a class."""
+    if config_class is None:
+        return None
+    first = inspect.Parameter(vocab, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [first, *inspect.signature(config_class).parameters.values()]
