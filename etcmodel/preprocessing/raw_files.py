@@ -121,9 +121,14 @@ def example_reader(read, parse, *, noun="examples"):
     return read_examples
 
 
-def read_json_elements(path):
-    """The values of `read_json_values`, each with its place: "element 0", "line 1" or "row 1"."""
-    return ((row.place, _value(row)) for row in opener.read_rows(path))
+def read_json_elements(path, name=None):
+    """The values of `read_json_values`, each with its place: "element 0", "line 1" or "row 1".
+
+    Args:
+        path: str.
+        name: str. As in `read_json_member`. None: there is no such array.
+    """
+    return ((row.place, _value(row)) for row in opener.read_rows(path, member=name))
 
 
 def read_json_values(path):
