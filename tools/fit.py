@@ -305,7 +305,7 @@ def fit(options, others=()):
         SystemExit: as `run`.
     """
     _check(options)
-    _keep_rows(options)
+    keep_rows(options)
     _preprocess(options)
     of_run = {"output_dir": options.output_dir}
     steps_of_epoch = options.statistics(TRAIN)["examples_written"] // options.train_batch_size
@@ -403,7 +403,7 @@ def _takes_texts(options):
 # Rows, and the parts to which they are dealt.
 
 
-def _keep_rows(options):
+def keep_rows(options):
     """Writes the rows of each part, unless they are there; refuses those of other options."""
     folder = options.path("data")
     digests = {name: _digest(getattr(options, name)) for name in ("data", "eval_data")}
@@ -505,8 +505,8 @@ def _parsed(raw, options):
     raw_data = importlib.import_module(f"etcmodel.tasks.{options.data_set}.raw_data")
     if kind.fields:
         example = raw_data.parse_row(raw, options)
-        values = {_name(getattr(options, x)): getattr(example, y) for y, x in kind.fields.items()}
-        row = {name: value for name, value in values.items() if value is not None}
+        known = {x: y for x, y in kind.fields.items() if getattr(example, x) is not None}
+        row = {_name(getattr(options, y)): getattr(example, x) for x, y in known.items()}
     else:
         raw_files.check_readable(raw)
         example = raw_data.parse_example(raw)
@@ -643,9 +643,9 @@ def _given_lengths(options):
 
 
 def _lengths(options):
-    """The lengths of the inputs, given or of the longest of some training texts: dict."""
+    """The lengths of the longest of some training texts, where none are given: dict."""
     given = _given_lengths(options)
-    return given if len(given) == 2 else {**_measured(options), **given}
+    return {} if len(given) == 2 else {**_measured(options), **given}
 
 
 def _measured(options):
