@@ -3,17 +3,20 @@
 import collections
 import gzip
 import json
+import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
 import pytest
+from absl import flags
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etcmodel import checkpoints
 from etcmodel.cli.commands import COMMANDS
-from etcmodel.options import option_fields
+from etcmodel.options import ProgramFlags, option_fields
 from etcmodel.tools import fit as fit_lib
 from etcmodel.tools import make_demo_data
 from tests import page
@@ -36,6 +39,17 @@ NAMES = {
     "summarization": ("article_id", "abstract_text"),
     "triviaqa": ("Question", "Answer"),
     "wikihop": ("query", "answer"),
+}
+
+# What the pages call the raw files.
+PAGE_FILES = {
+    "hotpotqa": {
+        "train": "data/hotpot_train_v1.1.json",
+        "dev": "data/hotpot_dev_distractor_v1.json",
+    },
+    "summarization": {"train": "documents.jsonl"},
+    "triviaqa": {"train": "qa/wikipedia-train.json", "dev": "qa/wikipedia-dev.json"},
+    "wikihop": {"train": "data/train.json", "dev": "data/dev.json"},
 }
 
 
@@ -71,7 +85,7 @@ def demo_data(folder, data_set, num_train=20, num_dev=3):
 
 def raw_rows(path):
     """The raw examples of a file of `make_demo_data`."""
-    text = open(path, encoding="utf-8").read()
+    text = pathlib.Path(path).read_text(encoding="utf-8")
     found = [*map(json.loads, text.splitlines())] if path.endswith("l") else json.loads(text)
     return found["Data"] if isinstance(found, dict) else found
 
@@ -246,12 +260,12 @@ def test_a_folder_is_known_by_its_texts_and_where_they_lie(tmp_path):
             (folder / label / f"{number}.txt").write_text(f"{label} {number}")
     given = options(tmp_path, "classification", data=str(folder))
     fit_lib.keep_rows(given)
-    rows = [row for x in ("train", "dev", "test") for row in lines(tmp_path / f"run/data/{x}.jsonl")]
+    rows = [row for path in (tmp_path / "run/data").glob("*.jsonl") for row in lines(path)]
     assert {row["id"]: row["label"] for row in rows}["neg/3.txt"] == "neg" and len(rows) == 20
     (folder / "notes.md").write_text("No text of the data.")
     fit_lib.keep_rows(given)
     (folder / "neg/3.txt").rename(folder / "pos/30.txt")
-    with pytest.raises(ValueError, match=f"has results of other data than those of --data={folder}"):
+    with pytest.raises(ValueError, match=f"other data than those of --data={folder}"):
         fit_lib.keep_rows(given)
     (folder / "pos/30.txt").rename(folder / "neg/3.txt")
     fit_lib.keep_rows(given)
@@ -281,6 +295,18 @@ def test_flags_of_features_are_those_of_preprocess(data_set, flags):
     found = {x.name: x.default for x in option_fields(fit_lib.options_class(data_set))}
     assert found.items() >= flags.items()
     assert not found.keys() & {"is_training", "debug", "vocab_file", "input_pattern", "data_set"}
+
+
+@pytest.mark.parametrize("data_set", sorted(fit_lib.DATA_SETS))
+def test_the_flags_on_the_page_are_flags_of_the_program(data_set):
+    text = (page.DOCS / f"{data_set}.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    (command,) = re.findall(rf"^etcmodel fit {data_set} (.*)$", text, re.M)
+    values, found = flags.FlagValues(), fit_lib.options_class(data_set)
+    program = ProgramFlags({"fit": found}, values)
+    program.define()
+    values.set_gnu_getopt(True)
+    values(["fit", *shlex.split(command)])
+    assert found(**program.values("fit")).init_checkpoint.startswith("my_")
 
 
 @pytest.mark.parametrize(
@@ -362,9 +388,33 @@ def test_one_command_makes_a_classifier_and_goes_on(tmp_path):
     )
 
 
+def write_page_data(folder, data_set):
+    """What the command of a data set's page names: raw files, and a model that knows the words."""
+    if data_set == "classification":
+        bert_folder(folder / "my_bert", raw_texts.write_vocab(folder))
+        write_reviews(folder / "reviews.csv", 40)
+        return
+    paths = demo_data(folder, data_set)
+    for part, name in PAGE_FILES[data_set].items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(paths[part], folder / name)
+    if data_set == "summarization":
+        tokens = raw_documents.tokenizer(folder)
+        lengths = ("max_encoder_position_embeddings", "max_decoder_position_embeddings")
+        sizes = {"vocab_size": len(tokens.vocab), **dict(zip(lengths, (1024, 128), strict=True))}
+        checkpoints.save_pretrained(led.model(**sizes), str(folder / "my_led"))
+        shutil.copy(paths["vocab"], folder / "my_led")
+    else:
+        bert_folder(folder / "my_bert", paths["vocab"])
+
+
 @pytest.mark.slow
-def test_the_command_of_the_page(tmp_path):
-    bert_folder(tmp_path / "my_bert", raw_texts.write_vocab(tmp_path))
-    write_reviews(tmp_path / "reviews.csv", 40)
-    page.run_commands("classification.md", tmp_path, having="etcmodel fit")
-    assert (tmp_path / "run" / "report.html").exists()
+@pytest.mark.parametrize("data_set", ["classification", *PAGE_FILES])
+def test_the_command_of_the_page(data_set, tmp_path):
+    write_page_data(tmp_path, data_set)
+    told = page.run_commands(f"{data_set}.md", tmp_path, having="etcmodel fit")
+    (run,) = re.findall(r"^The model is in (\S+) ", told, re.M)
+    assert (tmp_path / run / "report.html").exists()
+    (export,) = re.findall(rf"^  etcmodel (export {data_set} --output_dir=\S+)$", told, re.M)
+    command = [warm.python(), "-m", "etcmodel", *export.split()]
+    assert not subprocess.run(command, cwd=tmp_path, capture_output=True).returncode
