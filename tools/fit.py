@@ -47,7 +47,17 @@ from etcmodel.shown_values import listed
 from etcmodel.tasks.classification.config import REGRESSION
 from etcmodel.tools import kept_options
 
-__all__ = ["DATA_SETS", "DataSet", "FitOptions", "fit", "options_class"]
+__all__ = [
+    "DATA_SETS",
+    "DataSet",
+    "FitOptions",
+    "deal",
+    "fit",
+    "keep_rows",
+    "options_class",
+    "parts_of",
+    "write",
+]
 
 PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
 _FLAG = "--data_set="  # The first word; without it, the data are texts to classify.
@@ -367,12 +377,9 @@ def _closing(options):
         "input_file": f"new{os.path.splitext(kind.raw_file)[1]}",
         "predictions_file": f"answers{kind.answers}",
     }
-    read = {part: options.statistics(part)["examples_read"] for part in options.parts}
     lines = [
-        f"\nThe model is in {options.output_dir} (rows: "
-        f"{', '.join(f'{count} {part}' for part, count in read.items())}). The scores above are "
-        f"of {options.parts[-1]}, and {options.path('report.html')} shows them with examples. "
-        "Next:",
+        f"\nThe model is in {options.output_dir}. The scores above are of {options.parts[-1]}, and "
+        f"{options.path('report.html')} shows them with examples. Next:",
         f"  {line('export', name, **place)}",
         f"  {line('predict', name, **place, **answered, **options.evidence())}",
     ]
@@ -404,11 +411,18 @@ def _takes_texts(options):
 
 
 def keep_rows(options):
-    """Writes the rows of each part, unless they are there; refuses those of other options."""
+    """Writes the rows of each part, unless they are there.
+
+    Args:
+        options: `FitOptions`.
+    Raises:
+        ValueError: if they are there, of other data or options; or if there are too few.
+    """
     folder = options.path("data")
     digests = {name: _digest(getattr(options, name)) for name in ("data", "eval_data")}
     if not os.path.exists(os.path.join(folder, kept_options.FILE)):
-        write(options, _dealt(options))
+        counts = write(options, _dealt(options))
+        print(f"{folder}: {', '.join(f'{part}: {x} rows' for part, x in counts.items())}")
     kept_options.keep(pathlib.Path(folder), options, _OF_TRAINING, digests)
 
 
@@ -582,7 +596,10 @@ def write(options, rows):
     Args:
         options: `FitOptions`.
         rows: iterable of (part, dict for JSON).
+    Returns:
+        dict of part to its number of rows.
     """
+    counts = dict.fromkeys(options.parts, 0)
     with contextlib.ExitStack() as stack:
         files = {}
         for part in options.parts:
@@ -590,6 +607,8 @@ def write(options, rows):
             files[part] = stack.enter_context(open(temporary, "w", encoding="utf-8"))
         for part, row in rows:
             files[part].write(_json_line(row))
+            counts[part] += 1
+    return counts
 
 
 def _json_line(row):
@@ -700,20 +719,22 @@ def run(*words, others=(), **flags):
         program_end.Interrupted: if a signal ended it.
     """
     arguments = [*words, *_written(flags), *others]
-    print(f"\n$ {shlex.join(['etcmodel', *arguments])}", flush=True)
-    received = []
-    # In a session of its own it gets Ctrl-C once, from here: a second one would not let it save.
-    process = subprocess.Popen(
-        [sys.executable, "-m", "etcmodel", *arguments], start_new_session=True
-    )
+    processes, received = [], []
 
     def pass_on(signum, frame):
         del frame
         received.append(signum)
-        process.send_signal(signum)
+        for process in processes:
+            process.send_signal(signum)
 
     with program_end.on_signals(pass_on):
-        status = process.wait()
+        print(f"\n$ {shlex.join(['etcmodel', *arguments])}", flush=True)
+        # In a session of its own it gets Ctrl-C once, from here: a second would not let it save.
+        command = [sys.executable, "-m", "etcmodel", *arguments]
+        processes.append(subprocess.Popen(command, start_new_session=True))
+        if received:
+            pass_on(received[0], None)
+        status = processes[0].wait()
     if received:
         raise program_end.Interrupted("The same command continues", received[0])
     if status:

@@ -62,14 +62,34 @@ def write_reviews(path, count):
     path.write_text("\n".join(["review,stars", *rows, ",pos", ""]), encoding="utf-8")
 
 
-def fit(folder, *arguments, data_set="classification"):
-    command = [warm.python(), "-m", "etcmodel", "fit", data_set, *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def started_fit(folder, *arguments):
+    command = [warm.python(), "-m", "etcmodel", "fit", "classification", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, text=True, **pipes)
 
 
-def shown(done):
+def ended(process, before=""):
+    stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess([], process.returncode, before + stdout, stderr)
+
+
+def fit(folder, *arguments):
+    return ended(started_fit(folder, *arguments))
+
+
+def stopped_fit(folder, *arguments, at):
+    """A `fit` that is asked to end when it begins a command."""
+    process, told = started_fit(folder, *arguments), [""]
+    while not told[-1].startswith(at):
+        told.append(process.stdout.readline())
+        assert told[-1], process.stderr.read()
+    process.terminate()
+    return ended(process, "".join(told))
+
+
+def shown(done, status=0):
     """The commands that a `fit` began, without their flags."""
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == status, done.stderr[-3000:]
     return re.findall(r"^\$ etcmodel (\w+)", done.stdout, re.M)
 
 
@@ -153,7 +173,8 @@ def test_too_few_texts_are_refused():
 
 def test_parts_are_json_lines(tmp_path):
     rows = [("train", {"text": "é"}), ("test", {"text": "b\nc"}), ("train", {"half": "\ud800"})]
-    fit_lib.write(options(tmp_path, "nq", data="x"), rows)
+    counts = fit_lib.write(options(tmp_path, "nq", data="x"), rows)
+    assert counts == {"train": 2, "dev": 0, "test": 1}
     data = tmp_path / "run" / "data"
     assert lines(data / "train.jsonl") == [{"text": "é"}, {"half": "\ud800"}]
     assert '"é"' in (data / "train.jsonl").read_text(encoding="utf-8")
@@ -185,12 +206,15 @@ def test_each_row_of_each_layout_is_in_one_part(data_set, tmp_path, capsys):
     with gzip.open(tmp_path / "raw.json.gz", "wt") as file:
         file.write(content)
     fit_lib.keep_rows(options(tmp_path, data_set, data=str(tmp_path / "raw.json.gz")))
-    told = capsys.readouterr().out
-    assert told.startswith("1 rows are left out, the first: ") and "raw.json.gz: element 21" in told
+    left_out, told = capsys.readouterr().out.splitlines()
+    assert left_out.startswith("1 rows are left out, the first: ")
+    assert "raw.json.gz: element 21: " in left_out
     parts = [lines(tmp_path / "run/data" / f"{part}.jsonl") for part in ("train", "dev", "test")]
     found = [collections.Counter(row[name] for row in part) for part in parts]
     assert sum(found, collections.Counter()) == collections.Counter(x[name] for x in raws[:-1])
     assert [raws[0][name] in part for part in found].count(True) == 1
+    sizes = [f"{x}: {len(part)} rows" for x, part in zip(fit_lib.PARTS, parts, strict=True)]
+    assert told == f"{tmp_path}/run/data: {', '.join(sizes)}"
     assert len(found[0]) > len(found[1]) >= len(found[2]) > 0
     if not fit_lib.DATA_SETS[data_set].fields:  # Else rows have what is read of them.
         assert all(row in raws for part in parts for row in part)
@@ -357,9 +381,13 @@ def test_one_command_makes_a_classifier_and_goes_on(tmp_path):
     write_reviews(tmp_path / "reviews.csv", 120)
     command = ("reviews.csv", *GIVEN, *FIELDS, "--train_batch_size=32", "--num_train_epochs=1")
     command += ("--", "--learning_rate=0.01")
+    stopped = stopped_fit(tmp_path, *command, at="$ etcmodel train ")
+    assert shown(stopped, status=143) == ["preprocess"] * 3 + ["train"]
+    assert stopped.stderr.endswith("interrupted: The same command continues\n")
+    assert "1 rows are left out, the first: reviews.csv: line 122: " in stopped.stdout
+    assert "\nrun/data: train: 96 rows, dev: 12 rows, test: 12 rows\n" in stopped.stdout
     done = fit(tmp_path, *command)
-    assert shown(done) == ["preprocess"] * 3 + ["train", "evaluate", "report"]
-    assert "1 rows are left out, the first: reviews.csv: line 122: " in done.stdout
+    assert shown(done) == ["train", "evaluate", "report"]
     assert done.stdout.splitlines()[-5:] == [
         "  etcmodel export classification --output_dir=run",
         "  etcmodel predict classification --output_dir=run --input_file=new.csv "
@@ -369,7 +397,6 @@ def test_one_command_makes_a_classifier_and_goes_on(tmp_path):
         "--export_dir=run/served",
         "  etcmodel serve --model_dir=run/served",
     ]
-    assert "\nThe model is in run (rows: 96 train, 12 dev, 12 test). " in done.stdout
     run = tmp_path / "run"
     kept = json.loads((run / "run_config.json").read_text())
     assert kept["training"]["learning_rate"] == 0.01 and kept["task"]["labels"] == ["neg", "pos"]
@@ -413,7 +440,7 @@ def write_page_data(folder, data_set):
 def test_the_command_of_the_page(data_set, tmp_path):
     write_page_data(tmp_path, data_set)
     told = page.run_commands(f"{data_set}.md", tmp_path, having="etcmodel fit")
-    (run,) = re.findall(r"^The model is in (\S+) ", told, re.M)
+    (run,) = re.findall(r"^The model is in (\S+)\. ", told, re.M)
     assert (tmp_path / run / "report.html").exists()
     (export,) = re.findall(rf"^  etcmodel (export {data_set} --output_dir=\S+)$", told, re.M)
     command = [warm.python(), "-m", "etcmodel", *export.split()]
