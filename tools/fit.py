@@ -150,7 +150,7 @@ DATA_SETS = {
         alike=("question",),
         preprocessing={"debug": False},
     ),
-    "nq": DataSet(raw_file="nq-train.jsonl.gz", needed=("annotations",), alike=("question",)),
+    "nq": DataSet(raw_file="nq-train.jsonl", needed=("annotations",), alike=("question",)),
     "openkp": DataSet(
         raw_file="OpenKPTrain.jsonl", needed=("key_phrases",), alike=("url",), answers=".jsonl"
     ),
@@ -182,11 +182,11 @@ DATA_SETS = {
 # Options.
 
 
-def _share(help_text):
+def _share_option(help_text):
     return option(0.1, help_text, lower_bound=0.001, upper_bound=0.45, group="data")
 
 
-def _of_training(default, help_text, lower_bound):
+def _training_option(default, help_text, lower_bound):
     return option(default, help_text, lower_bound=lower_bound, group="training")
 
 
@@ -210,12 +210,12 @@ class FitOptions(Options):
         "", "Folder of the model to begin with, such as a BERT's.", is_needed=True
     )
     output_dir: str = option("", "Directory of all that is made.", is_needed=True)
-    dev_share: float = _share("Share of the rows to choose the checkpoint by.")
-    test_share: float = _share("Share of the rows to measure it on.")
+    dev_share: float = _share_option("Share of the rows to choose the checkpoint by.")
+    test_share: float = _share_option("Share of the rows to measure it on.")
     seed: int = option(0, "Seed of the parts, of initial weights and of the order.", lower_bound=0)
-    num_train_epochs: float = _of_training(4.0, "Passes over the training examples.", 0)
-    train_batch_size: int = _of_training(16, "Examples of a training step.", 1)
-    learning_rate: float = _of_training(5e-5, "Peak learning rate.", 0)
+    num_train_epochs: float = _training_option(4.0, "Passes over the training examples.", 0)
+    train_batch_size: int = _training_option(16, "Examples of a training step.", 1)
+    learning_rate: float = _training_option(5e-5, "Peak learning rate.", 0)
     data_set: str = ""  # No flag: a key of `DATA_SETS`.
 
     @property
