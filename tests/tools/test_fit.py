@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tracemalloc
 
 import pytest
 from absl import flags
@@ -237,6 +238,22 @@ def test_numbers_to_tell_are_dealt_all_alike(tmp_path):
     fit_lib.keep_rows(options(tmp_path, "classification", **given))
     test = lines(tmp_path / "run/data/test.jsonl")
     assert len(test) == 4 and all(row["text"] == f"text {row['label'] - 0.5:g}" for row in test)
+
+
+def test_a_file_is_dealt_row_by_row(tmp_path):
+    """However large it is: memory holds some rows, and a few bytes of each."""
+    row = {"id": "0", "query": "0", "candidates": ["a"], "answer": "a", "supports": ["a " * 20_000]}
+    rows = ({**row, "id": str(n), "query": str(n)} for n in range(400))
+    content = ",\n".join(map(json.dumps, rows))
+    (tmp_path / "a.json").write_text(f"[{content}]")
+    given = options(tmp_path, "wikihop", data=str(tmp_path / "a.json"))
+    tracemalloc.start()
+    try:
+        fit_lib.keep_rows(given)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (tmp_path / "a.json").stat().st_size > 15e6 and most < 7e6
 
 
 @pytest.mark.parametrize(
