@@ -87,7 +87,10 @@ RUNNERS = [
     Runner(
         "tests/tasks/classification/test_page.py", "docs/classification.md", COMMANDS, "set=cla"
     ),
-    Runner("tests/tools/fits/test_fit.py", "docs/classification.md", COMMANDS, "etcmodel fit"),
+    *(
+        Runner("tests/tools/test_fit.py", f"docs/{name}.md", COMMANDS, "etcmodel fit")
+        for name in ("classification", "hotpotqa", "summarization", "triviaqa", "wikihop")
+    ),
     Runner("tests/tasks/classification/test_page.py", "docs/classification.md"),
     Runner("tests/tasks/hotpotqa/test_run_finetuning.py", "docs/hotpotqa.md"),
     Runner("tests/tasks/openkp/test_run_finetuning.py", "docs/openkp.md"),

@@ -38,7 +38,7 @@ NUM_LINES = 6  # At most, of an example, without what it prints.
 NUM_SKIPPED = 0  # Examples that cannot run here.
 # What people call of models, heads, processors and configs.
 METHODS = """
-    as_labels batch_of batches compile compress dataset decode decompress embed evaluate fit
+    as_labels batch_of batches compile compress dataset decode decompress embed evaluate explain fit
     from_dict from_json_file from_pretrained functional generate of_encoder predict read
     relation_labels save save_pretrained structure to_dict to_json_string tokenize
 """

@@ -1,264 +1,674 @@
-"""From a file of texts with labels to a trained classifier, in one command.
+"""From raw data to a trained model, in one command.
 
-    etcmodel fit classification reviews.csv --init_checkpoint=my_bert --output_dir=run
+    python -m etcmodel.tools.fit reviews.csv --init_checkpoint=my_bert --output_dir=run
 
 Deals the rows to three parts, makes records of them, trains, evaluates and writes a page, by the
-other commands of `etcmodel`, which it shows. In --output_dir are then
+other commands of `etcmodel`, which it shows. If a second file follows, that one is dev, all of the
+first one is trained on, and there is no test: what is said of test below holds for dev. In
+--output_dir are then
 
     data/       train.jsonl, dev.jsonl, test.jsonl: the rows of each part
     records/    these as TFRecords, with their settings and statistics
     best/       the checkpoint with the best score on dev, by which the run is measured
-    test_predictions.jsonl, report.html: what it says of test, and a page of it
+    test_predictions.json or .jsonl, report.html: what it says of test, and a page of it
 
 and what else a training writes. The same command goes on where it was stopped. What follows `--` is
 given to the training.
 """
 
+import collections
+import contextlib
 import dataclasses
+import hashlib
+import importlib
+import itertools
 import json
+import math
 import os
 import pathlib
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Hashable
 
-from etcmodel import atomic_files, bounded_json
-from etcmodel.options import TableOptions, changed, option, run_program
-from etcmodel.tasks.classification.config import (
-    MULTI_LABEL,
-    REGRESSION,
-    ClassificationFeatureOptions,
+from etcmodel import atomic_files, bounded_json, file_systems, opener, program_end
+from etcmodel.options import (
+    Options,
+    TableOptions,
+    VocabularyOptions,
+    changed,
+    option,
+    option_fields,
+    run_program,
+    shared,
 )
+from etcmodel.shown_values import listed
+from etcmodel.tasks.classification.config import REGRESSION
 from etcmodel.tools import kept_options
-from etcmodel.tools.fits import commands, splits
 
-__all__ = ["FitOptions", "fit"]
+__all__ = [
+    "DATA_SETS",
+    "DataSet",
+    "FitOptions",
+    "deal",
+    "fit",
+    "keep_rows",
+    "options_class",
+    "parts_of",
+    "write",
+]
 
-_TASK = "classification"
-_DONE = "dealt.json"  # Of the folder of rows.
+PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
+_FLAG = "--data_set="  # The first word; without it, the data are texts to classify.
 # Options that parts and records do not depend on; the training refuses its own by itself.
 _OF_TRAINING = ("output_dir", "num_train_epochs", "train_batch_size", "learning_rate")
 _MOST_TOKENS, _MOST_GLOBAL_TOKENS = 4096, 256
 _NUM_MEASURED = 1000  # Texts by which lengths are chosen.
 _ROUND = 32  # Lengths are multiples of it.
+_BYTES_OF_SHARD = 1 << 26  # Of raw data.
+_BLOCK = 1 << 20  # Bytes that are read at once.
+
+
+# What differs from data set to data set.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FitOptions(ClassificationFeatureOptions, TableOptions):
-    """What is learned from what, and where it goes."""
+class DataSet:
+    """How the programs of a data set are called, and how its rows are dealt.
+
+    Attributes:
+        raw_file: str. What --help calls the data.
+        needed: tuple of str. What an example must have to be learned from.
+        alike: tuple of str. Examples that have the same in all of these are in one part.
+        dealt_by: str. What has its share in each part, value by value. '' for nothing.
+        fields: dict of what rows keep of an example to the option that names its field or column.
+            Empty if rows are JSON objects, which stay as they are.
+        member: str. If one JSON object may hold all rows, the name of its array.
+        changed: dict of an option of `preprocess` to what is declared otherwise here.
+        preprocessing: dict of further flags of `preprocess`.
+        of_others: dict of flags of `preprocess` for what is not trained on.
+        raw_flags: tuple of str. The flag that takes the raw file, for each of `PARTS`.
+        output_flag: str. The flag that says where the records go.
+        prefixes: tuple of str. Behind that place, where shards begin, for each of `PARTS`.
+        training: dict of further flags of `train`.
+        has_gold: bool. Evaluations take the raw file, too.
+        answers: str. Ending of a file of predictions.
+        gathers_labels: bool. `preprocess` gathers labels of the rows to train on, and an export may
+            take texts to which the model gives them.
+    """
+
+    raw_file: str
+    needed: tuple
+    alike: tuple
+    dealt_by: str = ""
+    fields: dict = dataclasses.field(default_factory=dict)
+    member: str | None = None
+    changed: dict = dataclasses.field(default_factory=dict)
+    preprocessing: dict = dataclasses.field(default_factory=dict)
+    of_others: dict = dataclasses.field(default_factory=lambda: {"is_training": False})
+    raw_flags: tuple = ("input_pattern",) * 3
+    output_flag: str = "output_prefix"
+    prefixes: tuple = ("", "", "")
+    training: dict = dataclasses.field(default_factory=lambda: {"skip_padding": True})
+    has_gold: bool = True
+    answers: str = ".json"
+    gathers_labels: bool = False
+
+
+DATA_SETS = {
+    "classification": DataSet(
+        raw_file="reviews.csv",
+        needed=("label",),
+        alike=("text", "second_text"),
+        dealt_by="label",
+        fields={
+            "example_id": "id_field",
+            "text": "text_field",
+            "second_text": "second_text_field",
+            "label": "label_field",
+        },
+        changed={
+            "long_seq_length": {
+                "default": None,
+                "help_text": f"Tokens of a text. None: of the longest, at most {_MOST_TOKENS}.",
+            },
+            "global_seq_length": {
+                "default": None,
+                "help_text": "Global tokens: one for the text and one a sentence. None: of the "
+                f"text with most sentences, at most {_MOST_GLOBAL_TOKENS}.",
+            },
+        },
+        of_others={},
+        has_gold=False,
+        answers=".jsonl",
+        gathers_labels=True,
+    ),
+    "hotpotqa": DataSet(
+        raw_file="hotpot_train_v1.1.json",
+        needed=("answer", "supporting_facts"),
+        alike=("question",),
+        preprocessing={"debug": False},
+    ),
+    "nq": DataSet(raw_file="nq-train.jsonl", needed=("annotations",), alike=("question",)),
+    "openkp": DataSet(
+        raw_file="OpenKPTrain.jsonl", needed=("key_phrases",), alike=("url",), answers=".jsonl"
+    ),
+    "summarization": DataSet(
+        raw_file="documents.jsonl",
+        needed=("summary",),
+        alike=("text",),
+        fields={"example_id": "id_fields", "text": "text_fields", "summary": "summary_fields"},
+        of_others={},
+        training={},
+        has_gold=False,
+        answers=".jsonl",
+    ),
+    "triviaqa": DataSet(
+        raw_file="wikipedia-train.json", needed=("answers",), alike=("question",), member="Data"
+    ),
+    "wikihop": DataSet(
+        raw_file="train.json",
+        needed=("answer",),
+        alike=("query",),
+        of_others={},
+        raw_flags=("input_pattern", "dev_input_pattern", "dev_input_pattern"),
+        output_flag="output_dir",
+        prefixes=("/train/tf_examples", "/dev/tf_examples", "/dev/tf_examples"),
+    ),
+}
+
+
+# Options.
+
+
+def _share_option(help_text):
+    return option(0.1, help_text, lower_bound=0.001, upper_bound=0.45, group="data")
+
+
+def _training_option(default, help_text, lower_bound):
+    return option(default, help_text, lower_bound=lower_bound, group="training")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FitOptions(Options):
+    """What is learned from what, and where it goes: what all data sets have of it."""
 
     data: str = option(
         "",
-        "Texts with labels: a table, JSON lines, Parquet, or a folder with a sub-folder for each "
-        "label. It may be given without its flag.",
+        "Raw data, as preprocess takes them; a pattern for several files. Texts with labels may "
+        "also be a folder with a sub-folder for each label. It may be given without its flag.",
+        group="data",
+    )
+    eval_data: str = option(
+        "",
+        "Raw data likewise, to choose the checkpoint by and to measure it on. It may follow the "
+        "other without its flag. Default: the rows of --data are dealt to three parts.",
+        group="data",
     )
     init_checkpoint: str = option(
         "", "Folder of the model to begin with, such as a BERT's.", is_needed=True
     )
     output_dir: str = option("", "Directory of all that is made.", is_needed=True)
-    long_seq_length: int | None = changed(
-        ClassificationFeatureOptions,
-        "long_seq_length",
-        default=None,
-        help_text=f"Tokens of a text. None: of the longest, at most {_MOST_TOKENS}.",
-    )
-    global_seq_length: int | None = changed(
-        ClassificationFeatureOptions,
-        "global_seq_length",
-        default=None,
-        help_text="Global tokens: one for the text and one a sentence. None: of the text with most "
-        f"sentences, at most {_MOST_GLOBAL_TOKENS}.",
-    )
-    dev_share: float = option(
-        0.1, "Share of the texts to choose the checkpoint by.", lower_bound=0.001, upper_bound=0.45
-    )
-    test_share: float = option(
-        0.1, "Share of the texts to measure it on.", lower_bound=0.001, upper_bound=0.45
-    )
+    dev_share: float = _share_option("Share of the rows to choose the checkpoint by.")
+    test_share: float = _share_option("Share of the rows to measure it on.")
     seed: int = option(0, "Seed of the parts, of initial weights and of the order.", lower_bound=0)
-    num_train_epochs: float = option(4.0, "Passes over the training texts.", lower_bound=0)
-    train_batch_size: int = option(16, "Texts of a training step.", lower_bound=1)
-    learning_rate: float = option(5e-5, "Peak learning rate.", lower_bound=0)
+    num_train_epochs: float = _training_option(4.0, "Passes over the training examples.", 0)
+    train_batch_size: int = _training_option(16, "Examples of a training step.", 1)
+    learning_rate: float = _training_option(5e-5, "Peak learning rate.", 0)
+    data_set: str = ""  # No flag: a key of `DATA_SETS`.
 
-    def fields(self):
-        """Flags of `preprocess` that say what the data hold, where they are no defaults: dict."""
-        names = ("text_field", "second_text_field", "label_field", "id_field", "problem_type")
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value != defaults[name]}
+    @property
+    def kind(self):
+        """The `DataSet`."""
+        return DATA_SETS[self.data_set]
+
+    @property
+    def parts(self):
+        """Those of `PARTS` that there are; the last one is measured."""
+        return (TRAIN, DEV) if self.eval_data else PARTS
+
+    @property
+    def gathers_labels(self):
+        """Whether labels are those of the rows to train on."""
+        kind = self.kind
+        return kind.gathers_labels and self.problem_type != REGRESSION and not self.labels
 
     def path(self, *names):
         """A path in --output_dir."""
         return os.path.join(self.output_dir, *names)
 
+    def rows(self, part):
+        """The file of a part's rows."""
+        return self.path("data", f"{part}.jsonl")
+
+    def prefix(self, part):
+        """What the names of a part's records begin with."""
+        return self.path("records", part) + self.kind.prefixes[PARTS.index(part)]
+
+    def statistics(self, part):
+        """What `preprocess` counted, dict; None if it has not made the part's records."""
+        path = f"{self.prefix(part)}.stats.json"
+        return bounded_json.read_object(path) if os.path.exists(path) else None
+
+    def evaluated(self, part):
+        """Flags of an evaluation on a part."""
+        gold = {"eval_gold": self.rows(part)} if self.kind.has_gold else {}
+        return {"eval_data": f"{self.prefix(part)}-*.tfrecord", **gold}
+
+    def evidence(self):
+        """The flag of documents beside the raw data, if it is given."""
+        folder = getattr(self, "evidence_dir", None)
+        return {"evidence_dir": folder} if folder else {}
+
+
+def _preprocess_of(data_set):
+    return importlib.import_module(f"etcmodel.tasks.{data_set}.preprocess")
+
+
+def _own_fields(data_set):
+    """Options of a data set's `preprocess` that say what its rows and features are."""
+    known = {field.name for field in option_fields(FitOptions) + option_fields(VocabularyOptions)}
+    known |= {"is_training", "debug"}  # `fit` gives them.
+    return [
+        field
+        for field in option_fields(_preprocess_of(data_set).PreprocessOptions)
+        if field.metadata["role"] in ("features", "decoding") and field.name not in known
+    ]
+
+
+def options_class(data_set):
+    """The class of a data set's options: `FitOptions` with some of its `preprocess`.
+
+    Args:
+        data_set: str. A key of `DATA_SETS`.
+    Raises:
+        ValueError: if it is none.
+    """
+    if data_set not in DATA_SETS:
+        raise ValueError(f"{_FLAG}{data_set}: it must be one of {', '.join(DATA_SETS)}.")
+    base, changes = _preprocess_of(data_set).PreprocessOptions, DATA_SETS[data_set].changed
+    own = [
+        (field.name, field.type, changed(base, field.name, **changes.get(field.name, {})))
+        for field in _own_fields(data_set)
+    ]
+    return dataclasses.make_dataclass(
+        FitOptions.__name__,
+        [*own, ("data_set", str, data_set)],
+        bases=(FitOptions,),
+        frozen=True,
+        kw_only=True,
+    )
+
+
+# The steps.
+
 
 def fit(options, others=()):
-    """Does what `FitOptions` say.
+    """Does what options of `options_class` say.
 
     Args:
         options: `FitOptions`.
         others: sequence of str. Flags for the training.
     Raises:
         ValueError: if the data are too few, or the folder is of another fit.
-        SystemExit: as `commands.run`.
+        SystemExit: as `run`.
     """
     _check(options)
-    counts = _dealt(options)
+    keep_rows(options)
     _preprocess(options)
-    steps_of_epoch = max(1, counts[splits.TRAIN] // options.train_batch_size)
-    commands.run(
+    of_run = {"output_dir": options.output_dir}
+    steps_of_epoch = options.statistics(TRAIN)["examples_written"] // options.train_batch_size
+    run(
         "train",
-        _TASK,
+        options.data_set,
         init_checkpoint=options.init_checkpoint,
-        output_dir=options.output_dir,
-        train_data=options.path("records", "train-*.tfrecord"),
-        eval_data=options.path("records", "dev-*.tfrecord"),
+        **of_run,
+        train_data=f"{options.prefix(TRAIN)}-*.tfrecord",
+        **options.evaluated(DEV),
         num_train_epochs=options.num_train_epochs,
         train_batch_size=options.train_batch_size,
         learning_rate=options.learning_rate,
-        save_checkpoints_steps=steps_of_epoch,
+        save_checkpoints_steps=max(1, steps_of_epoch),
         random_seed=options.seed,
-        skip_padding=True,
+        **options.kind.training,
         others=others,
     )
-    predictions = options.path("test_predictions.jsonl")
-    run = {"output_dir": options.output_dir}
-    test = {"eval_data": options.path("records", "test-*.tfrecord")}
-    commands.run("evaluate", _TASK, **run, **test, predictions_file=predictions)
-    commands.run(
+    measured = options.parts[-1]
+    predictions = options.path(f"{measured}_predictions{options.kind.answers}")
+    evaluated = options.evaluated(measured)
+    run("evaluate", options.data_set, **of_run, **evaluated, predictions_file=predictions)
+    run(
         "report",
         run=options.output_dir,
-        task=_TASK,
+        task=options.data_set,
         predictions=predictions,
-        eval_gold=options.path("data", "test.jsonl"),
+        eval_gold=options.rows(measured),
+        **options.evidence(),
         output=options.path("report.html"),
     )
-    print(_closing(options, counts))
+    print(_closing(options))
 
 
 def _check(options):
-    """Raises ValueError if there are no data or no model, before anything is written."""
+    """Raises ValueError for what the steps would refuse, before anything is written."""
     from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
-    from etcmodel.preprocessing import input_files
+    from etcmodel.preprocessing import input_files, program
     from etcmodel.text import vocabulary_files
 
-    input_files(options.data)
-    model_folder.encoder_config(options.init_checkpoint, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
-    vocabulary_files.of_folder(options.init_checkpoint, {})
-
-
-def _closing(options, counts):
-    place = {"output_dir": options.output_dir}
-    of_text = {**place, "input_file": "new.csv", "predictions_file": "answers.jsonl"}
-    texts = ", ".join(f"{counts[part]} {part}" for part in splits.PARTS)
-    return (
-        f"\nThe classifier is in {options.output_dir} (texts: {texts}). The scores above are of "
-        f"test, and {options.path('report.html')} shows them with examples. Next:\n"
-        f"  {commands.line('export', _TASK, **place)}\n"
-        f"  {commands.line('predict', _TASK, **of_text)}{_serving(options, place)}"
+    for data in filter(None, (options.data, options.eval_data)):
+        input_files(data)
+    folder, lengths = options.init_checkpoint, _given_lengths(options)
+    model_folder.encoder_config(
+        folder,
+        lengths.get("long_seq_length", _MOST_TOKENS),
+        lengths.get("global_seq_length", _MOST_GLOBAL_TOKENS),
     )
+    preprocess = _preprocess_of(options.data_set)
+    flags = {**_preprocess_flags(options, TRAIN), **vocabulary_files.of_folder(folder, {})}
+    made = preprocess.PreprocessOptions(**flags)
+    if not options.gathers_labels:  # Else what is to be made is not known yet.
+        program.make_job(made, *preprocess.load_parts())
 
 
-def _serving(options, place):
-    """What serves texts, if that can be: str."""
+def _closing(options):
+    name, place, kind = options.data_set, {"output_dir": options.output_dir}, options.kind
+    answered = {
+        "input_file": f"new{os.path.splitext(kind.raw_file)[1]}",
+        "predictions_file": f"answers{kind.answers}",
+    }
+    lines = [
+        f"\nThe model is in {options.output_dir}. The scores above are of {options.parts[-1]}, and "
+        f"{options.path('report.html')} shows them with examples. Next:",
+        f"  {line('export', name, **place)}",
+        f"  {line('predict', name, **place, **answered, **options.evidence())}",
+    ]
+    if _takes_texts(options):
+        served = options.path("served")
+        lines += [
+            "Or, for texts in a browser and over HTTP:",
+            f"  {line('export', name, **place, export_texts=True, export_dir=served)}",
+            f"  {line('serve', model_dir=served)}",
+        ]
+    else:
+        lines.append(f"  {line('serve', model_dir=options.path('export'))}")
+    return "\n".join(lines)
+
+
+def _takes_texts(options):
+    """Whether there can be an export that takes texts."""
+    is_of_labels = options.kind.gathers_labels and options.problem_type != REGRESSION
+    if not is_of_labels or options.second_text_field:
+        return False
     from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
 
-    config = model_folder.encoder_config(options.init_checkpoint, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
-    is_single = options.problem_type != REGRESSION and not options.second_text_field
-    if config.model_type != "etc" or not is_single:
+    folder = options.init_checkpoint
+    config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)
+    return config.model_type == "etc"
+
+
+# Rows, and the parts to which they are dealt.
+
+
+def keep_rows(options):
+    """Writes the rows of each part, unless they are there.
+
+    Args:
+        options: `FitOptions`.
+    Raises:
+        ValueError: if they are there, of other data or options; or if there are too few.
+    """
+    folder = options.path("data")
+    digests = {name: _digest(getattr(options, name)) for name in ("data", "eval_data")}
+    if not os.path.exists(os.path.join(folder, kept_options.FILE)):
+        counts = write(options, _dealt(options))
+        print(f"{folder}: {', '.join(f'{part}: {x} rows' for part, x in counts.items())}")
+    kept_options.keep(pathlib.Path(folder), options, _OF_TRAINING, digests)
+
+
+def _digest(data):
+    """SHA-256 of raw data, with the names in a folder; '' for none: str."""
+    from etcmodel.preprocessing import input_files
+
+    if not data:
         return ""
-    served = options.path("served")
-    export = commands.line("export", _TASK, **place, export_texts=True, export_dir=served)
-    return (
-        "\nOr, for texts in a browser and over HTTP:\n"
-        f"  {export}\n"
-        f"  {commands.line('serve', model_dir=served)}"
-    )
+    paths = input_files(data)
+    digest = hashlib.sha256()
+    for path in paths:
+        names = sorted(opener.text_files(path, tells=False)) if opener.is_folder(path) else [""]
+        for name in names:
+            of_file = _digest_of_file(os.path.join(path, name) if name else path)
+            digest.update(f"{name}\0{of_file}\n".encode())
+    return digest.hexdigest()
+
+
+def _digest_of_file(path):
+    digest = hashlib.sha256()
+    with file_systems.gfile().GFile(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _dealt(options):
-    """Writes the parts, unless they are there; returns their numbers of texts."""
-    folder = options.path("data")
-    size = f" ({os.path.getsize(options.data)} bytes)" if os.path.isfile(options.data) else ""
-    known_by = dataclasses.replace(options, data=f"{options.data}{size}")
-    kept_options.keep(pathlib.Path(folder), known_by, _OF_TRAINING)
-    path = os.path.join(folder, _DONE)
-    if os.path.exists(path):
-        return bounded_json.read_object(path, "Give another --output_dir.")
-    shares = {splits.DEV: options.dev_share, splits.TEST: options.test_share}
-    part_of = splits.deal(
-        ((_text(x), _stratum(x, options)) for x in _examples(options)), shares, options.seed
-    )
-    rows = ((part_of(_text(x)), _row(x, options)) for x in _examples(options, tells=False))
-    counts = splits.write(folder, rows)
-    atomic_files.write_json(path, counts)
+    """Yields (part, row) of all rows."""
+    if options.eval_data:
+        for part, data in ((TRAIN, options.data), (DEV, options.eval_data)):
+            yield from ((part, row) for _, row in _examples(options, data))
+        return
+    kind, shares = options.kind, {DEV: options.dev_share, TEST: options.test_share}
+    found = (x for x, _ in _examples(options, options.data))
+    part_of = deal(((_text(x, kind), _stratum(x, kind)) for x in found), shares, options.seed)
+    for example, row in _examples(options, options.data, tells=False):
+        yield part_of(_text(example, kind)), row
+
+
+def _text(example, kind):
+    return "\0".join(filter(None, (getattr(example, name) for name in kind.alike)))
+
+
+def _stratum(example, kind):
+    value = getattr(example, kind.dealt_by) if kind.dealt_by else None
+    return None if isinstance(value, float) else value  # Each number may be another.
+
+
+def _examples(options, data, tells=True):
+    """Yields (example, its row for JSON) of what can be learned from, and tells what is left out.
+
+    Raises:
+        ValueError: if nothing is left.
+    """
+    from etcmodel.preprocessing import input_files
+
+    num_read, num_bad, first = 0, 0, None
+    for path in input_files(data):
+        for place, raw in _raw_rows(path, options, tells):
+            num_read += 1
+            try:
+                found = _parsed(raw, options)
+            except ValueError as error:
+                num_bad, first = num_bad + 1, first or f"{path}: {place}: {error}"
+            else:
+                yield found
+    if num_bad == num_read:
+        raise ValueError(
+            f"{data}: none of the {num_read} rows can be learned from, the first: {first}"
+            if num_read
+            else f"{data}: there are no rows."
+        )
+    if num_bad and tells:
+        print(f"{num_bad} rows are left out, the first: {first}", flush=True)
+
+
+def _raw_rows(path, options, tells):
+    """Yields (place, what `_parsed` takes)."""
+    from etcmodel.preprocessing import raw_files
+
+    if not options.kind.fields:
+        return raw_files.read_json_elements(path, options.kind.member)
+    table = TableOptions(**shared(TableOptions, options)).table()
+    rows = raw_files.read_text_rows(path, table, tells=tells)
+    return ((row["place"], row) for row in rows)
+
+
+def _parsed(raw, options):
+    """(example, its row); ValueError if it is malformed, or nothing can be learned from it."""
+    from etcmodel.preprocessing import raw_files
+
+    kind, row = options.kind, raw
+    raw_data = importlib.import_module(f"etcmodel.tasks.{options.data_set}.raw_data")
+    if kind.fields:
+        example = raw_data.parse_row(raw, options)
+        known = {x: y for x, y in kind.fields.items() if getattr(example, x) is not None}
+        row = {_name(getattr(options, y)): getattr(example, x) for x, y in known.items()}
+    else:
+        raw_files.check_readable(raw)
+        example = raw_data.parse_example(raw)
+    for name in kind.needed:
+        if getattr(example, name) in (None, ()):
+            raise ValueError(f"there is no {name.replace('_', ' ')} to learn from")
+    return example, row
+
+
+def _name(names):
+    """The first field of an option that names one, or several of which an example has one."""
+    return names[0] if isinstance(names, tuple) and names else names or "id"
+
+
+def parts_of(labels, shares, seed):
+    """Deals groups of rows to parts, each label by itself as far as it has enough of them.
+
+    Args:
+        labels: dict of a group's key to what is dealt alike, such as its label.
+        shares: dict of "dev" and "test" to their shares of all groups.
+        seed: int.
+    Returns:
+        dict of key to one of `PARTS`. Each label has at least one group to train on.
+    """
+    by_label = collections.defaultdict(list)
+    for key, label in labels.items():
+        by_label[label].append(key)
+    found, seen, taken = {}, 0, collections.Counter()
+    for label in sorted(by_label, key=repr):
+        keys = by_label[label]
+        random.Random(f"{seed} {label!r}").shuffle(keys)
+        seen += len(keys)
+        left = iter(keys[1:])  # The first is trained on.
+        for part, share in shares.items():
+            # What rounding leaves to one label goes to the next, so that all have their share.
+            for key in itertools.islice(left, max(0, math.floor(share * seen + 0.5) - taken[part])):
+                found[key] = part
+                taken[part] += 1
+    return {key: found.get(key, TRAIN) for key in labels}
+
+
+def deal(rows, shares, seed):
+    """The part of each row: rows of the same text are in one part.
+
+    Args:
+        rows: iterable of (text, label): str, and what is dealt alike, hashable.
+        shares, seed: see `parts_of`.
+    Returns:
+        function of a text to its part.
+    Raises:
+        ValueError: if one of the parts would have no row.
+    """
+    labels: dict[bytes, Hashable] = {}
+    for text, label in rows:
+        labels.setdefault(_key(text), label)
+    parts = parts_of(labels, shares, seed)
+    counts = collections.Counter(parts.values())
+    if empty := [part for part in (TRAIN, *shares) if not counts[part]]:
+        raise ValueError(
+            f"{len(labels)} different rows with labels are too few to be dealt to "
+            f"{', '.join((TRAIN, *shares))}: {listed(empty)} would have none."
+        )
+    return lambda text: parts[_key(text)]
+
+
+def _key(text):
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def write(options, rows):
+    """Writes the rows of each part as JSON lines; all files appear when they are complete.
+
+    Args:
+        options: `FitOptions`.
+        rows: iterable of (part, dict for JSON).
+    Returns:
+        dict of part to its number of rows.
+    """
+    counts = dict.fromkeys(options.parts, 0)
+    with contextlib.ExitStack() as stack:
+        files = {}
+        for part in options.parts:
+            temporary = stack.enter_context(atomic_files.new_file(options.rows(part)))
+            files[part] = stack.enter_context(open(temporary, "w", encoding="utf-8"))
+        for part, row in rows:
+            files[part].write(_json_line(row))
+            counts[part] += 1
     return counts
 
 
-def _examples(options, tells=True):
-    """The `TextExample`s with a label; those that are malformed are counted and told once."""
-    from etcmodel.preprocessing import input_files, raw_files
-    from etcmodel.tasks.classification.raw_data import parse_row
-
-    bad = []
-    for path in input_files(options.data):
-        for row in raw_files.read_text_rows(path, options.table(), tells=tells):
-            try:
-                yield parse_row(row, options, needs_labels=True)
-            except ValueError as error:
-                bad.append(f"{path}: {row['place']}: {error}")
-    if bad and tells:
-        print(f"{len(bad)} rows are left out, the first: {bad[0]}")
+def _json_line(row):
+    text = json.dumps(row, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # Half of a surrogate pair can be written as its number alone.
+        text = json.dumps(row)
+    return f"{text}\n"
 
 
-def _text(example):
-    return "\0".join(filter(None, (example.text, example.second_text)))
-
-
-def _stratum(example, options):
-    return None if options.problem_type == REGRESSION else example.label
-
-
-def _row(example, options):
-    """An example as JSON, under the names that its fields have in the data."""
-    label = list(example.label) if options.problem_type == MULTI_LABEL else example.label
-    row = {options.id_field: example.example_id, options.text_field: example.text}
-    if example.second_text is not None:
-        row[options.second_text_field] = example.second_text
-    return {**row, options.label_field: label}
+# Records.
 
 
 def _preprocess(options):
     """Makes the records of the parts, of those that have none."""
     lengths = None
-    for part in splits.PARTS:
-        prefix = options.path("records", part)
-        if os.path.exists(f"{prefix}.stats.json"):
-            continue
-        lengths = lengths or _lengths(options)
-        labels = {"labels": ",".join(options.labels) or None}
-        if part != splits.TRAIN and options.problem_type != REGRESSION:
-            labels = {"labels_file": options.path("records", "train.config.json")}
-        commands.run(
-            "preprocess",
-            _TASK,
-            input_pattern=options.path("data", f"{part}.jsonl"),
-            output_prefix=prefix,
-            init_checkpoint=options.init_checkpoint,
-            num_shards=1,
-            **lengths,
-            **labels,
-            **options.fields(),
-        )
+    for part in options.parts:
+        if options.statistics(part) is None:
+            lengths = lengths or _lengths(options)
+            run("preprocess", options.data_set, **{**_preprocess_flags(options, part), **lengths})
+
+
+def _preprocess_flags(options, part):
+    """Flags of `preprocess` for a part: dict of name to value."""
+    kind, rows = options.kind, options.rows(part)
+    number = PARTS.index(part)
+    defaults = {field.name: field.default for field in _own_fields(options.data_set)}
+    given = {name: getattr(options, name) for name in defaults}
+    size = os.path.getsize(rows) if os.path.exists(rows) else 0
+    return {
+        kind.raw_flags[number]: rows,
+        kind.output_flag: options.path("records", part),
+        "init_checkpoint": options.init_checkpoint,
+        "num_shards": 1 + size // _BYTES_OF_SHARD,
+        **kind.preprocessing,
+        **{x: value for x, value in given.items() if value not in (None, defaults[x])},
+        **(_flags_of_others(options) if part != TRAIN else {}),
+    }
+
+
+def _flags_of_others(options):
+    labels_file = {"labels_file": options.path("records", "train.config.json")}
+    return {**options.kind.of_others, **(labels_file if options.gathers_labels else {})}
+
+
+def _given_lengths(options):
+    """The lengths of the inputs, as far as they are given or have a default: dict."""
+    lengths = {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
+    return {name: length for name, length in lengths.items() if length is not None}
 
 
 def _lengths(options):
-    """The lengths of the inputs, given or of the longest of some training texts: dict."""
-    lengths = {name: getattr(options, name) for name in ("long_seq_length", "global_seq_length")}
-    if None in lengths.values():
-        found = _measured(options)
-        lengths = {name: lengths[name] or found[name] for name in lengths}
-    return lengths
+    """The lengths of the longest of some training texts, where none are given: dict."""
+    given = _given_lengths(options)
+    return {} if len(given) == 2 else {**_measured(options), **given}
 
 
 def _measured(options):
+    """The lengths for texts to classify."""
     from etcmodel.finetuning import model_folder
     from etcmodel.tasks.classification import examples as examples_lib
     from etcmodel.text import vocabulary_files
@@ -274,9 +684,9 @@ def _measured(options):
     )
     processor = config.make_processor(tokenizer)
     longest = [2, 2]
-    with open(options.path("data", "train.jsonl"), encoding="utf-8") as file:
-        for _, line in zip(range(_NUM_MEASURED), file, strict=False):
-            example = examples_lib.parse_example(json.loads(line), options)
+    with open(options.rows(TRAIN), encoding="utf-8") as file:
+        for row in itertools.islice(file, _NUM_MEASURED):
+            example = examples_lib.parse_example(json.loads(row), options)
             _, encoding = examples_lib.make_features(
                 dataclasses.replace(example, label=None), config, processor
             )
@@ -289,17 +699,82 @@ def _measured(options):
     return dict(zip(("long_seq_length", "global_seq_length"), rounded, strict=True))
 
 
+# Commands of `etcmodel`, one after the other, as a user types them.
+
+
+def line(*words, **flags):
+    """A command as it is typed: str."""
+    return shlex.join(["etcmodel", *words, *_written(flags)])
+
+
+def run(*words, others=(), **flags):
+    """Shows a command and runs it; a signal is for the command, which saves and ends.
+
+    Args:
+        *words: str, such as "train", "classification".
+        others: sequence of str. Further flags, which win.
+        **flags: by their names without dashes; None is left out.
+    Raises:
+        SystemExit: with the status of a command that fails, which tells why itself.
+        program_end.Interrupted: if a signal ended it.
+    """
+    arguments = [*words, *_written(flags), *others]
+    processes, received = [], []
+
+    def pass_on(signum, frame):
+        del frame
+        received.append(signum)
+        for process in processes:
+            process.send_signal(signum)
+
+    with program_end.on_signals(pass_on):
+        print(f"\n$ {shlex.join(['etcmodel', *arguments])}", flush=True)
+        # In a session of its own it gets Ctrl-C once, from here: a second would not let it save.
+        command = [sys.executable, "-m", "etcmodel", *arguments]
+        processes.append(subprocess.Popen(command, start_new_session=True))
+        if received:
+            pass_on(received[0], None)
+        status = processes[0].wait()
+    if received:
+        raise program_end.Interrupted("The same command continues", received[0])
+    if status:
+        sys.exit(status)
+
+
+def _written(flags):
+    return [f"--{name}={_text_of(value)}" for name, value in flags.items() if value is not None]
+
+
+def _text_of(value):
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def main(options, words):
     """Does what the flags and the words beside them say."""
     others = [word for word in words if word.startswith("-")]
     names = [word for word in words if not word.startswith("-")]
-    if len(names) + bool(options.data) != 1:
+    free = [name for name in ("data", "eval_data") if not getattr(options, name)]
+    data = dict(zip(free, names, strict=False))
+    if len(names) > len(free) or not (options.data or names):
+        given = [*filter(None, (options.data, options.eval_data)), *names]
         raise ValueError(
-            "The data are one file, folder or pattern. Received: "
-            f"{', '.join([*names, *filter(None, [options.data])]) or 'none'}"
+            "The data are one file, folder or pattern, and perhaps a second one to evaluate on. "
+            f"Received: {', '.join(given) or 'none'}"
         )
-    fit(dataclasses.replace(options, data=options.data or names[0]), others)
+    fit(dataclasses.replace(options, **data), others)
+
+
+def _data_set():
+    """The data set that the first word names, which is taken from the program's words."""
+    if sys.argv[1:2] and sys.argv[1].startswith(_FLAG):
+        return sys.argv.pop(1).removeprefix(_FLAG)
+    return "classification"
 
 
 if __name__ == "__main__":
-    run_program(FitOptions, main, section="fit", has_others_flags=True, has_words=True)
+    with program_end.ends_in_one_line():
+        found = options_class(_data_set())
+    __doc__ = __doc__.replace("reviews.csv", DATA_SETS[found.data_set].raw_file)
+    run_program(found, main, section="fit", has_others_flags=True, has_words=True)

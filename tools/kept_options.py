@@ -5,30 +5,40 @@ import json
 
 from etcmodel import atomic_files, bounded_json
 
-__all__ = ["keep"]
+__all__ = ["FILE", "keep"]
 
-_FILE = "options.json"
+FILE = "options.json"
 
 
-def keep(folder, options, apart):
+def keep(folder, options, apart, digests=None):
     """Writes what decides the results of a folder; of a folder that has it, refuses other values.
 
     Args:
         folder: pathlib.Path, made if it is not there.
         options: dataclass, for JSON.
         apart: collection of str. Options that may differ: what each result tells of itself.
+        digests: dict of an option that names files to the digest of their contents (str), which is
+            kept in its place.
     Raises:
         ValueError: naming the option, its value there and the one that is asked for.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path, values = folder / _FILE, dataclasses.asdict(options)
+    path, values, digests = folder / FILE, dataclasses.asdict(options), digests or {}
+    files = {f"{name}_sha256": (name, values.pop(name)) for name in digests}
     values = {name: value for name, value in values.items() if name not in apart}
+    values |= {kept: digests[name] for kept, (name, _) in files.items()}
     if not path.exists():
         atomic_files.write_json(str(path), values)
         return
     kept = bounded_json.read_object(str(path), "Give another --output_dir.")
     for name, value in json.loads(json.dumps(values)).items():
         if name in kept and kept[name] != value:
+            if name in files:
+                option, file = files[name]
+                raise ValueError(
+                    f"{folder} has results of other data than those of --{option}={file}. Give "
+                    "those, or another --output_dir."
+                )
             raise ValueError(
                 f"{folder} has results with --{name}={kept[name]}, not {value}. Give that, or "
                 "another --output_dir."

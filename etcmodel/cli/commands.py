@@ -68,6 +68,8 @@ def _of_mode(run_mode: str, summary: str, of_pretraining: bool = False) -> Comma
     )
 
 
+# Those whose models begin with one that was pre-trained.
+_FITTED = ("classification", "hotpotqa", "nq", "openkp", "summarization", "triviaqa", "wikihop")
 _PRETRAINING = {"pretraining": "pretrain.run_pretraining"}  # Of modes that `char_lm` lacks.
 COMMANDS = {
     "prepare": Command(
@@ -83,8 +85,8 @@ COMMANDS = {
         own={"pretraining": "pretrain.preprocess"},
     ),
     "fit": Command(
-        summary="Goes from a file of your own to a trained model and a page of it.",
-        own={"classification": "tools.fit"},
+        summary="Goes from raw data to a trained model and a page of it.",
+        own={name: f"tools.fit --data_set={name}" for name in _FITTED},
     ),
     "train": _of_mode("train", "Trains a model, and evaluates its checkpoints.", True),
     "evaluate": _of_mode("evaluate", "Measures the best checkpoint of a run.", True),

@@ -79,6 +79,9 @@ def _run_command(name: str, words: list[str]) -> None:
         running.run(f"etcmodel.{program.module}", title, [*program.flags, *words])
     elif follows and not others:
         raise UsageError(f"`etcmodel {name}` takes flags alone. Received: {follows!r}")
+    elif of_others := [other for other, x in COMMANDS.items() if follows in x.names()]:
+        known = f"For {follows} there are: {', '.join(of_others)}."
+        raise UsageError(f"`etcmodel {name}` has no {follows!r}. {known}")
     elif follows:
         raise UsageError(_no_such(f"`etcmodel {name}` has no {follows!r}", follows, others))
     elif asks_for_help:

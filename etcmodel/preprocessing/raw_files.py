@@ -126,14 +126,18 @@ def example_reader(read, parse, *, noun="examples"):
     return read_examples
 
 
-def read_json_elements(path):
+def read_json_elements(path, name=None):
     """The values of `read_json_values`, each with its place: "element 0", "line 1" or "row 1".
+
+    Args:
+        path: str.
+        name: str. As in `read_json_member`. None: there is no such array.
 
     >>> from etcmodel.preprocessing import raw_files
     >>> next(raw_files.read_json_elements("reviews.csv"))
     ('line 2', {'text': 'A good book.', 'label': 'pos'})
     """
-    return ((row.place, _value(row)) for row in opener.read_rows(path))
+    return ((row.place, _value(row)) for row in opener.read_rows(path, member=name))
 
 
 def read_json_values(path):

@@ -157,5 +157,9 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
 
         Raises:
             ValueError: if there is no such example, token or block.
+
+        >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
+        >>> print(processor.explain(processor("Good. Bad.")).why(1, 3))
+        1 'good' sees 3 'bad': both are in chunk 0, of 512 tokens.
         """
         return super().explain(batch, example, 0, config, tokens=tokens, blocks=blocks)

@@ -247,6 +247,11 @@ class EtcProcessor(ReadsExamples):
         Raises:
             ValueError: if there is no such example, window, token or block, or the model has other
                 relations than the batch, or not as many labels.
+
+        >>> processor = etcmodel.EtcProcessor("vocab.txt")
+        >>> explained = processor.explain(processor("A good book. The river was good."))
+        >>> print(explained.why("l1", "g1"))
+        l1 'a' sees g1 '[CLS]': linked, its own sentence.
         """
         encoding = encoding_of(batch, example, window)
         return Explanation(batch, encoding, config).zoomed(tokens, blocks)

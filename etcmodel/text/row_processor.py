@@ -227,6 +227,10 @@ class RowProcessor(ReadsExamples):
         Raises:
             ValueError: if there is no such example, window, token or block, or the model decides
                 what is global.
+
+        >>> processor = etcmodel.LongformerProcessor("vocab.json")
+        >>> print(processor.explain(processor("A good book.")).why(3, 0))
+        3 'g' sees 0 '<s>': the key is global, the first token.
         """
         encoding = encoding_of(batch, example, window)
         return self.explanation_class(batch, encoding, config).zoomed(tokens, blocks)

@@ -262,6 +262,11 @@ class Seq2SeqProcessor(Configured):
             `explanation.RowExplanation`: `print` it, ask it `why(3, 600)`, `save` its picture.
         Raises:
             ValueError: if there is no such text, token or block, or the config is of another model.
+
+        >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
+        >>> config = etcmodel.LongT5Config()
+        >>> print(processor.explain(processor("The river is long."), config=config).why(2, 4))
+        2 '▁river' sees 4 '▁long': 2 places apart, within the radius of 127.
         """
         ids, mask = (np.asarray(batch[name]) for name in ("input_ids", "attention_mask"))
         if not 0 <= example < len(ids):

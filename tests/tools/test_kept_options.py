@@ -16,6 +16,11 @@ class Options:
     seeds: tuple = (0,)
 
 
+@dataclasses.dataclass(frozen=True)
+class Files:
+    data: str
+
+
 def test_other_options_are_refused_but_those_of_each_result(tmp_path):
     folder = tmp_path / "made" / "here"
     kept_options.keep(folder, Options(), apart=("seeds",))
@@ -23,6 +28,13 @@ def test_other_options_are_refused_but_those_of_each_result(tmp_path):
     for changed, told in (({"rate": 0.2}, "--rate=0.1, not 0.2"), ({"sizes": (1,)}, "--sizes=")):
         with pytest.raises(ValueError, match=f"{folder} has results with {told}"):
             kept_options.keep(folder, Options(**changed), apart=("seeds",))
+
+
+def test_files_are_known_by_their_contents(tmp_path):
+    kept_options.keep(tmp_path, Files(data="a.csv"), apart=(), digests={"data": "0a"})
+    kept_options.keep(tmp_path, Files(data="moved.csv"), apart=(), digests={"data": "0a"})
+    with pytest.raises(ValueError, match=r"other data than those of --data=a.csv. Give those, or"):
+        kept_options.keep(tmp_path, Files(data="a.csv"), apart=(), digests={"data": "0b"})
 
 
 def test_a_damaged_file_is_told(tmp_path):
