@@ -25,7 +25,7 @@ def text_of(node):
 
 @functools.cache
 def messages():
-    paths = (path for top in ("etcmodel", "tasks") for path in (ROOT / top).rglob("*.py"))
+    paths = (path for top in ("etcmodel", "tasks", "tools") for path in (ROOT / top).rglob("*.py"))
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     return [text for tree in trees for node in ast.walk(tree) if (text := text_of(node))]
 

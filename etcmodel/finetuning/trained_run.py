@@ -226,11 +226,7 @@ class TrainedRun:
         Raises:
             ValueError: if the file is missing or has changed.
         """
-        paths = {
-            name: self.notes[name]
-            for name in vocabulary_files.FIELDS
-            if self.notes.get(name)
-        }
+        paths = {name: self.notes[name] for name in vocabulary_files.FIELDS if self.notes.get(name)}
         for name in (
             "spm_model_file",
             "vocab_file",
