@@ -242,7 +242,8 @@ def draw(
     figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=_DOTS, facecolor=theme.background)
     is_whole = _add_panels(figure, frame, sides, squares, steps, table, theme)
     heading += [] if is_whole else _left_out(steps, hint)
-    figure.suptitle("\n".join(heading), fontsize=12, color=theme.ink, y=1 - 0.1 / _HEIGHT)
+    title_text = figure.suptitle("\n".join(heading), fontsize=12, color=theme.ink)
+    title_text.set(y=1 - 0.1 / _HEIGHT, parse_math=False)
     _add_legend(figure, table, meanings, theme)
     if has_bar:
         _add_bar(figure, frame, legend.labels.max_distance, theme)
@@ -413,7 +414,11 @@ def _add_legend(figure, table, meanings, theme):
     ]
     columns = max(2, -(-len(meanings) // _MOST_LEGEND_LINES))
     words = {"fontsize": 11 if columns == 2 else 8, "labelcolor": theme.ink}
-    figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, **words)
+    legend = figure.legend(
+        handles=handles, loc="lower center", ncols=columns, frameon=False, **words
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # Names of relations may have a $, too.
 
 
 def _add_bar(figure, frame, k, theme):

@@ -159,7 +159,7 @@ def find_bert(source):
     config = _read_config(os.path.dirname(source.path))
     is_longformer = any(".query_global." in name for name in source.shapes)
     kind = config.get("model_type", "longformer" if is_longformer else "bert")
-    others = {known.config_class.model_type for known in encoders.registered_types()}
+    others = {known.model_type for known in encoders.registered_types()}
     if kind in others - {EtcConfig.model_type}:  # That may be the config to lift it into.
         raise ValueError(
             f"{source.path!r} is of a model of type {kind!r}, whose weights fit no other one. "

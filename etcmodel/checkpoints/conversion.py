@@ -62,7 +62,13 @@ def convert(
 
 def _config_beside(source):
     path = encoders.config_file_in(os.path.dirname(source.path))
-    return encoders.read_config(path) if path else None
+    config = encoders.read_config(path) if path else None
+    if config and encoders.encoder_type(config.model_type).seq2seq_classes:
+        raise ValueError(
+            f"{path} is of a model with an encoder and a decoder (type {config.model_type!r}), "
+            "whose folders have one format, Hugging Face's: there is nothing to convert."
+        )
+    return config
 
 
 def _lifted(source, config, token_rows):

@@ -22,7 +22,7 @@ from etcmodel.checkpoints import (
     writing,
 )
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.models import downloads, encoders, heads
+from etcmodel.models import downloads, encoders, heads, systems
 from etcmodel.models.gmat import heads as _gmat_heads  # noqa: F401  # Registers them.
 from etcmodel.shown_values import listed
 
@@ -251,7 +251,8 @@ def _initialize(model, source, is_whole):
     Of systems that are lifted elsewhere, all files are such.
     """
     report, encoder = released.initialize(model, source), names_lib.encoder_of(model)
-    if is_whole or encoders.encoder_type(encoder.config.model_type).has_whole_files:
+    system = systems.find(encoder.config.model_type)
+    if is_whole or (system and system.has_whole_files):
         inside = names_lib.encoder_variables(model)
         lost = [name for name in report.not_in_checkpoint if name in inside]
         if lost := [name for name in lost if not coverage.is_without_use(name, model)]:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from etcmodel import bounded_json
-from etcmodel.models import encoders
+from etcmodel.models import systems
 from etcmodel.text import processor_files
 from etcmodel.text.processor import EtcProcessor
 from etcmodel.text.processor_config import CONFIG_FILENAME as PROCESSOR_FILE
@@ -85,9 +85,9 @@ def read_processor(directory, config, relation_names=None):
     if not files:
         return None
     try:
-        if (made_by := _system(config).processor) is not None:
-            own = {"own_tokens": tokens} if (tokens := _system(config).own_tokens) else {}
-            return made_by.of_model(directory, config, **own)
+        if (made_by := _class_of(config)) is not None:
+            tokens = systems.find(config.model_type).own_tokens
+            return made_by.of_model(directory, config, **({"own_tokens": tokens} if tokens else {}))
         return EtcProcessor.from_pretrained(directory, **settings, **trained_settings(config))
     except (ValueError, OSError) as error:
         logging.info("The files of the vocabulary are kept, but make no processor: %s", error)
@@ -128,14 +128,16 @@ def _of_settings(directory, config, settings):
     """The processor whose settings a folder has."""
     entries = bounded_json.read_object(os.path.join(directory, PROCESSOR_FILE))
     # Models of one text may have an `EtcProcessor`, too: its batches have what they read.
-    made_by = _system(config).processor
+    made_by = _class_of(config)
     if made_by is None or "max_long_len" in entries:
         return EtcProcessor.from_pretrained(directory, **settings)
     return made_by.from_pretrained(directory)
 
 
-def _system(config):
-    return encoders.encoder_type(config.model_type)
+def _class_of(config):
+    """The class of a system's processor; None for `EtcProcessor`, also of unknown systems."""
+    system = systems.find(config.model_type)
+    return system and system.processor
 
 
 def _content(path):

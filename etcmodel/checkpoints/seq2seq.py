@@ -55,7 +55,8 @@ def make_model(config):
 
 def is_model(model):
     """Whether a model is of a class that this module writes."""
-    return isinstance(model, sum((x.seq2seq_classes for x in systems.registered()), ()))
+    config = getattr(model, "config", None)
+    return isinstance(model, _classes(getattr(config, "model_type", None)))
 
 
 def is_of(directory):

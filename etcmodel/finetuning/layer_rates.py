@@ -3,7 +3,7 @@
 import re
 
 from etcmodel.checkpoints import names as names_lib
-from etcmodel.models import encoders, systems
+from etcmodel.models import systems
 
 __all__ = ["depths", "learning_rate_shares", "trained"]
 
@@ -25,7 +25,8 @@ def depths(model):
     """
     encoder = names_lib.encoder_of(model)
     kind = encoder.config.model_type
-    if not encoders.encoder_type(kind).has_layer_rates:
+    system = systems.find(kind)
+    if system is None or not system.has_layer_rates:
         known = ", ".join(x.model_type for x in systems.having("has_layer_rates"))
         raise ValueError(
             f"--layer_decay and --num_frozen_layers are for encoders of type {known}. The model is "

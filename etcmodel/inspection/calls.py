@@ -83,8 +83,9 @@ def _given(model, inputs):
 def encoder_of(model):
     """The `Encoder` that a model is or holds; raises ValueError if there is none."""
     found = names.encoder_of(model)
-    inside = tuple(system.inner_encoder for system in systems.having("inner_encoder"))
-    return next((x for x in found._flatten_layers() if isinstance(x, inside)), found)
+    system = systems.find(found.config.model_type)
+    inside = system and system.inner_encoder
+    return next((x for x in found._flatten_layers() if inside and isinstance(x, inside)), found)
 
 
 def decoder_layers_of(model):

@@ -139,7 +139,7 @@ def encoder_type(model_type, source="config"):
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
     """
-    if (found := systems.find(str(model_type or _DEFAULT))) is None:
+    if (found := systems.find(_DEFAULT if model_type is None else model_type)) is None:
         known = ", ".join(map(repr, sorted(x.model_type for x in systems.registered())))
         raise ValueError(
             f"{source}: There is no encoder of `model_type` {shown_values.shown(model_type)}; the "
@@ -186,7 +186,7 @@ def config_file_in(directory):
     if not tf.io.gfile.exists(path):
         return None
     entries = json_config.json_object(json_config.read_text(path), path)
-    return path if systems.find(str(entries.get("model_type"))) else None
+    return path if systems.find(entries.get("model_type")) else None
 
 
 def config_file_names():

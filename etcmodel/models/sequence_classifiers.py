@@ -5,7 +5,7 @@ row. An encoder takes of it what it knows; which class a system has is said in i
 (`systems.System.classifier`).
 """
 
-from etcmodel.models import encoders, heads, processed_batches, systems
+from etcmodel.models import heads, processed_batches, systems
 from etcmodel.models.gmat.heads import GmatForSequenceClassification
 from etcmodel.models.longformer.heads import LongformerForSequenceClassification
 
@@ -36,17 +36,20 @@ class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassifica
 
 
 def etc_classifier(config, num_labels, problem_type, pooling):
+    """An `EtcClassifier`: see `make_sequence_classifier`."""
     is_multi_label = problem_type == "multi_label_classification"
     return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
 
 def longformer_classifier(config, num_labels, problem_type, pooling):
-    del pooling  # Its head reads the first token.
+    """A `LongformerClassifier`, which reads the first token whatever `pooling` says."""
+    del pooling
     return LongformerClassifier(config, num_labels=num_labels, problem_type=problem_type)
 
 
 def gmat_classifier(config, num_labels, problem_type, pooling):
-    del pooling  # As Longformer's.
+    """A `GmatClassifier`, which reads the first token whatever `pooling` says."""
+    del pooling
     return GmatClassifier(config, num_labels=num_labels, problem_type=problem_type)
 
 
@@ -62,13 +65,13 @@ def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_
     Raises:
         ValueError: naming the config's type, if there is no classifier for it.
     """
-    make = encoders.encoder_type(config.model_type).classifier
-    if make is None:
+    system = systems.find(config.model_type)
+    if system is None or system.classifier is None:
         known = ", ".join(repr(x.model_type) for x in systems.having("classifier"))
         raise ValueError(
             f"Texts are classified by models of `model_type` {known}. "
             f"Received: {config.model_type!r}"
         )
-    made = make(config, num_labels, problem_type, pooling)
+    made = system.classifier(config, num_labels, problem_type, pooling)
     made.skip_padding = skip_padding
     return made

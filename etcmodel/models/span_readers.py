@@ -8,7 +8,7 @@ encoder takes of it what it knows; which class a system has is said in its recor
 import tensorflow as tf
 
 from etcmodel.layers.heads import MASKED_LOGIT
-from etcmodel.models import encoders, heads, padding, processed_batches, systems
+from etcmodel.models import heads, padding, processed_batches, systems
 from etcmodel.models.heads import losses
 from etcmodel.models.longformer.heads import LongformerForQuestionAnswering
 
@@ -47,6 +47,7 @@ class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
 
 
 def etc_span_reader(config):
+    """An `EtcSpanReader` of a config."""
     return EtcSpanReader(config, answer_types=(), evidence=False)
 
 
@@ -62,13 +63,13 @@ def make_span_reader(config, *, skip_padding=False):
     Raises:
         ValueError: naming the config's type, if there is no such model for it.
     """
-    make = encoders.encoder_type(config.model_type).span_reader
-    if make is None:
+    system = systems.find(config.model_type)
+    if system is None or system.span_reader is None:
         known = ", ".join(repr(x.model_type) for x in systems.having("span_reader"))
         raise ValueError(
             f"Answers are found by models of `model_type` {known}. Received: {config.model_type!r}"
         )
-    made = make(config)
+    made = system.span_reader(config)
     made.skip_padding = skip_padding
     return made
 

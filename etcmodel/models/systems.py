@@ -1,9 +1,9 @@
-"""All that the library knows of each kind of model, in one record of its own.
+"""What the library can do with each kind of model, in one record of its own.
 
-Loading and saving, processors, the programs' models, inspection and rates by layer read the record
-of a config's `model_type`; what it lacks is refused in a line that names system and ability. The
-records of the library's own systems are in the packages of `etcmodel.models`; others `register`
-theirs. A record names what needs TensorFlow as "module:name", which is imported at first use.
+Loading and saving, processors, the programs' models, pre-training, inspection and rates by layer
+read the record of a config's `model_type`; what it lacks is refused in a line that names system and
+ability. The records of the library's own systems are in the packages of `etcmodel.models`, ETC's in
+`encoders`, which registers them; others `register` theirs.
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ class Weights(typing.NamedTuple):
 
     Attributes:
         prefix: str. What the encoder's names begin with in files of models with a head.
-        names: tuple of (pattern, replacement), as of `re`: of whole names as
-            `checkpoints.names.release_names` has them, and of names in files of models with a head.
-            Of a `kernel` a file has the transpose.
+        names: tuple of (pattern, replacement): a regular expression for a whole name, as
+            `checkpoints.names.release_names` has them, and the name in files of models with a head,
+            with `\\1` for groups. Of a `kernel` a file has the transpose.
         copies: what older files hold once more: by name, the name of that of which it is a copy.
         obsolete: tuple of str. Entries that no model uses.
         encoder_options: function of the names in a file and a head's class, or None, to arguments
@@ -35,11 +35,11 @@ class Weights(typing.NamedTuple):
     encoder_options: typing.Any = lambda names, head_class: {}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class System:
     """A kind of model.
 
-    Classes, functions and modules may be given as "module:name", or "module:" for a module.
+    Classes and functions may be given as "module:name", which is imported at first use.
 
     Attributes:
         config_class: a class of `encoders.EncoderConfig`, whose `model_type` is the system's name.
@@ -95,14 +95,17 @@ class System:
         value = super().__getattribute__(name)
         if name == "seq2seq_classes":
             return tuple(map(_imported, value))
-        return _imported(value)
+        return _imported(value) if name in _LAZY else value
 
-    # Of what was given, so that comparing imports nothing.
+    # Of what was given, so that comparing and printing import nothing.
     def __eq__(self, other):
         return isinstance(other, System) and vars(self) == vars(other)
 
     def __hash__(self):
         return hash(self.scope)
+
+    def __repr__(self):
+        return f"System({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     @property
     def model_type(self):
@@ -110,13 +113,25 @@ class System:
         return self.config_class.model_type
 
 
+_LAZY = {
+    "classifier",
+    "config_class",
+    "encoder_class",
+    "inner_encoder",
+    "masked_lm",
+    "processor",
+    "protocol",
+    "span_reader",
+    "weights",
+}
+
+
 def _imported(value):
     """What a value of the form "module:name" names; any other value as it is."""
-    if not isinstance(value, str) or ":" not in value:
+    if not isinstance(value, str):
         return value
-    module_name, _, name = value.partition(":")
-    module = importlib.import_module(module_name)
-    return getattr(module, name) if name else module
+    module, _, name = value.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 _SYSTEMS: dict[str, System] = {}
@@ -126,25 +141,40 @@ def register(system):
     """Registers a system; returns it.
 
     Args:
-        system: `System`.
+        system: `System`. If its config's class is another's, defined anew as by a cell of a
+            notebook, it takes that one's place.
     Raises:
         ValueError: if another one has the same `model_type`.
     """
-    if _SYSTEMS.setdefault(system.model_type, system) != system:
+    known = _SYSTEMS.get(system.model_type)
+    if known not in (None, system) and not _is_defined_anew(known, system):
         raise ValueError(f"There is another encoder of `model_type` {system.model_type!r}.")
+    _SYSTEMS[system.model_type] = system
     return system
+
+
+def _is_defined_anew(known, system):
+    one, other = known.config_class, system.config_class
+    is_same_name = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+    return is_same_name and one is not other
 
 
 def registered():
     """tuple of all `System`s."""
-    return tuple(_SYSTEMS.values())
+    return tuple(_known().values())
 
 
 def find(model_type):
     """The `System` of a `model_type`, or None: also for what is no str, as a file may have it."""
-    return _SYSTEMS.get(model_type) if isinstance(model_type, str) else None
+    return _known().get(model_type) if isinstance(model_type, str) else None
 
 
 def having(ability):
     """tuple of the `System`s whose attribute of this name is set."""
-    return tuple(system for system in _SYSTEMS.values() if getattr(system, ability))
+    return tuple(system for system in _known().values() if vars(system)[ability])
+
+
+def _known():
+    """The systems by name, the library's own among them, which `encoders` registers."""
+    importlib.import_module("etcmodel.models.encoders")
+    return _SYSTEMS

@@ -78,14 +78,17 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
         super().__init_subclass__(**kwargs)
         if cls.__name__.startswith("_"):
             return
+        cls.feature = feature = vars(cls).get("feature")  # Those who inherit have none.
+        if feature and not cls.axes:
+            raise ValueError(f"{cls.__name__} has a `feature`, and needs `axes`, too.")
         for other in KINDS.values():
             is_same = (cls.__module__, cls.__qualname__) == (other.__module__, other.__qualname__)
             if is_same:  # Defined anew, as by a cell of a notebook.
                 continue
-            if cls.__name__ == other.__name__ or cls.feature and cls.feature == other.feature:
+            if cls.__name__ == other.__name__ or feature and feature == other.feature:
                 raise ValueError(
                     f"There is another kind of relation, {other.__module__}.{other.__name__}, of "
-                    f"the name {cls.__name__!r} or the feature {cls.feature!r}."
+                    f"the name {cls.__name__!r} or the feature {feature!r}."
                 )
         KINDS[cls.__name__] = cls
 

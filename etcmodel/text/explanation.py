@@ -84,15 +84,21 @@ class _Explained(abc.ABC):
         """
         if tokens is not None and blocks is not None:
             raise ValueError("Give `tokens` or `blocks`, one of the two.")
-        part = copy.copy(self)
         if tokens is not None:
-            part._shown = {**self._shown, "l": _chosen("tokens", tokens, self._sizes["l"])}
-        elif blocks is not None:
+            return self._part("tokens", tokens)
+        part = copy.copy(self)
+        if blocks is not None:
             part._shown = self._in_blocks(_chosen("blocks", blocks, self._num_blocks))
             if not len(part._shown["l"]):
                 raise ValueError(
                     f"`blocks` must have tokens of the text. Received: {shown_values.shown(blocks)}"
                 )
+        return part
+
+    def _part(self, option, tokens):
+        """The explanation of some long tokens, which an option of this name has."""
+        part = copy.copy(self)
+        part._shown = {**self._shown, "l": _chosen(option, tokens, self._sizes["l"])}
         return part
 
     def why(self, query, key):
@@ -126,7 +132,7 @@ class _Explained(abc.ABC):
             long_range: (first, last), last exclusive: the long tokens that are shown; None for all.
         """
         if long_range is not None:
-            part = self.zoomed(tokens=range(self._sizes["l"])[slice(*long_range)])
+            part = self._part("long_range", range(self._sizes["l"])[slice(*long_range)])
             return part.figure(title)
         return attention_picture.draw(
             self._labels,
@@ -151,9 +157,20 @@ class _Explained(abc.ABC):
         return [(side, self._sizes[side], name) for side, name in names if self._sizes[side]]
 
     def _zooms(self, length):
-        """How to see a part, of so many tokens."""
-        blocks = " or `blocks=[0, 1]`" if self._num_blocks > 1 else ""
-        return f"`explain` with `tokens=range(0, {length})`{blocks}"
+        """How to see a part, of so many tokens: the first of the example that are shown now."""
+        shown = np.intersect1d(self._own("l"), self._shown["l"])
+        first = int(shown[0]) if len(shown) else 0
+        last, block = min(first + length, self._sizes["l"]), self._first_block()
+        blocks = f" or `blocks=[{block}, {block + 1}]`" if block + 1 < self._num_blocks else ""
+        return f"`explain` with `tokens=range({first}, {last})`{blocks}"
+
+    def _own(self, side):
+        """The places of the tokens of the example that is explained: list of int."""
+        return list(range(self._sizes[side]))
+
+    def _first_block(self):
+        """The first of the example's blocks."""
+        return 0
 
     def _in_blocks(self, blocks):
         """The tokens that are shown of some blocks: dict of int arrays by side."""
@@ -250,7 +267,7 @@ class Rules:
     def of(cls, config):
         """Those of a model or its config, or the default ones of None."""
         names = (field.name for field in dataclasses.fields(cls))
-        config = _config_of(config)
+        config = _config_of(config, "local_radius")
         return cls(**{name: getattr(config, name) for name in names if hasattr(config, name)})
 
     @staticmethod
@@ -307,6 +324,9 @@ class Explanation(_Explained):
         x = self.encoding
         first, ids = (x.place, x.token_ids) if side == "l" else (x.global_place, x.global_ids)
         return list(range(first, first + len(ids)))
+
+    def _first_block(self):
+        return self.encoding.global_place
 
     def _head(self):
         x = self.encoding
@@ -544,7 +564,7 @@ class LongformerExplanation(RowExplanation):
         num_texts = int(max(encoding.texts, default=-1)) + 1
         super().__init__(encoding.tokens, batch.long_shape[1], 0, num_texts, encoding)
         self._is_global = batch["global_attention_mask"][encoding.row] > 0
-        config = _config_of(config)
+        config = _config_of(config, "radii")
         self._windows = _windows(config)
         if getattr(config, "autoregressive", False) and any(self._is_global):
             raise ValueError(
@@ -607,7 +627,7 @@ class GmatExplanation(RowExplanation):
     meanings = {_SAME: "in one chunk", _FIRST: "from or to the memory"}
 
     def __init__(self, batch, encoding, config=None):
-        config = _config_of(config)
+        config = _config_of(config, "chunk_size")
         self._chunk_size = getattr(config, "chunk_size", _USUAL_CHUNK)
         self._num_memory = getattr(config, "num_memory_tokens", None)
         self._num_compression = getattr(config, "num_compression_layers", 0)
@@ -850,10 +870,24 @@ def of_seq2seq(batch, tokens, row, config):
     return kind(batch, tokens, row, config)
 
 
-def _config_of(model):
-    """The config of an encoder of a model, of a model, or the config itself."""
+def _config_of(model, needs=""):
+    """The config of an encoder of a model, of a model, or the config itself.
+
+    Args:
+        model: such a one, or None.
+        needs: str. What the config must have.
+    Raises:
+        ValueError: if it has not: it is of a model that attends in another way.
+    """
     for name in ("encoder", "config"):
         model = getattr(model, name, model)
+    if model is not None and needs and not hasattr(model, needs):
+        kind = getattr(model, "model_type", None) or type(model).__name__
+        raise ValueError(
+            f"`config` must have `{needs}`, which decides who attends to whom in batches of this "
+            f"processor. Received: one of {shown_values.shown(kind)}. Explain a batch of the "
+            "processor of that model."
+        )
     return model
 
 
@@ -861,7 +895,8 @@ def _chosen(name, numbers, size):
     """The numbers that an option has: int array, each once, in order."""
     is_range = isinstance(numbers, range)
     given = [numbers[0], numbers[-1]] if is_range and numbers else numbers
-    is_sequence = isinstance(given, (range, list, tuple, np.ndarray)) and len(given) > 0
+    is_sequence = isinstance(given, (range, list, tuple)) or getattr(given, "ndim", 0) == 1
+    is_sequence = is_sequence and len(given) > 0
     if not is_sequence or not all(_is_number(x) and 0 <= x < size for x in given):
         allowed = (
             f"be a range or a list of numbers from 0 to {size - 1}" if size else "be None here"

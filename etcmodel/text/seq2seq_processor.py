@@ -143,7 +143,7 @@ class Seq2SeqProcessor(Configured):
             raise ValueError(f"{path}: {error}") from None
 
     @classmethod
-    def of_model(cls, folder, config, own_tokens):
+    def of_model(cls, folder, config, own_tokens=None):
         """A processor for a model, of its folder, which has a vocabulary and no settings of one.
 
         Args:
@@ -151,13 +151,13 @@ class Seq2SeqProcessor(Configured):
             config: the model's config.
             own_tokens: (setting, entry, number): the setting that counts the system's own tokens
                 beside the sentence pieces, the entry of `tokenizer_config.json` that says their
-                number, and the number without that.
+                number, and the number without that; None for a system without such tokens.
         Raises:
             ValueError: as `from_pretrained`; if there are more tokens than the model has.
         """
-        setting, entry, usual = own_tokens
         own, counted = {}, ""
-        if not cls.vocabulary_file(folder).endswith(byte_bpe.TOKENIZER_FILE):
+        if own_tokens and not cls.vocabulary_file(folder).endswith(byte_bpe.TOKENIZER_FILE):
+            setting, entry, usual = own_tokens
             own = {setting: processor_files.foreign_entries(folder).get(entry, usual)}
             counted = f" and {own[setting]} tokens of its own ({entry})"
         processor = cls.from_pretrained(folder, **own)

@@ -12,6 +12,8 @@ from etcmodel import checkpoints
 from etcmodel.checkpoints import sources
 from etcmodel.models import modeling
 from tests.checkpoints import berts, longformers
+from tests.models.gmat import genbert
+from tests.models.led import models as led_models
 
 CONFIG = modeling.EtcConfig(
     vocab_size=berts.VOCAB,
@@ -111,6 +113,14 @@ def test_what_is_written_is_a_pretrained_model(tmp_path, released, values, outpu
     assert model.config == CONFIG
     for name, variable in checkpoints.release_names(model).items():
         np.testing.assert_array_equal(variable, values[name], err_msg=name)
+
+
+@pytest.mark.parametrize("make", [led_models.model, genbert.model])
+def test_folders_of_encoder_decoders_have_one_format(tmp_path, make):
+    checkpoints.save_pretrained(make(), tmp_path / "one")
+    with pytest.raises(ValueError, match="config.json is of a model with an encoder and a decoder"):
+        checkpoints.convert(str(tmp_path / "one"), str(tmp_path / "two"), sources.RELEASED)
+    assert not (tmp_path / "two").exists()
 
 
 def test_an_object_checkpoint_is_read_by_tensorflow(tmp_path, released, values):

@@ -336,3 +336,10 @@ class TestAKindFromElsewhere:
         with pytest.raises(ValueError, match="the name 'Own' or the feature 'edges'"):
             type("Own", (Triples,), {"__slots__": (), "feature": "edges"})
         assert "Own" not in relations.KINDS
+        with pytest.raises(ValueError, match="^Own has a `feature`, and needs `axes`, too.$"):
+            type("Own", (relations.Relation,), {"__slots__": (), "feature": "own"})
+
+    def test_that_inherits_has_no_feature_of_another(self, monkeypatch):
+        monkeypatch.setattr(relations, "KINDS", dict(relations.KINDS))
+        cited = type("Cited", (relations.GlobalEdges,), {"__slots__": ()})
+        assert relations.KINDS["Cited"] is cited and cited.feature is None

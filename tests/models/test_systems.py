@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import pathlib
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from etcmodel.finetuning import layer_rates
 from etcmodel.models import encoders, sequence_classifiers, span_readers, systems
 from etcmodel.text.gmat_processor import GmatProcessor
 from tests.models import bags
+from tests.warm import python as warm
 
 IDS = np.array([[2, 5, 6, 3], [2, 4, 3, 0]])
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "bad", "film")
@@ -119,6 +123,41 @@ def test_systems_without_a_processor_of_their_own_have_that_of_etc(folder):
     (folder / "processor_config.json").unlink(missing_ok=True)
     with bags.registered(processor=None):
         assert isinstance(etcmodel.from_pretrained(folder).processor, etcmodel.EtcProcessor)
+
+
+def test_a_processor_of_sentence_pieces_needs_no_tokens_of_its_own(tmp_path):
+    pieces = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces" / "spiece.model"
+    shutil.copy(pieces, tmp_path)
+    bag = encoders.build_encoder(bags.BagConfig(vocab_size=1000))
+    etcmodel.save_pretrained(bag, tmp_path)
+    with bags.registered(processor=etcmodel.Seq2SeqProcessor):
+        assert isinstance(etcmodel.from_pretrained(tmp_path).processor, etcmodel.Seq2SeqProcessor)
+
+
+def test_an_unknown_system_is_saved_under_the_librarys_own_names(model, tmp_path):
+    del systems._SYSTEMS["bag"]
+    etcmodel.save_pretrained(model, tmp_path / "new")
+    assert "bag/mix/kernel" in tensors_of(tmp_path / "new")
+
+
+def test_a_record_tells_itself_and_imports_nothing(system):
+    lazy = dataclasses.replace(system, span_reader="no_such_module:reader")
+    assert "no_such_module:reader" in repr(lazy) and lazy != system
+    assert lazy.__doc__.startswith("A kind of model.")
+    with bags.registered(span_reader="no_such_module:reader"):
+        assert [x.model_type for x in systems.having("span_reader")][-1] == "bag"
+
+
+def test_the_librarys_own_are_there_whoever_asks_first():
+    code = "from etcmodel.models import systems; print(systems.find('led').model_type)"
+    done = subprocess.run([warm.python(), "-c", code], capture_output=True, text=True)
+    assert done.stdout == "led\n", done.stderr
+
+
+def test_a_cell_of_a_notebook_may_run_again(system):
+    config_class = type("BagConfig", (bags.BagConfig,), {"__module__": bags.BagConfig.__module__})
+    again = dataclasses.replace(system, config_class=config_class)
+    assert systems.register(again) is again and systems.find("bag") is again
 
 
 def test_its_type_is_its_own(system):

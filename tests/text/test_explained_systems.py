@@ -232,3 +232,27 @@ def test_a_part_of_another_example_of_a_packed_row_has_no_line_in_the_table(voca
     (first, second) = (processor.explain(batch, number, tokens=[6, 7]) for number in (0, 1))
     assert "l6" not in lines_of(first) and {"l6", "l7"} <= set(lines_of(second))
     np.testing.assert_array_equal(first.pair_labels()["l2l"], second.pair_labels()["l2l"])
+
+
+def test_of_a_packed_row_the_hint_begins_with_the_example(vocab):
+    settings = {"pack": True, "max_long_len": 800, "max_global_len": 120, "pad_to": "max"}
+    processor = etcmodel.EtcProcessor(vocab, **settings)
+    batch = processor(2 * [30 * "The king had 4 apples. "])
+    first, second = (processor.explain(batch, number) for number in (0, 1))
+    (length,) = {len(x.token_ids) for x in batch.encodings}
+    assert "`tokens=range(0, 100)` or `blocks=[0, 1]`" in str(first)
+    place = batch.encodings[1].global_place
+    hint = f"`tokens=range({length}, {length + 100})` or `blocks=[{place}, {place + 1}]`"
+    assert hint in str(second)
+    part = str(second.zoomed(tokens=range(length, length + 100)))
+    assert f"l{length} " in part and f"l{length + 99} " in part
+    later = second.zoomed(tokens=range(length + 10, length + 150))
+    assert f"`tokens=range({length + 10}, {length + 110})`" in str(later)
+
+
+@SYSTEMS
+def test_a_config_of_a_model_that_attends_in_another_way_is_refused(explain, system):
+    other = GmatConfig if system == "longformer" else LongformerConfig
+    with pytest.raises(ValueError, match="^`config` must (be that of|have `).* Received: ") as told:
+        explain(system)(config=other(vocab_size=100))
+    assert "\n" not in str(told.value)
