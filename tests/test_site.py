@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import zlib
@@ -55,6 +56,16 @@ def test_examples_of_docstrings_are_code(site):
     models = (site / "reference" / "etcmodel.models.heads.html").read_text(encoding="utf-8")
     assert '<span class="go">TensorShape([2, 2])</span>' in models
     assert not [page for page in pages if "<blockquote>" in page]  # As Markdown has `>>>`.
+
+
+def test_sections_of_docstrings_are_lists(site):
+    pages = [path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html")]
+    # A section of one line, such as "Args: as of a call.", is a paragraph of its own.
+    run_on = r"<p>[^<]*\S\s+(?:Call args|Raises|Returns|Yields):\s"
+    assert not [found for page in pages for found in re.findall(run_on, page)]
+    for section in ("Returns", "Raises"):
+        title = f'<span class="doc-section-title">{section}:</span>'
+        assert sum(page.count(title) for page in pages) > 300
 
 
 def test_nothing_on_a_page_is_fetched_from_elsewhere(site):

@@ -62,8 +62,7 @@ def of_decoder(given, hidden_size, vocab_size, mask_of_output, mask_kinds=KINDS)
     Returns:
         dict like `given`, as tensors that depend on the checks; `encoder_mask` is that of the
         encoder's output.
-    Raises:
-        See `of_encoder`.
+    Raises: as `of_encoder`.
     """
     asserts = []
     sizes = {"hidden_size": hidden_size}
