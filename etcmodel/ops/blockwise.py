@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from etcmodel.ops import dropout as dropout_ops
 from etcmodel.ops import interception
-from etcmodel.ops.compilation import may_compile, traced_once
+from etcmodel.ops.compilation import is_compiled_whole, traced_once
 from etcmodel.ops.computation import computation_of
 from etcmodel.ops.gradients import custom_gradient
 from etcmodel.ops.key_sets import PreparedKeySet
@@ -69,14 +69,17 @@ def _is_large(queries, key_sets, *_):
 
 @traced_once(is_large=_is_large)
 def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
-    """`attend`; where an export does not know the number of rows, it has tiles for short inputs."""
+    """`attend`; where a graph does not know the number of rows, it has tiles for short inputs, too.
+
+    Else a window of 512 costs as much for ten rows as for a thousand. XLA compiles for each length.
+    """
 
     def attend_by(tiling, call):
         return call(queries, key_sets, scale, query_positions, tiling, *dropout)
 
     num_rows = get_shape_list(queries)[1]
     most = most_rows_together([key_set.reach for key_set in key_sets], tiling)
-    if may_compile() or isinstance(num_rows, int) or most == 0:
+    if isinstance(num_rows, int) or most == 0 or is_compiled_whole():
         return attend_by(tiling, _attend_by_tiles)
     whole = dataclasses.replace(tiling, rows="all")
     # The gradients of a branch need its tensors as arguments of a function of its own.

@@ -19,7 +19,13 @@ import tensorflow as tf
 from tensorflow.python.eager import forwardprop_util
 from tensorflow.python.ops import gradients_util
 
-__all__ = ["compiled_elementwise", "fusion_scope", "may_compile", "traced_once"]
+__all__ = [
+    "compiled_elementwise",
+    "fusion_scope",
+    "is_compiled_whole",
+    "may_compile",
+    "traced_once",
+]
 
 # Below this number of elements the separate passes cost less than calling a compiled function.
 _LEAST_ELEMENTS = 1 << 17
@@ -61,6 +67,11 @@ def _mode():
 def may_compile():
     """Whether anything is compiled here; not in what is exported."""
     return _mode() != "never"
+
+
+def is_compiled_whole():
+    """Whether XLA compiles all of the function that is being traced."""
+    return tf.__internal__.get_enclosing_xla_context() is not None
 
 
 def compiled_elementwise(function):
@@ -143,7 +154,7 @@ def traced_once(function=None, *, is_large=None):
         is_eager = tf.executing_eagerly()
         if is_eager and not (is_large and _may_trace_eagerly() and is_large(*args)):
             return function(*args)
-        if tf.__internal__.get_enclosing_xla_context() is not None:
+        if is_compiled_whole():
             return function(*args)
         tensors = []
         form = _form(args, tensors)

@@ -1,4 +1,4 @@
-"""What is exported takes inputs of any length: short ones in one tile, long ones in many."""
+"""Graphs take inputs of any length: short ones in one tile, long ones in many."""
 
 import dataclasses
 
@@ -39,26 +39,31 @@ def attend(queries, keys, values, global_keys, global_mask=None):
     return blockwise.attend(queries, key_sets)
 
 
-def traced(mode):
+def traced(mode, jit_compile=None):
     spec = tf.TensorSpec([None, None, HEADS, SIZE])
     with compilation.fusion_scope(mode):
-        return tf.function(attend, autograph=False).get_concrete_function(*[spec] * 4)
+        made = tf.function(attend, autograph=False, jit_compile=jit_compile)
+        return made.get_concrete_function(*[spec] * 4)
 
 
-@pytest.fixture(scope="module")
-def exported():
-    return traced("never")
+@pytest.fixture(scope="module", params=["auto", pytest.param("never", marks=pytest.mark.slow)])
+def graph(request):
+    """A graph for any length, as of a step of training, or as of an export."""
+    return traced(request.param)
 
 
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("num_rows", [0, 1, MOST, MOST + 1, 2 * MOST])
-def test_any_length_gives_the_outputs_of_known_lengths(exported, num_rows):
+@pytest.mark.parametrize(
+    "num_rows",
+    [MOST, *(pytest.param(x, marks=pytest.mark.slow) for x in (0, 1, MOST + 1, 2 * MOST))],
+)
+def test_any_length_gives_the_outputs_of_known_lengths(graph, num_rows):
     given = tensors(num_rows)
-    np.testing.assert_allclose(exported(*given), attend(*given), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(graph(*given), attend(*given), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_gradients_inside_an_export_of_any_length_are_those_of_known_lengths():
+@pytest.mark.parametrize("mode, jit_compile", [("auto", None), ("never", None), ("auto", True)])
+def test_gradients_of_any_length_are_those_of_known_lengths(mode, jit_compile):
     def run(*given):
         with tf.GradientTape() as tape:
             tape.watch(given)
@@ -66,8 +71,9 @@ def test_gradients_inside_an_export_of_any_length_are_those_of_known_lengths():
         return tape.gradient(loss, given)
 
     specs = [tf.TensorSpec([None, None, HEADS, SIZE])] * 4
-    with compilation.fusion_scope("never"):
-        concrete = tf.function(run, autograph=False).get_concrete_function(*specs)
+    with compilation.fusion_scope(mode):
+        made = tf.function(run, autograph=False, jit_compile=jit_compile)
+        concrete = made.get_concrete_function(*specs)
     for num_rows in (MOST, MOST + 1):
         given = tensors(num_rows)
         for actual, expected in zip(concrete(*given), run(*given), strict=True):
@@ -79,9 +85,9 @@ def operations(concrete):
     return {node.op for function in graph.library.function for node in function.node_def}
 
 
-def test_only_exports_have_the_operations_of_both(exported):
-    assert operations(exported) & {"If", "StatelessIf"}
-    assert not operations(traced("auto")) & {"If", "StatelessIf"}
+def test_graphs_have_the_operations_of_both_unless_xla_compiles_them(graph):
+    assert operations(graph) & {"If", "StatelessIf"}
+    assert not operations(traced("auto", jit_compile=True)) & {"If", "StatelessIf"}
 
 
 @dataclasses.dataclass(frozen=True)
