@@ -7,9 +7,8 @@ import typing
 import tensorflow as tf
 
 from etcmodel.layers import EmbeddingLookup, base, dense, sublayers
-from etcmodel.models import json_config, processed_batches, systems
-from etcmodel.models.heads import base as heads_base
-from etcmodel.models.heads import of_text
+from etcmodel.models import heads, json_config, processed_batches, systems
+from etcmodel.models.heads import encoder_with_head, of_text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,6 @@ class Bag(base.Layer):
         return self.words.embedding_table
 
 
-@heads_base.register_head
 class BagForSequenceClassification(of_text.SequenceClassification):
     head_type = "bag_sequence_classification"
     encoder_class = Bag
@@ -96,10 +94,15 @@ SYSTEM = systems.System(
 @contextlib.contextmanager
 def registered(**changes):
     """The library knows the system, with some entries of its record changed, until the end."""
-    before = dict(systems._SYSTEMS)
+    before, heads_before = dict(systems._SYSTEMS), dict(encoder_with_head._HEADS)
     systems._SYSTEMS.pop("bag", None)
+    heads.register_head(BagForSequenceClassification)
     try:
         yield systems.register(dataclasses.replace(SYSTEM, **changes))
     finally:
-        systems._SYSTEMS.clear()
-        systems._SYSTEMS.update(before)
+        for registry, kept in (
+            (systems._SYSTEMS, before),
+            (encoder_with_head._HEADS, heads_before),
+        ):
+            registry.clear()
+            registry.update(kept)
