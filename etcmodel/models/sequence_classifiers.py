@@ -41,16 +41,16 @@ def etc_classifier(config, num_labels, problem_type, pooling):
     return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
 
-def longformer_classifier(config, num_labels, problem_type, pooling):
-    """A `LongformerClassifier`, which reads the first token whatever `pooling` says."""
-    del pooling
-    return LongformerClassifier(config, num_labels=num_labels, problem_type=problem_type)
+def _of_text(head_class):
+    def make(config, num_labels, problem_type, pooling):
+        del pooling  # The head reads the first token.
+        return head_class(config, num_labels=num_labels, problem_type=problem_type)
+
+    return make
 
 
-def gmat_classifier(config, num_labels, problem_type, pooling):
-    """A `GmatClassifier`, which reads the first token whatever `pooling` says."""
-    del pooling
-    return GmatClassifier(config, num_labels=num_labels, problem_type=problem_type)
+longformer_classifier = _of_text(LongformerClassifier)
+gmat_classifier = _of_text(GmatClassifier)
 
 
 def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):
