@@ -31,9 +31,12 @@ PYTEST = TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
 test: $(STAMP)
 	$(PYTEST) -m "not slow and not xla and not browser"
 
-# Whole programs, from raw files to metrics, killed and resumed; every format of Keras.
+# Whole programs, from raw files to metrics, killed and resumed; every format of Keras. In three parts, each
+# with new processes: compiled code and graphs that TensorFlow keeps would fill the memory.
 test-slow: $(STAMP)
-	$(PYTEST) -m "slow and not xla and not browser"
+	for part in 1/3 2/3 3/3; do \
+	  $(PYTEST) -m "slow and not xla and not browser" --part=$$part || exit 1; \
+	done
 
 # Training steps and predictions of all tasks, and the reference cases, compiled whole: about 10 GB of memory.
 test-xla: $(STAMP)

@@ -30,6 +30,15 @@ hypothesis.settings.load_profile("same")
 providers._get_local_constants = lambda: providers._local_constants
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--part",
+        default="1/1",
+        metavar="N/M",
+        help="the Nth of M parts of the modules: what TensorFlow keeps ends with its process",
+    )
+
+
 def pytest_configure(config):
     # Shells start what runs in the background with Ctrl-C ignored, which programs leave so.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -49,7 +58,16 @@ def pytest_make_parametrize_id(val):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    """Leaves the modules of the wanted part, and marks the cases that are not quick."""
+    number, parts = map(int, config.getoption("part").split("/"))
+    paths = set(sorted({item.path for item in items})[number - 1 :: parts])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in paths])
+    items[:] = [item for item in items if item.path in paths]
+    _mark_quick_cases(items)
+
+
+def _mark_quick_cases(items):
     """Of a test with the marker `quick_cases` so many, evenly spread, stay in the quick suite."""
     tests = {}
     for item in items:
@@ -100,13 +118,9 @@ def _own_environment():
 
 @pytest.fixture(scope="module", autouse=True)
 def _freed_memory():
-    """Else a process that runs all slow tests needs as much as all of them together.
-
-    What stays is not looked through again at the end of each of hundreds of modules.
-    """
+    """Else a process that runs all slow tests needs as much as all of them together."""
     yield
     memory.free()
-    gc.freeze()
 
 
 class _ReferenceReport:

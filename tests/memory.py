@@ -2,23 +2,44 @@
 
 import ctypes
 import gc
+import resource
 import sys
 
 __all__ = ["end_iterators_at_once", "free"]
 
 
+GROWTH = 2**29  # Bytes.
+_resident_at_last_look = 2**30
+
+
 def free():
     """Drops the caches of the tests and of Keras and TensorFlow, and gives the memory back.
 
-    Weights, data and graphs of a module of tests are of no use to the next one.
+    Weights, data and graphs of a module of tests are of no use to the next one. What stays is not
+    looked through for garbage at the end of each of hundreds of modules, but only once the process
+    has grown by `GROWTH`: some of it is garbage by then.
     """
+    global _resident_at_last_look
     _clear_caches_of_tests()
-    if "tf_keras" in sys.modules:  # Not to be imported for tests that do without.
-        sys.modules["tf_keras"].backend.clear_session()
+    for keras in ("tf_keras", "keras"):
+        if keras in sys.modules:  # Not to be imported for tests that do without.
+            sys.modules[keras].backend.clear_session()
+    grown = _resident() > _resident_at_last_look + GROWTH
+    if grown:
+        gc.unfreeze()
     gc.collect()
+    gc.freeze()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):  # glibc keeps freed memory for itself.
         libc.malloc_trim(0)
+    if grown:
+        _resident_at_last_look = _resident()
+
+
+def _resident():
+    """Bytes of this process that are in memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
 
 
 def end_iterators_at_once():
