@@ -89,7 +89,11 @@ setuptools.setup(
     python_requires=">=3.11,<3.13",
     packages=packages(),
     package_dir={f"etcmodel.{name}": name for name in SUBPACKAGES},
-    package_data={"etcmodel": ["py.typed", "*.pyi"], "etcmodel.reports": ["templates/*"]},
+    package_data={
+        "etcmodel": ["py.typed", "*.pyi"],
+        "etcmodel.pages": ["*.css", "*.html", "*.js"],
+        "etcmodel.reports": ["templates/*"],
+    },
     install_requires=CORE,
     extras_require=EXTRAS,
     entry_points={"console_scripts": ["etcmodel = etcmodel.cli.main:main"]},

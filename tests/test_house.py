@@ -20,7 +20,7 @@ FLOORS = (
     | {"program_end", "quiet"},
     {"json_stream"},
     {"opener"},
-    {"atomic_files", "feature_checks", "ops", "options", "pictures"},
+    {"atomic_files", "feature_checks", "ops", "options", "pages", "pictures"},
     {"attention_picture", "autotuning", "record_files"},
     {"text"},
     {"tensor_utils"},

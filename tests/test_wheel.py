@@ -86,8 +86,9 @@ def test_the_wheel_has_every_module_and_nothing_else_of_the_sources(built):
         paths = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
         wanted |= {below + path for path in paths}
     wanted |= {"etcmodel/__init__.pyi", "etcmodel/py.typed"}
-    templates = (ROOT / "etcmodel" / "reports" / "templates").iterdir()
-    wanted |= {path.relative_to(ROOT).as_posix() for path in templates}
+    for folder in ("pages", "reports/templates"):
+        files = (ROOT / "etcmodel" / folder).iterdir()
+        wanted |= {path.relative_to(ROOT).as_posix() for path in files if path.is_file()}
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
         (metadata,) = (x for x in wheel.namelist() if x.endswith(".dist-info/METADATA"))

@@ -1,15 +1,11 @@
-"""A page of attention: the text, and what each token looks at, in one HTML file."""
+"""A page of attention: the text, and what each token attends to, in one HTML file."""
 
-import base64
-import hashlib
 import html
-import json
 import re
 
 import numpy as np
 
-from etcmodel import atomic_files
-from etcmodel.inspection import page_parts
+from etcmodel import atomic_files, pages
 from etcmodel.inspection.attention import MEAN, SIDES
 from etcmodel.text import byte_letters
 from etcmodel.text.vocabulary import SPIECE_UNDERLINE
@@ -82,12 +78,10 @@ def render_page(
     if attributions is not None:
         joined = np.concatenate([np.asarray(x, np.float64) for x in attributions])
         data["attributions"] = [float(f"{x:.6g}") for x in joined]
-    return page_parts.PAGE.substitute(
+    return pages.render(
+        "inspection",
+        data,
         title=html.escape(_clean(title)),
-        style=page_parts.STYLE,
-        script=page_parts.SCRIPT,
-        style_hash=_hash(page_parts.STYLE),
-        script_hash=_hash(page_parts.SCRIPT),
         long_side=html.escape(sides[0]),
         global_side=html.escape(sides[1]),
         long_title=html.escape(_title(sides[0])),
@@ -98,7 +92,6 @@ def render_page(
             "global", [True] * len(global_tokens), global_tokens, len(long_tokens)
         ),
         table=_html_table(data),
-        data=_script_json(data),
     )
 
 
@@ -187,22 +180,21 @@ def _html_tokens(side, begins, words, start):
     """The tokens of a side as running text."""
     parts = []
     for number, (begins_word, word) in enumerate(zip(begins, words, strict=True)):
-        first = "" if number else ' data-first="1"'
         parts.append(
             f'{" " if begins_word else ""}<span class="token {side}" '
-            f'data-number="{start + number}"{first}>{html.escape(word)}</span>'
+            f'data-token="{start + number}">{html.escape(word)}</span>'
         )
     return "".join(parts)
 
 
 def _html_table(data):
-    """What each query looks at most, for the first layer and head; it needs no script."""
+    """What each query attends to most, for the first layer and head; it needs no script."""
     layer, head = (data["attention"][0][name] for name in ("layer", "head"))
     words = data["long"] + data["global"]
     shown = "mean of all heads" if head == MEAN else f"head {head}"
     lines = [
         f"<table><caption>Layer {layer}, {shown}</caption>",
-        '<thead><tr><th scope="col">token</th><th scope="col">looks most at</th></tr></thead>',
+        '<thead><tr><th scope="col">token</th><th scope="col">attends to most</th></tr></thead>',
         "<tbody>",
     ]
     for rows in data["attention"]:
@@ -226,15 +218,3 @@ def _html_name(data, words, number):
     is_long = number < num_long
     side, position = data["sides"][not is_long], number if is_long else number - num_long
     return f"{html.escape(words[number])} ({html.escape(side)} {position})"
-
-
-def _script_json(data):
-    """JSON that cannot end the element around it; all but ASCII is escaped."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
-
-
-def _hash(text):
-    """What the page's security policy knows an inline element by."""
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

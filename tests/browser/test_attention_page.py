@@ -1,4 +1,4 @@
-"""The page of `etcmodel.inspection`: pointing at a token shows what it looks at."""
+"""The page of `etcmodel.inspection`: pointing at a token shows what it attends to."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,16 @@ from tests.inspection.test_page_script import ATTRIBUTIONS, NUM_LONG, looked_at
 pytestmark = pytest.mark.browser
 
 STATE = """
-const tokens = [...document.querySelectorAll("[data-number]")];
+const tokens = [...document.querySelectorAll("[data-token]")];
 const with_ = (name) => tokens.filter((x) => x.classList.contains(name))
-  .map((x) => Number(x.dataset.number)).sort((a, b) => a - b);
+  .map((x) => Number(x.dataset.token)).sort((a, b) => a - b);
 const shades = {};
-for (const x of tokens) shades[x.dataset.number] = Number(x.style.getPropertyValue("--p"));
-return { query: with_("query"), seen: with_("seen"), below: with_("below"), shades,
+for (const x of tokens) shades[x.dataset.token] = Number(x.style.getPropertyValue("--p"));
+return { query: with_("query"), below: with_("attended-below"), shades,
+  seen: tokens.filter((x) => x.className.includes("attended")).map((x) => Number(x.dataset.token))
+    .sort((a, b) => a - b),
   told: document.getElementById("told").textContent,
-  focused: Number(document.activeElement.dataset.number),
+  focused: Number(document.activeElement.dataset.token),
   rows: [...document.querySelectorAll("#seen tbody tr")].map(
     (row) => [...row.cells].map((x) => x.textContent)) };
 """
@@ -35,7 +37,7 @@ def page(driver, tmp_path):
 
 
 def token(page, number):
-    return page.one(f'[data-number="{number}"]')
+    return page.one(f'[data-token="{number}"]')
 
 
 def assert_shows(page, number, pairs):

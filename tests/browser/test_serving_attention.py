@@ -1,4 +1,4 @@
-"""The page of `tools.serve` over text exports: what a word looks at is what the model looks at."""
+"""The page of `tools.serve` over text exports: what a word attends to is what the model attends to."""
 
 import pytest
 import tensorflow as tf
@@ -18,7 +18,7 @@ STATE = """
 const tokens = [...document.querySelectorAll("[data-token]")];
 const with_ = (name) => [...new Set(tokens.filter((x) => x.classList.contains(name))
   .map((x) => Number(x.dataset.token)))];
-return { query: with_("query"), seen: with_("seen"),
+return { query: with_("query"), seen: with_("attended"),
   all: tokens.map((x) => Number(x.dataset.token)),
   text: [...document.querySelectorAll("#more .text")].map((x) => x.textContent),
   told: document.getElementById("told").textContent };
@@ -49,7 +49,7 @@ def looked_at(model, **inputs):
 
 
 def check_words(page, found, texts):
-    """Each fifth word: what it looks at is marked, the same word of another window once."""
+    """Each fifth word: what it attends to is marked, the same word of another window once."""
     places = [*zip(found["document"], found["start"], found["end"], strict=True)]
     shown = page.run(STATE)["all"]
     assert sorted(shown) == [
@@ -66,7 +66,7 @@ def check_words(page, found, texts):
         seen = {places.index(places[key]) for key in keys if places[key][0] > -2}
         assert set(state["seen"]) == seen
         document, start, end = places[number]
-        assert state["told"].startswith(f"“{texts[document][start:end]}” looks at ")
+        assert state["told"].startswith(f"“{texts[document][start:end]}” attends to ")
         share = 100 * found["attention"][number][0]
         assert f" {share:.1f} %" in state["told"]
 

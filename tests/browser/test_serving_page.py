@@ -34,7 +34,7 @@ STATE = """
 const tokens = [...document.querySelectorAll("[data-token]")];
 const with_ = (name) => [...new Set(tokens.filter((x) => x.classList.contains(name))
   .map((x) => Number(x.dataset.token)))];
-return { query: with_("query"), seen: with_("seen"), global: with_("seen-global"),
+return { query: with_("query"), seen: with_("attended"), global: with_("attended-global"),
   told: document.getElementById("told").textContent };
 """
 
@@ -122,7 +122,7 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(asked):
     assert state["query"] == [number] and state["seen"] == [number, number + 1]
     first = words.index("A")
     assert set(state["global"]) == set(range(first, len(words))) - {number, number + 1}
-    assert state["told"].startswith("“88” looks at “88” 50.0 %, “km” 25.0 %, the global token of")
+    assert state["told"].startswith("“88” attends to “88” 50.0 %, “km” 25.0 %, the global token of")
     asked.hover(asked.one('[data-token="0"]'))
     assert asked.run(STATE)["query"] == [0]
 
@@ -138,13 +138,16 @@ def test_the_keyboard_is_enough(open_page):
     page.run('document.querySelector("[data-token]").focus()')
     page.press("ARROW_RIGHT", "ARROW_RIGHT")
     assert page.run(STATE)["query"] == [2]
-    assert page.run(STATE)["told"].startswith("“is” looks at “is” 50.0 %, “it?” 25.0 %")
+    assert page.run(STATE)["told"].startswith("“is” attends to “is” 50.0 %, “it?” 25.0 %")
 
 
 def test_an_error_is_a_sentence_and_the_next_question_is_answered(open_page):
     page = open_page("answer")
     ask(page, "impossible", ["7"])
-    assert page.shown("#error").text == "The model says: `question` holds what is impossible."
+    assert page.shown("#error-text").text == "The model can't use this text."
+    page.one("#error-more summary").click()
+    said = "The model says: `question` holds what is impossible."
+    assert page.one("#error-more p").text == said
     assert not page.one("#result").is_displayed() and page.one("#send").is_enabled()
     ask(page, QUESTION, ["Nothing."])
     page.shown("#result")
@@ -156,7 +159,7 @@ def test_a_server_that_has_gone_is_told(models, driver):
     with clients.running(models["answer"]) as server:
         page = Page(driver, server.url)
     ask(page, QUESTION, ["7"])
-    assert page.shown("#error").text == "The server does not answer."
+    assert page.shown("#error").text == "The server does not answer. Is it still running?"
 
 
 def test_a_classifier_tells_the_label_and_all_probabilities(open_page):
@@ -164,9 +167,9 @@ def test_a_classifier_tells_the_label_and_all_probabilities(open_page):
     page.paste("#text", "123 x")
     page.one("#send").click()
     page.shown("#result")
-    assert page.one("#answer").text == "number"
-    rows = [row.text for row in page.all("#more tbody tr")]
-    assert rows == ["40.0 % label 0", "60.0 % number"] and not page.complaints()
+    assert page.one("#answer .best").text == "number"
+    rows = [row.text for row in page.all("#answer tbody tr")]
+    assert rows == ["60.0 % number", "40.0 % label 0"] and not page.complaints()
 
 
 def test_key_phrases_are_listed_and_marked(open_page):

@@ -8,21 +8,52 @@ class Element {
     Object.assign(this, { children: [], attributes: {}, dataset: {}, listeners: {}, text: "" });
     this.marks = new Set();
     this.classList = {
-      add: (...names) => names.forEach((name) => this.marks.add(name)),
-      remove: (...names) => names.forEach((name) => this.marks.delete(name)),
+      add: (...names) => {
+        for (const name of names) this.marks.add(name);
+      },
+      remove: (...names) => {
+        for (const name of names) this.marks.delete(name);
+      },
     };
-    this.style = { setProperty: (name, value) => { this.shade = value; } };
+    this.style = {
+      setProperty: (name, value) => {
+        this.shade = value;
+      },
+    };
   }
-  get textContent() { return this.text; }
-  set textContent(text) { this.text = String(text); }
-  setAttribute(name, value) { this.attributes[name] = value; }
-  removeAttribute(name) { delete this.attributes[name]; }
-  appendChild(child) { this.children.push(child); return child; }
-  replaceChildren(...children) { this.children = children; }
-  addEventListener(name, listener) { this.listeners[name] = listener; }
-  querySelectorAll() { return this.children; }
-  closest() { return "number" in this.dataset ? this : null; }
-  focus() { focused = this; this.parent.listeners.focusin({ target: this }); }
+  get textContent() {
+    return this.text;
+  }
+  set textContent(text) {
+    this.text = String(text);
+  }
+  setAttribute(name, value) {
+    this.attributes[name] = value;
+  }
+  removeAttribute(name) {
+    delete this.attributes[name];
+  }
+  appendChild(child) {
+    this.children.push(child);
+    return child;
+  }
+  replaceChildren(...children) {
+    this.children = children;
+  }
+  addEventListener(name, listener) {
+    this.listeners[name] = listener;
+  }
+  querySelectorAll(selector) {
+    const isOne = (child) => selector === "[data-token]" || child.attributes.tabindex === "0";
+    return this.children.filter(isOne);
+  }
+  closest() {
+    return "token" in this.dataset ? this : null;
+  }
+  focus() {
+    focused = this;
+    this.parent.listeners.focusin({ target: this });
+  }
 }
 
 const input = JSON.parse(require("fs").readFileSync(0, "utf8"));
@@ -33,10 +64,10 @@ Object.assign(elements.seen, { caption: new Element(), tBodies: [new Element()] 
 const tokens = [];
 for (const side of ["long", "global"]) {
   elements[side] = new Element();
-  for (const first of input.tokens[side].slice(0, 1)) first.isFirst = true;
-  for (const { number, isFirst } of input.tokens[side]) {
+  for (const { number } of input.tokens[side]) {
     const token = Object.assign(elements[side].appendChild(new Element()), {
-      parent: elements[side], dataset: { number, ...(isFirst && { first: "1" }) },
+      parent: elements[side],
+      dataset: { token: String(number) },
     });
     tokens[number] = token;
   }
@@ -50,6 +81,7 @@ global.document = {
 };
 new Function(input.script)();
 
+const isColor = (mark) => mark.startsWith("attended");
 const states = input.actions.map(([name, target, more]) => {
   if (name === "change") {
     elements[target].value = more;
@@ -66,8 +98,8 @@ const states = input.actions.map(([name, target, more]) => {
     rows: elements.seen.tBodies[0].children.map((row) => row.children.map((x) => x.text)),
     hidden: elements.seen.hidden,
     query: marked("query"),
-    seen: marked("seen"),
-    below: marked("below"),
+    seen: tokens.flatMap((x, number) => ([...x.marks].some(isColor) ? [number] : [])),
+    below: marked("attended-below"),
     shades: tokens.map((x) => x.shade ?? null),
     focused: tokens.indexOf(focused),
     tabbable: tokens.flatMap((x, number) => (x.attributes.tabindex === "0" ? [number] : [])),

@@ -9,12 +9,13 @@ import subprocess
 import numpy as np
 import pytest
 
+from etcmodel import pages
 from etcmodel.inspection import MEAN
-from etcmodel.inspection.page_parts import SCRIPT
 from tests.inspection.test_page import ATTENTION, page_of
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs Node.js")
+SCRIPT = pages.read("attention.js") + pages.read("inspection.js")
 DOCUMENT = pathlib.Path(__file__).with_name("document.js")
 NUM_LONG = 7
 ATTRIBUTIONS = ([0.5, -1, 0, 0, 0, 0.2, 0], [2, 0])
@@ -23,9 +24,9 @@ ATTRIBUTIONS = ([0.5, -1, 0, 0, 0, 0.2, 0], [2, 0])
 def after(*actions):
     """What the page shows after each action."""
     _, page = page_of(attributions=ATTRIBUTIONS)
-    spans = [x for x in page.of("span") if "data-number" in x]
+    spans = [x for x in page.of("span") if "data-token" in x]
     tokens = {
-        side: [{"number": int(x["data-number"])} for x in spans if side in x["class"].split()]
+        side: [{"number": int(x["data-token"])} for x in spans if side in x["class"].split()]
         for side in ("long", "global")
     }
     data = json.loads(page.texts["data"])
@@ -49,7 +50,7 @@ def after(*actions):
 
 
 def looked_at(part, query, head):
-    """[(number of the token, probability)] of what a query looks at, the most probable first."""
+    """[(number of the token, probability)] of what a query attends to, the most probable first."""
     here = (part.query == query) & (part.head == head)
     numbers = part.key[here] + NUM_LONG * part.key_side[here]
     return list(zip(numbers.tolist(), part.probability[here].tolist(), strict=True))
@@ -70,7 +71,7 @@ def assert_shows(state, number, pairs):
 def test_a_token_that_is_pointed_at_shows_what_it_looks_at():
     hovered, of_global = after(["mouseover", 2], ["mouseover", NUM_LONG])
     assert_shows(hovered, 2, looked_at(ATTENTION[0], 2, MEAN))
-    assert re.match(r"ri \(long 2\) looks at \S", hovered["told"])
+    assert re.match(r"ri \(long 2\) attends to \S", hovered["told"])
     assert_shows(of_global, NUM_LONG, looked_at(ATTENTION[1], 0, MEAN))
 
 
@@ -82,7 +83,7 @@ def test_layer_and_head_are_those_that_are_chosen():
 
 def test_a_token_without_attention_says_so():
     (state,) = after(["mouseover", 3])
-    assert state["told"] == "ses (long 3): its attention is not in this file"
+    assert state["told"] == "ses (long 3): what it attends to is not known here"
     assert state["hidden"] and not state["rows"] + state["seen"]
 
 
@@ -104,7 +105,7 @@ def test_the_keyboard_reaches_every_token_of_a_side():
     )
     assert [x["focused"] for x in (start, right, left, clamped, last)] == [0, 1, 0, 0, NUM_LONG + 1]
     assert start["tabbable"] == [0, NUM_LONG]
-    assert right["tabbable"] == [1] and right["query"] == [1]
+    assert right["tabbable"] == [1, NUM_LONG] and right["query"] == [1]
     kept, held, released = after(["keydown", 2, "Enter"], ["focus", 4], ["keydown", 4, "Escape"])
     assert kept["pressed"] == held["query"] == [2] and not released["pressed"]
 

@@ -58,7 +58,9 @@ class Application:
     def __init__(self, model, predict, *, max_rows=64, max_tokens=1 << 18, max_windows=64):
         self._model, self._predict = model, predict
         self._limits = work.Limits(max_rows, max_tokens, max_windows)
-        self._page = page.render_page(model.name, model.version, model.signatures).encode()
+        self._page = page.render_page(
+            model.name, model.version, model.signatures, model.texts
+        ).encode()
 
     def __call__(self, method, path, body=b""):
         """The `Response` to a request; errors are answers, too.

@@ -33,6 +33,7 @@ class ServedModel:
     Attributes:
         version: str. The number that names the export's folder; "1" if none does.
         signatures: dict of name to `Signature`.
+        texts: `Texts` of a text export; None for others.
         windows: `work.Windows` of an export that reads texts in several; None for others.
     Raises:
         ValueError: if there is no export, or it is damaged or has no signature.
@@ -56,7 +57,9 @@ class ServedModel:
             name: Signature(name, _infos(_inputs(function)), _infos(function.structured_outputs))
             for name, function in self._functions.items()
         }
-        self.windows = _windows(self.directory)
+        metadata = _metadata(self.directory)
+        self.texts = metadata and _texts(*metadata)
+        self.windows = metadata and _windows(*metadata)
         self._definitions = _definitions(self.directory, self.signatures.keys())
 
     def __call__(self, signature_name, inputs):
@@ -91,13 +94,50 @@ class ServedModel:
         }
 
 
-def _windows(directory):
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """What a text export says of itself, for people.
+
+    Attributes:
+        labels: list of str. The names of a classifier's labels.
+        examples: list of dict. Requests to begin with: see `TextOptions.examples`.
+        attention: dict of the numbers of "layers" and "heads", and the "layer" of the signature
+            `attention`; empty where the export does not say.
+    """
+
+    labels: list
+    examples: list
+    attention: dict
+
+
+def _metadata(directory):
+    """(path, content) of what a text export says of itself; None for others."""
     path = os.path.join(directory, "assets", export.METADATA_FILE)
-    if not tf.io.gfile.exists(path):
-        return None
-    given = bounded_json.read_object(path, _ADVICE).get("processor", {})
-    if not isinstance(given, dict):
-        raise ValueError(f"{path}: `processor` must be a JSON object. {_ADVICE}")
+    return (path, bounded_json.read_object(path, _ADVICE)) if tf.io.gfile.exists(path) else None
+
+
+def _part(path, metadata, name):
+    found = metadata.get(name, {})
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: `{name}` must be a JSON object. {_ADVICE}")
+    return found
+
+
+def _texts(path, metadata):
+    options = _part(path, metadata, "options")
+    given = {name: options.get(name) or () for name in ("labels", "examples")}
+    try:
+        known = export.TextOptions(**given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error} {_ADVICE}") from None
+    attention = _part(path, metadata, "attention")
+    if not all(type(x) is int and x >= 0 for x in attention.values()):
+        raise ValueError(f"{path}: `attention` must hold whole numbers. {_ADVICE}")
+    return Texts(list(known.labels), list(known.examples), attention)
+
+
+def _windows(path, metadata):
+    given = _part(path, metadata, "processor")
     known = {field.name for field in dataclasses.fields(ProcessorConfig)}
     try:  # A later version may have settings more.
         config = ProcessorConfig(**{name: x for name, x in given.items() if name in known})

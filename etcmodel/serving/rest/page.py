@@ -1,51 +1,53 @@
 """The page at `/`: to ask the model in a browser, in one HTML document that needs nothing else."""
 
-import base64
-import hashlib
 import html
 import json
+import string
 import urllib.parse
 
-from etcmodel.serving.rest import page_attention, page_form, page_parts, page_script
+from etcmodel import pages
 from etcmodel.serving.rest.signatures import DEFAULT_SIGNATURE
 
 __all__ = ["render_page", "sample_request"]
 
-# Signatures of text exports, in the order in which the page prefers them.
-_KINDS = ("answer", "classify", "keyphrases")
-_OTHER = "other"
-_SCRIPT = page_script.SCRIPT + page_attention.SCRIPT + page_form.SCRIPT
+# Signatures of text exports, in the order in which the page prefers them: each with the file of its
+# form, and what the form's button says.
+_KINDS = {
+    "answer": ("serving_answer.html", ""),
+    "classify": ("serving_text.html", "Classify"),
+    "keyphrases": ("serving_text.html", "Find key phrases"),
+}
+_OTHER = "other"  # A form for JSON.
 
 
-def _kind_of(signatures):
-    """Which form the page has: "answer", "classify", "keyphrases", or "other" for JSON."""
-    return next((kind for kind in _KINDS if kind in signatures), _OTHER)
-
-
-def render_page(name, version, signatures):
+def render_page(name, version, signatures, texts=None):
     """The page as str.
 
     Args:
         name, version: str. The model's.
         signatures: dict of name to `Signature`.
+        texts: `model.Texts` of a text export; None for others.
     """
-    kind = _kind_of(signatures)
+    kind = next((kind for kind in _KINDS if kind in signatures), _OTHER)
+    form, send = _KINDS.get(kind, ("serving_other.html", ""))
+    values = {"send": send, "request": html.escape(sample_request(signatures))}
+    attention = None
+    if kind != _OTHER and "attention" in signatures:
+        attention = texts.attention if texts else {}
     data = {
         "kind": kind,
         "url": f"/v1/models/{urllib.parse.quote(name, safe='')}:predict",
-        "attention": kind != _OTHER and "attention" in signatures,
+        "attention": attention,
+        "labels": texts.labels if texts else [],
+        "examples": texts.examples if texts else [],
     }
-    return page_parts.PAGE.substitute(
+    return pages.render(
+        "serving",
+        data,
         name=html.escape(name),
         version=html.escape(version),
-        form=page_parts.FORMS[kind].substitute(request=html.escape(sample_request(signatures))),
+        form=string.Template(pages.read(form)).substitute(values),
         signatures="\n".join(_html_signature(x) for _, x in sorted(signatures.items())),
-        style=page_parts.STYLE,
-        script=_SCRIPT,
-        style_hash=_hash(page_parts.STYLE),
-        script_hash=_hash(_SCRIPT),
-        # Within a script no tag may begin, whatever a model's name is.
-        data=json.dumps(data).replace("<", "\\u003c"),
     )
 
 
@@ -75,8 +77,3 @@ def _sample_value(info):
     for size in reversed(info.shape or ()):
         value = [value] * (1 if size is None else min(size, 8))
     return value
-
-
-def _hash(text):
-    """What allows this text, and no other, as a script or style sheet of the page."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,7 +1,7 @@
-"""What tokens look at, in a graph: attention probabilities with the characters of both ends.
+"""What tokens attend to, in a graph: attention probabilities with the characters of both ends.
 
 The tokens of an example are the long tokens of its windows, one window after the other and without
-padding, and likewise its global tokens; each looks at those of its own window.
+padding, and likewise its global tokens; each attends to those of its own window.
 """
 
 from typing import NamedTuple
@@ -97,12 +97,22 @@ class AttentionReader:
     def can_read(model):
         return isinstance(model.encoder, EtcModel)
 
+    @classmethod
+    def sizes(cls, model, options):
+        """dict of the numbers of "layers" and "heads", and the "layer" of `top`; {} without any."""
+        if not (options.attention_keys and cls.can_read(model)):
+            return {}
+        config = model.encoder.config
+        layers, layer = config.num_hidden_layers, options.attention_layer
+        layer = layers - 1 if layer is None else layer
+        return {"layers": layers, "heads": config.num_attention_heads, "layer": layer}
+
     @property
     def num_layers(self):
         return len(self._blocks)
 
     def top(self, rows, num_examples):
-        """The keys that each long token looks at most, in the mean over the heads.
+        """The keys that each long token attends to most, in the mean over the heads.
 
         Args:
             rows: `arrangement.Rows`.
@@ -137,7 +147,7 @@ class AttentionReader:
         }
 
     def of_span(self, source, rows, asked, num_documents):
-        """What the long tokens of some characters look at, in the mean over these tokens.
+        """What the long tokens of some characters attend to, in the mean over these tokens.
 
         A token is looked for in the first window that has it.
 

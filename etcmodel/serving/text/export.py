@@ -6,7 +6,7 @@ import json
 from etcmodel import format_versions
 from etcmodel.serving import writing
 from etcmodel.serving.saved_model import TEXT_FILE
-from etcmodel.serving.text import sentences, signatures
+from etcmodel.serving.text import attention, sentences, signatures
 
 __all__ = ["METADATA_FILE", "TextOptions", "export_text_model"]
 
@@ -24,9 +24,12 @@ class TextOptions:
         whole_words: bool. Whether an answer has all of the words in which it begins and ends: see
             `text.answers.widened`.
         num_phrases: int. Key phrases of a text.
-        attention_keys: int. How many tokens the signature `attention` names that a token looks at;
+        attention_keys: int. How many tokens the signature `attention` names that a token attends to;
             0 for an export without signatures of attention.
         attention_layer: int or None. The layer whose attention that is, from 0; None for the last.
+        examples: sequence of dict. Requests that the server's page offers to fill in, such as
+            {"question": "Where is it?", "documents": ["It is here."]} or {"text": "It is here."}:
+            str, or a list of str, by the name of each input.
 
     Raises:
         ValueError: naming the option, if it cannot be.
@@ -38,6 +41,7 @@ class TextOptions:
     num_phrases: int = 5
     attention_keys: int = 8
     attention_layer: int | None = None
+    examples: tuple = ()
 
     def __post_init__(self):
         object.__setattr__(self, "labels", tuple(self.labels or ()))
@@ -45,6 +49,7 @@ class TextOptions:
             raise ValueError(f"`whole_words` must be a bool. Received: {self.whole_words!r}")
         if not all(isinstance(label, str) for label in self.labels):
             raise ValueError(f"`labels` must be strings. Received: {list(self.labels)}")
+        object.__setattr__(self, "examples", tuple(map(_checked_example, self.examples or ())))
         least = {"max_answer_tokens": 1, "num_phrases": 1, "attention_keys": 0}
         if self.attention_layer is not None:
             least["attention_layer"] = 0
@@ -54,6 +59,19 @@ class TextOptions:
                 raise ValueError(
                     f"`{name}` must be an int of at least {lowest}. Received: {value!r}"
                 )
+
+
+def _checked_example(example):
+    def is_text(value):
+        return isinstance(value, str)
+
+    values = example.values() if isinstance(example, dict) else [None]
+    if not all(is_text(x) or isinstance(x, list) and all(map(is_text, x)) for x in values):
+        raise ValueError(
+            "Each of `examples` must be a dict of str, or of list of str, by the name of an input. "
+            f"Received: {example!r:.100}"
+        )
+    return example
 
 
 def export_text_model(model, directory, processor=None, **options):
@@ -93,6 +111,7 @@ def export_text_model(model, directory, processor=None, **options):
         "sentence_splitter": sentences.SPLITTER,
         "options": dataclasses.asdict(options),
         "processor": dataclasses.asdict(processor.config),
+        "attention": attention.AttentionReader.sizes(model, options),
     }
     content = json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
     return writing.write_saved_model(

@@ -1,4 +1,4 @@
-"""What all exported models have in common: reading strings, and what tokens look at."""
+"""What all exported models have in common: reading strings, and what tokens attend to."""
 
 import abc
 from typing import NamedTuple
@@ -37,6 +37,8 @@ class TextModule(tf.Module, abc.ABC):
         model: `HeadModel`.
         processor: `EtcProcessor`.
         options: `export.TextOptions`.
+    Raises:
+        ValueError: if an example of the options has other inputs.
     """
 
     has_question = False
@@ -44,6 +46,12 @@ class TextModule(tf.Module, abc.ABC):
 
     def __init__(self, model, processor, options):
         super().__init__()
+        for example in options.examples:
+            if set(example) != set(self.inputs):
+                raise ValueError(
+                    f"Each of `examples` must have {' and '.join(self.inputs)}. Received: "
+                    f"{', '.join(example) or 'nothing'}"
+                )
         self.model_variables = list(model.variables)
         self.tokenizer = tokenizers.make_tokenizer(processor.tokenizer)
         self._options = options

@@ -1,0 +1,50 @@
+"""HTML pages of one document that loads nothing, put together from the files of this folder."""
+
+import base64
+import functools
+import hashlib
+import importlib.resources
+import json
+import string
+
+__all__ = ["read", "render"]
+
+
+@functools.cache
+def read(name):
+    """The content of a file of this folder: str."""
+    return (importlib.resources.files(__name__) / name).read_text(encoding="utf-8")
+
+
+def render(name, data, /, **values):
+    """A page with its style sheets, its scripts and its data; no other script or style may act.
+
+    Args:
+        name: str. `{name}.html`, `.css` and `.js` are the page's own; all pages have `base.css`, and
+            `attention.css` and `.js`, which show what tokens attend to.
+        data: what the script reads, as JSON; without NaN.
+        **values: str. HTML for the places `${…}` of the document.
+    Returns:
+        str.
+    """
+    style = "".join(read(f"{part}.css") for part in ("base", "attention", name))
+    script = "".join(read(f"{part}.js") for part in ("attention", name))
+    return string.Template(read(f"{name}.html")).substitute(
+        values,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=_script_json(data),
+    )
+
+
+def _script_json(data):
+    """JSON that cannot end the element around it; all but ASCII is escaped."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _hash(text):
+    """What the page's security policy knows an inline element by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
