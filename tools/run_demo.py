@@ -267,8 +267,8 @@ def report(folder, accuracies):
     (folder / "report.html").write_text(text, encoding="utf-8")
     first = found.items[0]
     print(f"\n{first.question} ({len(first.passages)} documents)")
-    for name, answer, is_right in ((found.system, first.prediction, first.is_right), *first.others):
-        print(f"  {'right' if is_right else 'wrong'}, {name}: {answer}")
+    for name, told, is_right in ((found.system, first.prediction, first.is_right), *first.others):
+        print(f"  {'right' if is_right else 'wrong'}, {name}: {told}")
     print(f"  candidates: {', '.join(first.candidates)}")
     print("\naccuracy")
     for name, value in accuracies.items():
