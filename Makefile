@@ -85,10 +85,14 @@ soak-properties: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/etcmodel docs
 
+# Styles and scripts of pages are checked where npm has what checks them.
+BIOME = npx --yes @biomejs/biome@2.6.8
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	if $(BIOME) --version > /dev/null 2>&1; then $(BIOME) ci --diagnostic-level=error; else \
+	  echo "Not checked, for want of npm or its registry: styles and scripts of pages."; fi
 
 # Known vulnerabilities of what is installed; asks a service on the network.
 audit: $(STAMP)
@@ -123,6 +127,7 @@ $(VENV)/%est/.installed: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIOME) check --write --diagnostic-level=error
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output ablations_output

@@ -15,8 +15,11 @@ import sys
 import time
 
 from etcmodel.options import Options, option, run_program
+from etcmodel.pictures import charts, metric_names
+from etcmodel.reports import page, results
 from etcmodel.tasks.wikihop import evaluate, examples
-from etcmodel.tools.demos import baselines, folders, report_html
+from etcmodel.tasks.wikihop import report as wikihop_report
+from etcmodel.tools.demos import baselines, folders, wikihop_long
 
 _DATASET = "wikihop_long"
 LENGTHS = {"long_seq_length": 304, "global_seq_length": 68}
@@ -26,7 +29,7 @@ ETC_CONFIG = {
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
     "intermediate_size": 128,
-    "local_radius": 10,  # A token sees 21 of the 304: its sentence, and a part of its neighbors.
+    "local_radius": 10,  # A token attends to 21 of the 304: its sentence, and a part of others.
     "relative_pos_max_distance": 8,
     "relative_vocab_size": 20,
     "hidden_dropout_prob": 0.0,
@@ -36,6 +39,14 @@ ETC_CONFIG = {
     "use_pre_activation_order": True,
 }
 STRUCTURE, NO_STRUCTURE = "model", "without_structure"
+SYSTEMS = {STRUCTURE: "with structure", NO_STRUCTURE: "without structure"}
+LEAD = (
+    f"A token attends to {2 * ETC_CONFIG['local_radius'] + 1} of up to "
+    f"{LENGTHS['long_seq_length']}, so what different documents say of a place must come together "
+    "elsewhere: the structure links the words that mention a candidate to that candidate's global "
+    "token. The model without it lacks these links, and nothing else."
+)
+_NUM_SHOWN = 20  # Questions on the page.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -181,51 +192,88 @@ def measure(folder, predictions):
     best = max(trivial, key=trivial.get)
     without = read_json(folder / NO_STRUCTURE / "predictions.json")
     return {
-        "model": evaluate.metrics(gold, predictions)["accuracy"],
-        "without structure": evaluate.metrics(gold, without)["accuracy"],
+        SYSTEMS[STRUCTURE]: evaluate.metrics(gold, predictions)["accuracy"],
+        SYSTEMS[NO_STRUCTURE]: evaluate.metrics(gold, without)["accuracy"],
         f"best trivial answer ({best})": trivial[best],
     }
 
 
-def as_paragraphs(example):
-    """A WikiHop example as `report_html` takes it; documents have no titles."""
-    documents = enumerate(example["supports"], 1)
-    return {
-        "_id": example["id"],
-        "question": example["query"],
-        "answer": example["answer"],
-        "candidates": example["candidates"],
-        "context": [[f"Document {number}", [text]] for number, text in documents],
-    }
-
-
-def report(folder, accuracies, predictions):
-    """Writes the page and shows accuracies and one question in the terminal."""
-    dev = [as_paragraphs(example) for example in read_json(_raw_file(folder, "dev"))]
-    page = report_html.render_report(
-        title="ETC on long generated questions",
-        train_curve=_curve(folder, "train_metrics.jsonl", "loss"),
-        dev_curve=_curve(folder, "eval_metrics.jsonl", "accuracy"),
-        metrics={name: {"accuracy": value} for name, value in accuracies.items()},
-        examples=dev,
-        predictions={"answer": predictions},
+def compared(folder, accuracies):
+    """The `reports.results.Results` of both models, names and questions in words."""
+    system, *others = accuracies
+    gold = _raw_file(folder, "dev")
+    found = wikihop_report.read_results(results.Given(folder / "predictions.json", gold))
+    without = read_json(folder / NO_STRUCTURE / "predictions.json")
+    pairs = zip(found.items, read_json(gold), strict=True)
+    return dataclasses.replace(
+        found,
+        noun="generated questions",
+        system=system,
+        places=None,  # No single mention is the evidence.
+        baselines={name: {found.best_metric: accuracies[name]} for name in others},
+        items=tuple(_in_words(item, raw, without.get(item.key, "")) for item, raw in pairs),
     )
-    (folder / "report.html").write_text(page, encoding="utf-8")
-    one = {"answer": predictions[dev[0]["_id"]]}
-    print("\n" + report_html.render_terminal(dev[0], one, ansi=sys.stdout.isatty()))
+
+
+def _in_words(item, raw, without):
+    return dataclasses.replace(
+        item,
+        question=wikihop_long.question(raw["query"]),
+        prediction=item.prediction.title(),
+        gold=item.gold.title(),
+        candidates=tuple(map(str.title, item.candidates)),
+        others=((SYSTEMS[NO_STRUCTURE], without.title(), without == raw["answer"]),),
+    )
+
+
+def headline(accuracies):
+    """What was measured, in one line: str."""
+    structure, without, _ = accuracies.values()
+    return f"{_percent(structure)} right with structure, {_percent(without)} without"
+
+
+def _percent(share):
+    """In whole per cent; only where all are right it is 100."""
+    return f"{min(round(100 * share), 100 if share == 1 else 99)} %"
+
+
+def curve_charts(folder):
+    """Accuracy and loss of both models by step: list of `charts.Chart`."""
+    files = {"accuracy": "eval_metrics.jsonl", "loss": "train_metrics.jsonl"}
+    return [_chart(folder, file, name) for name, file in files.items()]
+
+
+def _chart(folder, file, name):
+    metric = metric_names.describe(name)
+    scale = 100 if metric.is_share else 1
+    lines = (
+        charts.Line(label, tuple((x["step"], scale * x[name]) for x in read_jsonl(path / file)))
+        for path, label in ((folder / run_name, label) for run_name, label in SYSTEMS.items())
+    )
+    return charts.Chart(metric.title, "training step", tuple(lines), floor=0)
+
+
+def report(folder, accuracies):
+    """Writes the page and shows one question and the accuracies in the terminal."""
+    found = compared(folder, accuracies)
+    text = page.render(
+        title="ETC demo: questions about long texts",
+        headline=headline(accuracies),
+        lead=LEAD,
+        results=found,
+        curve_charts=curve_charts(folder),
+        num_examples=_NUM_SHOWN,
+    )
+    (folder / "report.html").write_text(text, encoding="utf-8")
+    first = found.items[0]
+    print(f"\n{first.question} ({len(first.passages)} documents)")
+    for name, told, is_right in ((found.system, first.prediction, first.is_right), *first.others):
+        print(f"  {'right' if is_right else 'wrong'}, {name}: {told}")
+    print(f"  candidates: {', '.join(first.candidates)}")
     print("\naccuracy")
     for name, value in accuracies.items():
         print(f"{value:8.3f}  {name}")
-    print(f"\nReport: {folder / 'report.html'}")
-
-
-def _curve(folder, file, metric):
-    """A metric of both models by step: list of dict."""
-    return [
-        {"step": point["step"], f"{metric}, {name.replace('_', ' ')}": point[metric]}
-        for name in (STRUCTURE, NO_STRUCTURE)
-        for point in read_jsonl(folder / name / file)
-    ]
+    print(f"\n{headline(accuracies)}\nReport: {folder / 'report.html'}")
 
 
 def main(options):
@@ -234,9 +282,8 @@ def main(options):
     (folder / "records").mkdir()
     make_data(folder, options)
     seconds = sum(train(folder, name, options) for name in (STRUCTURE, NO_STRUCTURE))
-    predictions = answer(folder)
-    accuracies = measure(folder, predictions)
-    report(folder, accuracies, predictions)
+    accuracies = measure(folder, answer(folder))
+    report(folder, accuracies)
     score, without, baseline = accuracies.values()
     print(
         f"demo: score={score:.3f} without_structure={without:.3f} baseline={baseline:.3f} "

@@ -1,8 +1,20 @@
-"""Answers within a text, to be marked there."""
+"""Answers to be marked, within a text or among others."""
 
 import re
 
-__all__ = ["spans"]
+__all__ = ["roles", "spans"]
+
+
+def roles(gold, predicted):
+    """What answers are: dict of each in lower case to "gold", "predicted" or "both".
+
+    Args:
+        gold, predicted: sequences of str.
+    """
+    found = {answer.lower(): "predicted" for answer in predicted if answer.strip()}
+    for answer in filter(str.strip, gold):
+        found[answer.lower()] = "both" if answer.lower() in found else "gold"
+    return found
 
 
 def spans(text, gold, predicted):
@@ -10,15 +22,13 @@ def spans(text, gold, predicted):
 
     Args:
         text: str.
-        gold, predicted: sequences of str.
+        gold, predicted: as `roles` takes them.
     Returns:
         list of (part, role): the role is "gold", "predicted", "both" or "plain".
     """
-    roles = {answer.lower(): "predicted" for answer in predicted if answer.strip()}
-    for answer in filter(str.strip, gold):
-        roles[answer.lower()] = "both" if answer.lower() in roles else "gold"
-    if not roles:
+    found = roles(gold, predicted)
+    if not found:
         return [(text, "plain")]
-    pattern = "|".join(sorted(map(re.escape, roles), key=len, reverse=True))
+    pattern = "|".join(sorted(map(re.escape, found), key=len, reverse=True))
     parts = re.split(rf"(?<!\w)({pattern})(?!\w)", text, flags=re.IGNORECASE)
-    return [(part, roles.get(part.lower(), "plain")) for part in parts if part]
+    return [(part, found.get(part.lower(), "plain")) for part in parts if part]

@@ -15,10 +15,18 @@ __all__ = ["render"]
 _LINE_END = re.compile("\r\n?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SYMBOLS = {"plain": "", "correct": "✓ ", "missed": "○ ", "wrong": "✗ "}
-_OWN = "this run"
 
 
-def render(*, title, run=None, results=None, curve_charts=None, num_examples=100):
+def render(
+    *,
+    title,
+    run=None,
+    results=None,
+    curve_charts=None,
+    num_examples=100,
+    headline="",
+    lead="",
+):
     """Makes the page of a run, of predictions, or of both.
 
     All texts are escaped: those of documents may hold anything.
@@ -29,6 +37,8 @@ def render(*, title, run=None, results=None, curve_charts=None, num_examples=100
         results: `results.Results`, or None. Without them, scores are those that the run noted.
         curve_charts: list of `charts.Chart` in place of those of the run.
         num_examples: int. How many of the results' items are shown, from the first.
+        headline: str. What the page says at a glance; '' for the results' main score.
+        lead: str. A sentence or two below the headline.
     Returns:
         str. HTML.
     Raises:
@@ -42,6 +52,8 @@ def render(*, title, run=None, results=None, curve_charts=None, num_examples=100
     script = _source(environment, "report.js")
     return environment.get_template("report.html").render(
         title=_clean(title),
+        headline=_clean(headline),
+        lead=_clean(lead),
         subtitle=_subtitle(run),
         style=Markup(style.style_sheet() + "\n" + _source(environment, "report.css")),
         script=Markup(script),
@@ -106,20 +118,19 @@ def _of_scores(run, results):
     own = results.metrics if results else noted
     baselines = results.baselines if results else {}
     main = results.best_metric if results else ""
-    context = {
+    system = _clean(results.system) if results else ""
+    return {
         "rows": [
             row._replace(name=_clean(row.name))
             for row in scores.score_rows([own, *baselines.values()], main)
         ],
-        "systems": [_OWN, *map(_clean, baselines)],
+        "systems": [system or "this run", *map(_clean, baselines)],
+        "system": system,
         "scores_of": _scores_of(run, results),
-        "headline": None,
+        "measured": _measured(results, baselines) if results and main in own else None,
         "places": results.places if results else None,
         "bars": scores.place_bars(results.places.points) if results and results.places else [],
     }
-    if results and main in own:
-        context["headline"] = _headline(results, baselines)
-    return context
 
 
 def _scores_of(run, results):
@@ -129,7 +140,7 @@ def _scores_of(run, results):
     return "" if step is None else f"As the run noted them at step {step:,}."
 
 
-def _headline(results, baselines):
+def _measured(results, baselines):
     metric = metric_names.describe(results.best_metric)
     return {
         "value": metric.shown(results.metrics[results.best_metric]),
@@ -191,6 +202,7 @@ def _of_items(results, num_examples):
 def _item(item):
     """An `Item` with its texts cleaned, and split where they are marked."""
     answers = [tuple(map(_clean, x)) for x in (item.marked_gold, item.marked_predicted)]
+    roles = marking.roles(*answers)
     passages = [
         {
             "title": _clean(passage.title),
@@ -205,6 +217,10 @@ def _item(item):
     return {
         **texts,
         "gold": _clean(item.gold),
+        "others": [(_clean(name), _clean(text), right) for name, text, right in item.others],
+        "candidates": [
+            (text, roles.get(text.lower(), "plain")) for text in map(_clean, item.candidates)
+        ],
         "is_right": item.is_right,
         "score": item.score,
         "passages": passages,

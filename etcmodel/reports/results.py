@@ -70,7 +70,9 @@ class Item:
         is_right: bool. Whether the filter for wrong answers hides it.
         score: float or None. By the task's `Results.score_name`.
         passages: tuple of `Passage`.
-        marked_gold, marked_predicted: tuple of str. What is marked in the passages.
+        marked_gold, marked_predicted: tuple of str. What is marked in passages and candidates.
+        candidates: tuple of str. The answers that there are to choose from.
+        others: tuple of (system, its prediction, whether that is right), to compare with.
     """
 
     key: str
@@ -82,6 +84,8 @@ class Item:
     passages: tuple = ()
     marked_gold: tuple = ()
     marked_predicted: tuple = ()
+    candidates: tuple = ()
+    others: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +133,7 @@ class Results:
         filter_name: str. What the filter leaves.
         places: `Places`, or None.
         tables: tuple of `Table`.
+        system: str. What made the predictions, where several are compared; '' for the run.
     """
 
     metrics: dict
@@ -140,6 +145,7 @@ class Results:
     filter_name: str = "Wrong answers only"
     places: Places | None = None
     tables: tuple = ()
+    system: str = ""
 
 
 def read_object(path):

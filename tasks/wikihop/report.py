@@ -1,5 +1,7 @@
 """What a report shows of WikiHop: answers, and where the right one is mentioned first.
 
+A query is shown as people read it, "educated at: rhea abelin" for "educated_at rhea abelin".
+
 The comparison takes the candidate that the documents mention most.
 """
 
@@ -10,7 +12,15 @@ from etcmodel.reports import results
 from . import evaluate, examples
 from .raw_data import is_same
 
-__all__ = ["read_results"]
+__all__ = ["in_words", "read_results"]
+
+
+def in_words(query):
+    """A query, "relation subject", as people read it: str. A question in words stays as it is."""
+    relation, _, subject = query.strip().partition(" ")
+    if "_" not in relation and subject.endswith("?"):
+        return query
+    return ": ".join(filter(None, [relation.replace("_", " "), subject.strip()]))
 
 
 def read_results(given):
@@ -57,14 +67,15 @@ def _item(example, predictions):
     )
     return results.Item(
         key=example.example_id,
-        question=example.query,
+        question=in_words(example.query),
         prediction=answer,
         gold=example.answer,
         is_right=is_right,
         score=float(is_right),
-        passages=(results.plain_passage(", ".join(example.candidates), "Candidates"), *documents),
+        passages=tuple(documents),
         marked_gold=(example.answer,),
         marked_predicted=(answer,),
+        candidates=example.candidates,
     )
 
 

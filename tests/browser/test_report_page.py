@@ -1,4 +1,7 @@
-"""The reports of `etcmodel report`: read on a phone and on a desk, in light and dark."""
+"""The pages of `etcmodel report` and of the demo, on a phone and on a desk, in light and dark."""
+
+import json
+import pathlib
 
 import pytest
 
@@ -7,6 +10,7 @@ from tests.browser.browser import Page
 from tests.pictures.test_pictures import luminance
 from tests.reports import task_files
 from tests.reports.test_page import HOSTILE, write_run
+from tests.tools import test_run_demo
 
 pytestmark = pytest.mark.browser
 
@@ -25,15 +29,17 @@ return words.map((x) => [getComputedStyle(x)[arguments[1]],
 """
 
 
-@pytest.fixture(scope="module", params=["hotpotqa", "openkp", "summarization"])
+@pytest.fixture(scope="module", params=["hotpotqa", "openkp", "summarization", "demo"])
 def path(request, tmp_path_factory):
     """The file of a report on a run and on its answers, of which every second is wrong."""
     folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "demo":
+        return test_run_demo.write_page(folder, json.loads(task_files.wikihop(test_run_demo.DEV)))
     gold, predictions = task_files.make(request.param, folder)
     options = {"task": request.param, "predictions": predictions, "eval_gold": gold}
     options |= {"run": str(write_run(folder)), "output": str(folder / "report.html")}
     report.write_report(report.ReportOptions(**options))
-    return options["output"]
+    return pathlib.Path(options["output"])
 
 
 @pytest.fixture(params=[(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")])
@@ -97,13 +103,15 @@ def test_the_input_opens_with_what_is_marked_in_it(page, path):
     first = page.all("article")[0]
     sentences = first.find_elements("css selector", "details .sentence")
     assert sentences and not any(x.is_displayed() for x in sentences)
-    first.find_element("css selector", "summary").click()
+    first.find_element("css selector", "details.input > summary").click()
     assert all(x.is_displayed() for x in sentences)
-    marks = first.find_elements("css selector", "details mark")
+    marks = first.find_elements("css selector", "details.input mark")
     assert all(x.is_displayed() for x in marks)
-    assert marks or "summarization" in path  # A summary is no part of its document.
+    assert marks or "summarization" in path.parent.name  # A summary is no part of its document.
 
 
-def test_texts_of_files_are_not_run(page):
+def test_texts_of_files_are_not_run(page, path):
+    if path.parent.name.startswith("demo"):
+        pytest.skip("Shows nothing but what it generated.")
     page.run("document.querySelector('#settings details:last-of-type').open = true")
     assert HOSTILE.partition(" & ")[0] in page.one("#settings").text

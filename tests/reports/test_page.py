@@ -89,16 +89,22 @@ def test_hostile_text_stays_text(tmp_path):
     run = run_files.RunFiles.read(str(write_run(tmp_path)))
     texts = dict.fromkeys(("key", "question", "prediction", "gold"), HOSTILE)
     passages = (results.Passage(HOSTILE, (("plain", HOSTILE), ("wrong", HOSTILE))),)
-    one = item(0, **texts, passages=passages, marked_gold=(HOSTILE,), marked_predicted=("img",))
-    told = found([one], baselines={HOSTILE: {"f1": 0.25, HOSTILE: 1.0}})
-    text = page.render(title=HOSTILE, run=run, results=told, curve_charts=[])
+    marked = {"marked_gold": (HOSTILE,), "marked_predicted": ("img",), "candidates": (HOSTILE,)}
+    others = ((HOSTILE, HOSTILE, False),)
+    one = item(0, **texts, passages=passages, others=others, **marked)
+    told = found([one], baselines={HOSTILE: {"f1": 0.25, HOSTILE: 1.0}}, system=HOSTILE)
+    said = {"headline": HOSTILE, "lead": HOSTILE}
+    text = page.render(title=HOSTILE, run=run, results=told, curve_charts=[], **said)
     tree = lxml.html.fromstring(text)
     assert len(tree.xpath("//script")) == 1
     assert not tree.xpath("//img | //*[@onerror]")
     assert "\x1b" not in text and "{{ 7 * 7 }}" in text
     shown = HOSTILE.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert [tree.xpath(f"string(//*[@id='headline']/p[{i}])") for i in (1, 2)] == [shown, shown]
     assert tree.xpath("string(//article/h3)") == shown
     assert tree.xpath("string(//article//details/p)") == shown
+    assert tree.xpath("string(//article//li)") == shown
+    assert tree.xpath("//article//dt/text()")[:2] == [shown, shown]
 
 
 def test_lines_end_alike_wherever_they_were_written():
@@ -119,6 +125,39 @@ def test_a_page_shows_the_first_examples_and_counts_all():
         "50.0 % F1 (higher is better), of 5 questions (95 % interval: 17.0 to 83.0 %)"
     )
     assert "25.0 % for comparison: none" in headline
+
+
+def test_a_headline_of_ones_own_comes_with_what_was_measured():
+    one = item(0, others=(("other", "", False),))
+    told = found([one], system="ours", baselines={"other": {"f1": 0.25}})
+    tree = lxml.html.fromstring(page.render(title="t", results=told, headline="Two", lead="Why."))
+    texts = [" ".join(x.text_content().split()) for x in tree.xpath("//*[@id='headline']/p")]
+    assert texts[:2] == ["Two", "Why."] and texts[2].startswith("F1 50.0 % (higher is better)")
+    assert tree.xpath("//*[@id='scores']//thead//th/text()") == ["score", "ours", "other"]
+    answers = [x.text_content() for x in tree.xpath("//article//dt | //article//dd")]
+    assert answers[:6] == ["ours", "✓ prediction 0", "other", "✗ (none)", "Right", "gold 0"]
+
+
+def test_a_headline_needs_no_results():
+    tree = lxml.html.fromstring(page.render(title="t", headline="Two"))
+    assert tree.xpath("string(//section)").strip() == "Two"
+
+
+def test_candidates_are_marked_as_a_whole_and_many_are_folded():
+    marked = {"marked_gold": ("oak",), "marked_predicted": ("Oak tree",)}
+    items = [
+        item(0, candidates=("pine", "Oak", "oak tree"), **marked),
+        item(1, candidates=tuple(map(str, range(13)))),
+    ]
+    tree = lxml.html.fromstring(page.render(title="t", results=found(items)))
+    few, many = tree.xpath("//details[@class='candidates']")
+    assert [(x.get("class"), x.text) for x in few.xpath(".//mark")] == [
+        ("gold", "Oak"),
+        ("predicted", "oak tree"),
+    ]
+    assert few.xpath(".//li/text()") == ["pine"]
+    assert "open" in few.attrib and "open" not in many.attrib
+    assert many.xpath("string(summary)") == "13 candidates"
 
 
 def test_scores_by_place_are_means_of_fifths():

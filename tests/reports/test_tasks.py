@@ -102,6 +102,22 @@ def test_the_page_shows_the_numbers_and_the_answers(read):
         assert gold == item.gold
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("educated_at rhea abelin", "educated at: rhea abelin"),
+        ("country mount rainier", "country: mount rainier"),
+        ("interacts_with DB00773?", "interacts with: DB00773?"),
+        ("Where is Mount Rainier?", "Where is Mount Rainier?"),
+        ("genre", "genre"),
+    ],
+)
+def test_queries_are_told_in_words(query, told):
+    from etcmodel.tasks.wikihop import report
+
+    assert report.in_words(query) == told
+
+
 def test_facts_are_told_apart(tmp_path):
     from etcmodel.tasks.hotpotqa import report
 

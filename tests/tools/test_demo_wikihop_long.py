@@ -54,6 +54,13 @@ def test_the_answer_is_the_one_place_that_is_told_and_not_ruled_out():
     assert 2.5 * 300 < num_told < 3.5 * 300
 
 
+def test_queries_are_asked_in_words():
+    assert wikihop_long.question("educated_at rhea abelin") == "Where was Rhea Abelin educated?"
+    assert wikihop_long.question("place_of_death ada holt") == "Where did Ada Holt die?"
+    assert wikihop_long.question("sports_team ada holt") == "sports team: ada holt"
+    assert wikihop_long.QUESTIONS.keys() == wikihop_long.RELATIONS.keys()
+
+
 def test_inputs_are_many_times_longer_than_the_window_and_fit():
     window = 2 * run_demo.ETC_CONFIG["local_radius"] + 1
     for raw in make(num_examples=1000):

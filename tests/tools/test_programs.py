@@ -68,7 +68,8 @@ def test_the_demo_goes_from_data_to_a_report(tmp_path):
     assert [figures["score"], figures["without_structure"]] == pytest.approx(accuracies)
     assert 0 <= figures["baseline"] <= 1 and figures["seconds"] > 0
     assert len(json.loads((folder / "predictions.json").read_text())) == 4
-    assert "ETC on long generated questions" in (folder / "report.html").read_text("utf-8")
+    told = f"{100 * figures['score']:.0f} % right with structure"
+    assert told in output and told in (folder / "report.html").read_text("utf-8")
     # The runs have one option that differs.
     first, second = (json.loads((path / "run_config.json").read_text())["task"] for path in runs)
     differing = {name for name in first if first[name] != second[name]}

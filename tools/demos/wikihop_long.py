@@ -12,10 +12,11 @@ Bank"): only both words together tell whose mention it is. Which sentences tell 
 can be learned without comparing them with the question, as all that tell anything answer it.
 """
 
+from etcmodel.tasks.wikihop import report
 from etcmodel.tools.demos import splits
 from etcmodel.tools.demos.names import BUILDING, NAME_PARTS, PERSON
 
-__all__ = ["make_examples", "split_of", "texts"]
+__all__ = ["make_examples", "question", "split_of", "texts"]
 
 # What can be asked, and how it is told.
 RELATIONS = {
@@ -49,6 +50,14 @@ RELATIONS = {
         "{v} saw the wedding of {s}.",
         "The bride met {s} at {v}.",
     ),
+}
+QUESTIONS = {
+    "place_of_birth": "Where was {s} born?",
+    "place_of_death": "Where did {s} die?",
+    "educated_at": "Where was {s} educated?",
+    "work_location": "Where did {s} work?",
+    "residence": "Where did {s} live?",
+    "place_of_marriage": "Where did {s} marry?",
 }
 MISLEADING = (
     "{s} often spoke of {v}.",
@@ -158,3 +167,10 @@ make_examples = splits.example_maker(_make_example)
 def texts(example):
     """Every text of an example that a model reads."""
     return [example["query"], *example["candidates"], *example["supports"]]
+
+
+def question(query):
+    """A query such as "educated_at rhea abelin" in words: "Where was Rhea Abelin educated?"."""
+    relation, _, subject = query.partition(" ")
+    form = QUESTIONS.get(relation)
+    return form.format(s=subject.title()) if form else report.in_words(query)
