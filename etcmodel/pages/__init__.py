@@ -20,7 +20,7 @@ def render(name, data, /, **values):
     """A page with its style sheets, its scripts and its data; no other script or style may act.
 
     Args:
-        name: str. `{name}.html`, `.css` and `.js` are the page's own; all pages have `base.css`, and
+        name: str. `{name}.html`, `.css` and `.js` are the page's own; all have `base.css`, and
             `attention.css` and `.js`, which show what tokens attend to.
         data: what the script reads, as JSON; without NaN.
         **values: str. HTML for the places `${…}` of the document.

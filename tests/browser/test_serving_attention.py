@@ -1,4 +1,4 @@
-"""The page of `tools.serve` over text exports: what a word attends to is what the model attends to."""
+"""The page of `tools.serve` over text exports: it shows what the model attends to."""
 
 import pytest
 import tensorflow as tf

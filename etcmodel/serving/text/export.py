@@ -24,8 +24,8 @@ class TextOptions:
         whole_words: bool. Whether an answer has all of the words in which it begins and ends: see
             `text.answers.widened`.
         num_phrases: int. Key phrases of a text.
-        attention_keys: int. How many tokens the signature `attention` names that a token attends to;
-            0 for an export without signatures of attention.
+        attention_keys: int. How many tokens the signature `attention` names to which a token
+            attends; 0 for an export without signatures of attention.
         attention_layer: int or None. The layer whose attention that is, from 0; None for the last.
         examples: sequence of dict. Requests that the server's page offers to fill in, such as
             {"question": "Where is it?", "documents": ["It is here."]} or {"text": "It is here."}:
