@@ -153,13 +153,15 @@ function showLegend(hasAnswer, hasEvidence, attention) {
   const legend = make("p", "", "quiet");
   if (hasAnswer) legend.append(make("mark", "the answer"), " ");
   if (hasEvidence) {
-    const example = make("span", "evidence", "evidence example");
-    legend.append(example, ", the stronger the more probable. ");
+    legend.append(
+      make("span", "evidence", "evidence strong"),
+      " (the stronger, the more probable) ",
+    );
   }
   if (attention) {
     legend.append(
       "Point at a word, or go to one with Tab and the arrow keys, to see what it attends to: the " +
-        "stronger the color, the more, ",
+        "stronger the color, the more; ",
       make("span", "orange", "attended-global example"),
       " by a global token.",
     );
@@ -235,7 +237,7 @@ function watchAttention(attention, boxes, instance, reading) {
     head.lastChild.scope = "col";
   }
   table.createTBody();
-  const readout = make("aside");
+  const readout = make("section");
   readout.id = "readout";
   readout.setAttribute("aria-label", "What the word attends to");
   readout.append(told, table);
@@ -346,7 +348,7 @@ function table(caption, titles, rows) {
     const name = contents[0].textContent || contents[0];
     row.append(meter(probability, `${titles[0]} of ${name}`));
     for (const content of contents) {
-      const cell = make("td");
+      const cell = make("td", "", /^Document \d+$/.test(content) ? "short" : "");
       cell.dir = "auto";
       cell.append(content);
       row.append(cell);
@@ -406,6 +408,7 @@ function showPhrases(text, answer, attention) {
   showOneText(text, marked, attention);
 }
 
+const LEAST_EVIDENCE = 0.01; // What is less probable speaks for nothing.
 function evidenceOf(answer) {
   return (answer.evidence || [])
     .map((sentence, i) => ({
@@ -417,7 +420,7 @@ function evidenceOf(answer) {
       end: answer.evidence_end[i],
       probability: answer.evidence_probability[i],
     }))
-    .filter((x) => x.document >= 0);
+    .filter((x) => x.document >= 0 && x.probability >= LEAST_EVIDENCE);
 }
 
 function showAnswer(instance, titles, answer, attention) {
@@ -461,10 +464,10 @@ function showEvidence(evidence, titles) {
   const rows = best.map((x) => [
     x.probability,
     link(x.sentence, () => [...document.querySelectorAll(`[data-sentence="${x.number}"]`)]),
-    titles[x.document],
+    ...(titles.length > 1 ? [titles[x.document]] : []),
   ]);
   const caption = "The sentences that speak most for the answer";
-  const titlesOfTable = ["probability", "sentence", "of"];
+  const titlesOfTable = ["probability", "sentence", ...(titles.length > 1 ? ["of"] : [])];
   find("more").append(make("h3", "Evidence"), table(caption, titlesOfTable, rows));
 }
 
@@ -518,8 +521,9 @@ function numberDocuments() {
   const fields = documentFields();
   fields.forEach((field, i) => {
     field.id = `document-${i + 1}`;
-    field.labels[0].textContent = `Document ${i + 1}`;
-    field.labels[0].htmlFor = field.id;
+    const label = field.parentElement.querySelector("label");
+    label.textContent = `Document ${i + 1}`;
+    label.htmlFor = field.id;
     const remove = field.parentElement.querySelector("button");
     remove.hidden = fields.length === 1;
     remove.setAttribute("aria-label", `Remove document ${i + 1}`);
@@ -628,7 +632,7 @@ function startWaiting() {
   };
   shown();
   const { question, text } = given();
-  find("waiting-for").textContent = data.kind === "other" ? "" : question || text.slice(0, 200);
+  find("waiting-for").textContent = data.kind === "other" ? "" : (question ?? text.slice(0, 200));
   find("waiting").hidden = false;
   find("waiting").scrollIntoView({ block: "nearest" });
   return setInterval(shown, 1000);

@@ -93,3 +93,35 @@ def test_words_of_a_text_that_is_classified(models, driver):
         assert page.run(STATE)["text"] == [DOCUMENT]
         check_words(page, looked_at(models["classify"], text=DOCUMENT), {0: DOCUMENT})
         assert not page.complaints()
+
+
+def test_another_layer_and_head_are_asked_of_the_model_for_a_word_that_is_chosen(models, driver):
+    model = models["answer"]
+    with clients.running(model) as server:
+        page = Page(driver, server.url)
+        page.paste("#question", QUESTION)
+        page.paste("#document-1", DOCUMENT)
+        page.one("#send").click()
+        page.shown("#result")
+        found = looked_at(model, question=QUESTION, documents=[DOCUMENT])
+        sizes = model.texts.attention
+        assert len(page.all("#layer option")) == sizes["layers"]
+        assert len(page.all("#head option")) == 1 + sizes["heads"]
+        assert page.one("#layer").get_attribute("value") == str(sizes["layer"])
+        page.one('#head option[value="1"]').click()
+        number = page.run(STATE)["all"][3]
+        page.hover(page.one(f'[data-token="{number}"]'))
+        assert page.run(STATE)["told"] == ""  # Only a choice asks.
+        page.one(f'[data-token="{number}"]').click()
+        page.wait_for(lambda: " attends to " in page.run(STATE)["told"])
+        place = {name: found[name][number] for name in ("document", "start", "end")}
+        asked = {name: tf.constant([x], tf.int32) for name, x in place.items()}
+        span = tf.saved_model.load(model.directory).signatures["attention_of_span"](
+            question=tf.constant([QUESTION]),
+            documents=tf.constant([[DOCUMENT]]),
+            layer=tf.constant([sizes["layer"]], tf.int32),
+            **asked,
+        )
+        most = float(tf.reduce_max(span["attention"][0, 1]))
+        assert f" {100 * most:.1f} %" in page.run(STATE)["told"]
+        assert not page.complaints()

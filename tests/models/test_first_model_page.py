@@ -63,9 +63,8 @@ def test_a_bert_reads_eight_times_its_length(names):
 @pytest.mark.slow
 def test_the_first_lines_of_the_readme_print_what_it_shows_and_no_more(tmp_path):
     readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
-    code, output = re.search(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", readme, re.DOTALL
-    ).groups()
+    _, code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    (output,) = re.findall(r"```text\n(.*?)```", readme, re.DOTALL)
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -85,7 +84,7 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     lines = [f"{number},{('neg', 'pos')[number % 2]},{text}" for number, text in enumerate(texts)]
     (tmp_path / "films.csv").write_text("\n".join(["id,opinion,review", *lines]))
     readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
-    code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[1]
+    code, _ = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     names = {}
     exec(code, names)  # The library's own page.
     loaded = etcmodel.from_pretrained("films")

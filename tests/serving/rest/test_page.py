@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from etcmodel.serving.rest import page
+from etcmodel.serving.rest import model, page
 from etcmodel.serving.rest.signatures import Signature, TensorInfo
 from tests.serving.rest import clients
 
@@ -98,3 +98,33 @@ def test_the_server_sends_the_page(server):
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"Content-Type: text/html; charset=utf-8" in head
     assert body.decode().startswith("<!DOCTYPE html>")
+
+
+def test_labels_examples_and_sizes_of_a_text_export_reach_the_page():
+    texts = model.Texts(["bad", "good"], [{"text": "</script>"}], {"layers": 3, "heads": 2})
+    text = page.render_page("model", "3", signatures_of("classify", "attention"), texts)
+    data = json.loads(Parsed(text).texts["script", "application/json"])
+    assert (data["labels"], data["examples"], data["attention"]) == (
+        texts.labels,
+        texts.examples,
+        texts.attention,
+    )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"options": []}, "`options` must be a JSON object"),
+        ({"options": {"labels": [1]}}, "`labels` must be strings"),
+        ({"options": {"examples": [{"text": 1}]}}, "Each of `examples` must be a dict of str"),
+        ({"options": {"examples": 7}}, "not iterable"),
+        ({"attention": {"layers": "2"}}, "`attention` must hold whole numbers"),
+    ],
+)
+def test_what_an_export_says_of_itself_is_checked(metadata, message):
+    with pytest.raises(ValueError, match=f"text.json: .*{message}.* Export again"):
+        model._texts("text.json", metadata)
+
+
+def test_an_export_of_an_earlier_version_says_less():
+    assert model._texts("text.json", {"options": {"labels": ["a"]}}) == model.Texts(["a"], [], {})

@@ -230,6 +230,10 @@ def test_tells_what_it_was_made_with(exported):
     assert metadata["head_type"] == "question_answering"
     assert metadata["processor"]["stride"] == 6
     assert metadata["options"]["max_answer_tokens"] == 30
+    config = exported.models["answer"].encoder.config
+    last = config.num_hidden_layers - 1
+    sizes = {"layers": last + 1, "heads": config.num_attention_heads, "layer": last}
+    assert metadata["attention"] == sizes
 
 
 @pytest.mark.parametrize(
@@ -259,6 +263,12 @@ def test_refuses_what_it_cannot_answer(exported, tmp_path):
         export(classifier, labels=["one"])
     with pytest.raises(ValueError, match="`num_phrases` must be an int of at least 1"):
         export(classifier, num_phrases=0)
+    with pytest.raises(
+        ValueError, match="`examples` must be a dict of str.* Received: {'text': 1}"
+    ):
+        export(classifier, examples=[{"text": 1}])
+    with pytest.raises(ValueError, match="`examples` must have text. Received: question"):
+        export(classifier, examples=[{"question": "Where?"}])
     with pytest.raises(ValueError, match="Received: EtcForMaskedLM"):
         export(vocabularies.model(etcmodel.EtcForMaskedLM))
     with pytest.raises(ValueError, match="`whole_words` must be a bool"):
