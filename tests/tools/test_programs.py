@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from etcmodel.tools import served_demo
+from etcmodel.tools.demos import region
 from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
@@ -74,6 +76,27 @@ def test_the_demo_goes_from_data_to_a_report(tmp_path):
     first, second = (json.loads((path / "run_config.json").read_text())["task"] for path in runs)
     differing = {name for name in first if first[name] != second[name]}
     assert differing == {"enable_l2g_linking"}
+
+
+def test_the_served_demo_exports_a_model_that_answers(tmp_path):
+    folder = tmp_path / "demo"
+    output = run(
+        "served_demo",
+        output_dir=folder,
+        num_train=32,
+        num_long_train=16,
+        num_dev=4,
+        num_hidden_layers=1,
+    )
+    assert "step 3 of 3: loss=" in output
+    assert f"$ etcmodel serve --model_dir={folder / 'served'}\n" in output
+    figures = closing_figures(output, "served demo")
+    names = ("em", "f1", "evidence_em", "evidence_f1", "baseline_em", "baseline_f1")
+    assert all(0 <= figures[name] <= 1 for name in names) and figures["seconds"] > 0
+    (example,) = region.make_examples(split="dev", num_examples=1, seed=5)
+    ((answer,), (evidence,)) = served_demo.ask(folder / "served" / "1", [example])
+    assert answer and any(answer in text for text in example["documents"])
+    assert all(example["documents"][document][start].isupper() for document, start in evidence)
 
 
 @pytest.fixture
