@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo served-page test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
@@ -26,6 +26,11 @@ pretrain-demo: $(STAMP)
 # Trains a question answerer on generated documents in a few minutes; prints the command that serves it with its page.
 served-demo: $(STAMP)
 	$(BIN)/python -m etcmodel.tools.served_demo --output_dir=served_demo_output
+
+# README's picture of the page at which that model is asked, taken in Chromium; see `test-browser`.
+served-page: served-demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check selenium==4.51.0
+	$(BIN)/python -m tests.browser.served_page served_demo_output/served
 
 # Two processes of one thread each: most of the time goes to tracing, which uses one thread. One that
 # crashes ends the run: a new one in its place may wait without an end.

@@ -223,7 +223,8 @@ def main(options):
 
     from etcmodel.serving import export_text_model  # With TensorFlow.
 
-    export = export_text_model(model, str(folder / "served" / "1"))
+    directory = str(folder / "served" / "1")
+    export = export_text_model(model, directory, examples=examples(seed))
     found = scores(dev, *ask(export, dev))
     baseline = scores(dev, [guess(x) for x in dev])
     print(f"\nAsk it about any text:\n\n$ etcmodel serve --model_dir={folder / 'served'}")
