@@ -12,7 +12,12 @@ __all__ = ["read", "render"]
 
 @functools.cache
 def read(name):
-    """The content of a file of this folder: str."""
+    """The content of a file of this folder: str.
+
+    >>> from etcmodel import pages
+    >>> pages.read("attention.js").startswith('"use strict";')
+    True
+    """
     return (importlib.resources.files(__name__) / name).read_text(encoding="utf-8")
 
 
@@ -26,6 +31,12 @@ def render(name, data, /, **values):
         **values: str. HTML for the places `${…}` of the document.
     Returns:
         str.
+
+    >>> from etcmodel import pages
+    >>> places = dict.fromkeys(("name", "version", "form", "signatures"), "")
+    >>> page = pages.render("serving", {"kind": "other"}, **places)
+    >>> '{"kind":"other"}' in page and "default-src 'none'" in page
+    True
     """
     style = "".join(read(f"{part}.css") for part in ("base", "attention", name))
     script = "".join(read(f"{part}.js") for part in ("attention", name))
