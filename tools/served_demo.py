@@ -38,7 +38,7 @@ PROCESSOR = {"question_globals": "tokens", "max_long_len": 1024, "stride": 128}
 _SMALL = {"num_towns": 2, "num_people": 2}
 _BATCH_SIZE = 16
 _LEARNING_RATE = 4e-3
-_EVIDENCE_WEIGHT = 8.0  # Its loss is a mean over sentences, of which nearly none is evidence.
+_EVIDENCE_WEIGHT = 20.0  # Its loss is a mean over sentences, of which nearly none is evidence.
 _STEPS_PER_LINE = 50
 _SHOWN = ("loss", "start_accuracy", "end_accuracy", "evidence_loss")
 

@@ -40,7 +40,7 @@ _SPACES = {TOWN: "", RIVER: "", PERSON: " "}
 _MEN = """Anders Bela Boris Bruno Dario Elias Emil Falk Gunnar Hanno Hugo Imre Ivo Jarl Jonas Knut
     Lars Leif Magnus Nils Otto Quentin Rafe Soren Viktor Yorick Zeno"""
 _MEN = frozenset(_MEN.split())
-# Some names are of these instead, so that a model learns to read names that it is to spell.
+# Some names are of these letters instead, so that a model learns names that are spelled, too.
 _ONSETS, _VOWELS, _CODAS = "bcdfghklmnprstvwz", "aeiou", "dklmnrst"
 _SPELLED = 0.15
 _PRONOUNS, _REMARKED = 0.9, 0.2  # How often, where they can be.
@@ -190,14 +190,14 @@ class _Scene:
         while True:
             parts = [self._rng.choice(choices) for choices in _PARTS[kind]]
             if self._rng.random() < _SPELLED:
-                parts[-1] = self._spelled(parts[-1])
+                parts = [self._spelled(part) for part in parts]
             if split_of(name := _SPACES[kind].join(parts)) == self._split:
                 return name
 
     def _spelled(self, part):
-        letters = [self._rng.choice(x) for x in (_ONSETS, _VOWELS) * self._rng.randint(1, 2)]
-        word = "".join([*letters, self._rng.choice(_CODAS)])
-        return word.capitalize() if part[0].isupper() else word
+        letters = (_ONSETS, _VOWELS, _CODAS) if part.islower() else (_ONSETS, _VOWELS) * 2
+        word = "".join(map(self._rng.choice, letters))
+        return word if part.islower() else word.capitalize()
 
     def _new(self, draw):
         while (drawn := draw()) in self._drawn:
