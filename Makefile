@@ -136,7 +136,7 @@ $(VENV)/%est/.installed: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIOME) check --write --diagnostic-level=error
+	if $(BIOME) --version > /dev/null 2>&1; then $(BIOME) check --write --diagnostic-level=error; fi
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo_output pretrain_demo_output served_demo_output ablations_output

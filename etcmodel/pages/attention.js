@@ -4,6 +4,12 @@ function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
+// -1 where an arrow to the left goes on in the text, which is written from right to left.
+function directionOf(box, key) {
+  const isSideways = key === "ArrowLeft" || key === "ArrowRight";
+  return isSideways && getComputedStyle(box).direction === "rtl" ? -1 : 1;
+}
+
 // Shows what the tokens on a page attend to: one that is chosen by pointing, tapping or the keyboard
 // (Tab, then the arrow keys) colors what it attends to, and a line and a table tell it.
 //
@@ -39,6 +45,7 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
   let current = null; // The token that is shown, by number.
   let kept = false; // Whether it stays when the pointer moves on.
   let colored = new Set();
+  let outlined = []; // The elements of the token that is shown.
   let numDrawn = 0; // An answer to an earlier choice is dropped.
 
   function color(found) {
@@ -65,7 +72,9 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
     const rows = found.slice(0, 12).map((item) => {
       const row = document.createElement("tr");
       for (const text of item.cells) {
-        row.appendChild(document.createElement("td")).textContent = text;
+        const cell = row.appendChild(document.createElement("td"));
+        cell.dir = "auto";
+        cell.textContent = text;
       }
       return row;
     });
@@ -91,12 +100,11 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
 
   function draw() {
     const drawn = ++numDrawn;
-    for (const elements of elementsOf.values()) {
-      for (const element of elements) {
-        element.classList.remove("query");
-        element.removeAttribute("aria-pressed");
-      }
+    for (const element of outlined) {
+      element.classList.remove("query");
+      element.removeAttribute("aria-pressed");
     }
+    outlined = [];
     const whole = overall ? overall() : null;
     if (whole) {
       show(whole.found, whole.caption, "");
@@ -106,7 +114,8 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
       show([], "", "");
       return;
     }
-    for (const element of elementsOf.get(current)) {
+    outlined = elementsOf.get(current);
+    for (const element of outlined) {
       element.classList.add("query");
       if (kept) element.setAttribute("aria-pressed", "true");
     }
@@ -124,7 +133,13 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
   }
 
   function point(number) {
-    if (number === null || kept || number === current || isSlow?.()) return;
+    if (number === null || kept || number === current) return;
+    if (isSlow?.()) {
+      current = null;
+      draw();
+      told.textContent = `Click ${nameOf(number)}, or press Enter, to ask the model about it`;
+      return;
+    }
     current = number;
     draw();
   }
@@ -157,14 +172,15 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
     });
     box.addEventListener("keydown", (event) => {
       const number = numberAt(event);
-      if (number === null) return;
+      if (number === null || event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.key in steps) {
-        const place = numbers.indexOf(number) + steps[event.key];
+        const place = numbers.indexOf(number) + steps[event.key] * directionOf(box, event.key);
         go(box, numbers[Math.min(numbers.length - 1, Math.max(0, place))]);
       } else if (event.key === "Enter" || event.key === " ") {
         keep(number);
       } else if (event.key === "Escape") {
         kept = false;
+        current = null;
         draw();
       } else {
         return;

@@ -13,7 +13,7 @@ function sideOf(number) {
   return data.sides[number < numLong ? 0 : 1];
 }
 function nameOf(number) {
-  return `${words[number]} (${sideOf(number)} ${positionOf(number)})`;
+  return `\u2068${words[number]}\u2069 (${sideOf(number)} ${positionOf(number)})`;
 }
 function item(number, share, kind) {
   return {

@@ -22,8 +22,10 @@ const MEANINGS = [
   [400, "The model can't use this text."],
   [401, "This server asks for a password: reload the page."],
   [403, "This server does not answer from here."],
+  [404, "This model is no longer served here: reload the page."],
   [408, "It took too long."],
   [413, "This is more text than the server reads at once: shorten it."],
+  [421, "This server does not answer to this name."],
   [429, "The server is busy. Try again in a moment."],
   [503, "The server is busy. Try again in a moment."],
   [504, "It took too long."],
@@ -56,7 +58,8 @@ async function post(body, signal) {
     // It said nothing more.
   }
   const known = MEANINGS.find(([status]) => status === response.status);
-  throw new Told(known ? known[1] : "The server failed. Its log says why.", said);
+  if (data.kind === "other" && response.status === 400) throw new Told(said);
+  throw new Told(known ? known[1] : "The server failed.", said);
 }
 
 async function predict(signature, instance, signal) {
@@ -112,7 +115,7 @@ function drawPiece(text, spans) {
 }
 
 // Scrolls within the text's own box, and to that box.
-function scrollTo(piece) {
+function scrollInBox(piece) {
   const box = piece.closest(".text");
   box.closest("details").open = true;
   const offset = piece.getBoundingClientRect().top - box.getBoundingClientRect().top;
@@ -122,8 +125,9 @@ function scrollTo(piece) {
 function goTo(found) {
   for (const piece of document.querySelectorAll(".here")) piece.classList.remove("here");
   for (const piece of found) piece.classList.add("here");
-  scrollTo(found[0]);
+  scrollInBox(found[0]);
   found[0].scrollIntoView({ block: "nearest" });
+  found[0].closest(".text").focus({ preventScroll: true });
 }
 
 // Texts, each with its spans, and beside them what their tokens attend to.
@@ -139,7 +143,7 @@ function showTexts(sources, attention, instance) {
     box.setAttribute("aria-label", title);
     box.tabIndex = 0;
     box.dir = "auto";
-    box.append(...pieces(text, spans, drawPiece));
+    for (const piece of pieces(text, spans, drawPiece)) box.append(piece);
     outer.append(make("summary", title), box);
     column.append(outer);
     return box;
@@ -160,8 +164,8 @@ function showLegend(hasAnswer, hasEvidence, attention) {
   }
   if (attention) {
     legend.append(
-      "Point at a word, or go to one with Tab and the arrow keys, to see what it attends to: the " +
-        "stronger the color, the more; ",
+      "Point at a word, or go to one with Tab and the arrow keys, to see what it attends to; a click " +
+        "or Enter keeps it. The stronger the color, the more; ",
       make("span", "orange", "attended-global example"),
       " by a global token.",
     );
@@ -266,8 +270,9 @@ function watchAttention(attention, boxes, instance, reading) {
       return isLong ? "a special token" : `global token ${key - numTokens}`;
     }
     const found = characters.get(number).slice(start, end);
-    const short = found.slice(0, 40).join("") + (found.length > 40 ? "…" : "");
-    return isLong ? `“${short}”` : `the global token of “${short}”`;
+    // Isolated, so that words from right to left leave the order around them alone.
+    const short = `“\u2068${found.slice(0, 40).join("")}${found.length > 40 ? "…" : ""}\u2069”`;
+    return isLong ? short : `the global token of ${short}`;
   }
   function elementsOf(key) {
     if (key < numTokens) return view.elementsOf.get(firsts[key]) || [];
@@ -295,7 +300,10 @@ function watchAttention(attention, boxes, instance, reading) {
       const place = data.kind === "answer" ? { document: of, start, end } : { start, end };
       const { question, documents } = instance;
       const texts = data.kind === "answer" ? { question, documents } : { text: documents[0] };
-      const answer = predict("attention_of_span", { ...texts, ...place, layer });
+      lookup?.abort(); // The model has one question at a time.
+      lookup = new AbortController();
+      const inputs = { ...texts, ...place, layer };
+      const answer = predict("attention_of_span", inputs, lookup.signal);
       answer.catch(() => asked.delete(wanted));
       asked.set(wanted, answer);
     }
@@ -379,10 +387,7 @@ function showOneText(text, spans, attention) {
 
 function showLabels(text, answer, attention) {
   showBest(answer.label);
-  const labels = answer.probabilities.map((_, i) => data.labels[i] || `label ${i}`);
-  const best = answer.probabilities.indexOf(Math.max(...answer.probabilities));
-  labels[best] = answer.label;
-  const rows = answer.probabilities.map((share, i) => [share, labels[i]]);
+  const rows = answer.probabilities.map((share, i) => [share, data.labels[i] ?? String(i)]);
   rows.sort((a, b) => b[0] - a[0]);
   find("answer").append(table("", ["probability", "label"], rows));
   if (attention) showOneText(text, [], attention);
@@ -441,15 +446,14 @@ function showAnswer(instance, titles, answer, attention) {
   const evidence = evidenceOf(answer);
   for (const sentence of evidence) add(sentence.document, sentence);
   const tokens = tokenSpans(attention, titles.length);
-  for (const [i, found] of tokens.entries()) spans.get(i - 1).push(...found);
+  for (const [i, found] of tokens.entries()) spans.set(i - 1, spans.get(i - 1).concat(found));
   showEvidence(evidence, titles);
   showLegend(isInText, evidence.length > 0, attention);
-  const isFew = titles.length <= 3;
   const sources = instance.documents.map((text, i) => ({
     title: titles[i],
     text,
     spans: spans.get(i),
-    isOpen: isFew || !isInText || i === answer.document,
+    isOpen: !isInText || i === answer.document,
   }));
   if (attention) {
     const question = { title: "Question", text: instance.question, spans: spans.get(-1) };
@@ -534,18 +538,17 @@ function addDocument(value = "") {
   const box = make("div");
   const label = make("label");
   const text = make("textarea");
-  text.id = `document-${documentFields().length + 1}`;
   text.rows = 6;
   text.dir = "auto";
   text.value = value;
-  label.htmlFor = text.id;
   const remove = make("button", "Remove", "second small");
   remove.type = "button";
   remove.addEventListener("click", () => {
+    const next = box.nextElementSibling || box.previousElementSibling;
     box.remove();
     numberDocuments();
     keep();
-    documentFields()[0].focus();
+    next.querySelector("textarea").focus();
   });
   box.append(label, remove, text);
   find("documents").append(box);
@@ -565,12 +568,19 @@ function fillIn(values) {
 }
 
 // What was typed survives a reload, in this tab alone.
-const PLACE = `etcmodel ${data.url}`;
+const PLACE = `etcmodel ${data.kind} ${data.url}`;
 function keep() {
   try {
     sessionStorage.setItem(PLACE, JSON.stringify(given()));
   } catch {
-    // There is no room, or no storage at all.
+    forget(); // There is no room, or no storage at all.
+  }
+}
+function forget() {
+  try {
+    sessionStorage.removeItem(PLACE);
+  } catch {
+    // There is no storage.
   }
 }
 function restore() {
@@ -578,7 +588,7 @@ function restore() {
     const kept = JSON.parse(sessionStorage.getItem(PLACE));
     if (kept) fillIn(kept);
   } catch {
-    // What was kept is of another form.
+    forget();
   }
 }
 
@@ -597,24 +607,27 @@ async function readFile(file) {
 
 async function takeFiles(files) {
   find("error").hidden = true;
-  try {
-    for (const text of await Promise.all([...files].map(readFile))) {
-      if (!find("documents")) {
-        find("text").value = text;
-      } else {
-        const empty = documentFields().find((x) => x.value === "");
-        (empty || addDocument()).value = text;
-      }
-    }
-    keep();
-  } catch (error) {
-    showError(error);
+  if (!find("documents") && files.length > 1) {
+    showError(new Told("Drop one file: this model reads one text."));
+    return;
   }
+  for (const { value, reason } of await Promise.allSettled([...files].map(readFile))) {
+    if (reason) {
+      showError(reason);
+    } else if (!find("documents")) {
+      find("text").value = value;
+    } else {
+      const empty = documentFields().find((x) => x.value === "");
+      (empty || addDocument()).value = value;
+    }
+  }
+  keep();
 }
 
 // Waiting.
 
-let asking = null; // What ends the request that is under way.
+let asking = null; // What ends the request that is under way,
+let lookup = null; // and that for a word's attention.
 
 function showError(error) {
   find("error-text").textContent = error.message;
@@ -634,11 +647,13 @@ function startWaiting() {
   const { question, text } = given();
   find("waiting-for").textContent = data.kind === "other" ? "" : (question ?? text.slice(0, 200));
   find("waiting").hidden = false;
+  find("status").textContent = "Reading…";
   find("waiting").scrollIntoView({ block: "nearest" });
   return setInterval(shown, 1000);
 }
 
 function forgetAnswer() {
+  lookup?.abort();
   find("error").hidden = true;
   find("result").hidden = true;
   document.body.classList.remove("explains");
@@ -652,7 +667,7 @@ function showResult(show, question) {
   show();
   document.body.classList.toggle("explains", find("readout") !== null);
   const mark = document.querySelector("#more .text mark");
-  if (mark) scrollTo(mark);
+  if (mark) scrollInBox(mark);
   find("result").scrollIntoView({ block: "start" });
   find("result").focus({ preventScroll: true });
 }
@@ -672,7 +687,11 @@ async function send(event) {
     const show = await forms[data.kind](own.signal);
     if (asking === own) showResult(show, question);
   } catch (error) {
-    if (asking === own && error.name !== "AbortError") showError(error);
+    if (asking === own && error.name !== "AbortError") {
+      forgetAnswer();
+      const told = error instanceof Told;
+      showError(told ? error : new Told("The page can't read the answer.", String(error)));
+    }
   } finally {
     clearInterval(timer);
     if (asking === own) {
@@ -680,6 +699,8 @@ async function send(event) {
       button.disabled = false;
       find("form").removeAttribute("aria-busy");
       find("waiting").hidden = true;
+      find("status").textContent = "";
+      if (document.activeElement === document.body) button.focus();
     }
   }
 }
@@ -690,13 +711,15 @@ form.addEventListener("input", keep);
 form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
 });
-form.addEventListener("dragover", (event) => {
+document.addEventListener("dragover", (event) => {
   if (!event.dataTransfer.types.includes("Files")) return;
   event.preventDefault();
   form.classList.add("dropping");
 });
-form.addEventListener("dragleave", () => form.classList.remove("dropping"));
-form.addEventListener("drop", (event) => {
+document.addEventListener("dragleave", (event) => {
+  if (event.relatedTarget === null) form.classList.remove("dropping"); // The page is left.
+});
+document.addEventListener("drop", (event) => {
   if (!event.dataTransfer.files.length) return;
   event.preventDefault();
   form.classList.remove("dropping");
@@ -704,7 +727,6 @@ form.addEventListener("drop", (event) => {
 });
 find("cancel").addEventListener("click", () => {
   asking.abort();
-  find("send").focus();
 });
 find("open").addEventListener("click", () => find("files").click());
 find("files").addEventListener("change", () => {
@@ -720,9 +742,13 @@ if (find("documents")) {
 }
 if (find("example") && data.examples.length) {
   let next = 0;
+  let filled = JSON.stringify(given());
   find("example").hidden = false;
   find("example").addEventListener("click", () => {
+    const isOwn = JSON.stringify(given()) !== filled;
+    if (isOwn && !confirm("Replace what is in the form by an example?")) return;
     fillIn(data.examples[next++ % data.examples.length]);
+    filled = JSON.stringify(given());
   });
 }
 restore();

@@ -1,6 +1,6 @@
 """Takes README's picture: the page of `etcmodel serve`, asked the first example of an export.
 
-`make served-page` trains the model, serves it and calls this; it needs Chromium and selenium.
+`make served-page` trains the model and calls this, which serves it; it needs Chromium and selenium.
 """
 
 import pathlib

@@ -129,7 +129,9 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(asked):
     assert state["query"] == [number] and state["seen"] == [number, number + 1]
     first = words.index("A")
     assert set(state["global"]) == set(range(first, len(words))) - {number, number + 1}
-    assert state["told"].startswith("“88” attends to “88” 50.0 %, “km” 25.0 %, the global token of")
+    assert state["told"].startswith(
+        "“\u206888\u2069” attends to “\u206888\u2069” 50.0 %, “\u2068km\u2069” 25.0 %, the global token of"
+    )
     asked.hover(asked.one('[data-token="0"]'))
     assert asked.run(STATE)["query"] == [0]
 
@@ -145,7 +147,9 @@ def test_the_keyboard_is_enough(open_page):
     page.run('document.querySelector("[data-token]").focus()')
     page.press("ARROW_RIGHT", "ARROW_RIGHT")
     assert page.run(STATE)["query"] == [2]
-    assert page.run(STATE)["told"].startswith("“is” attends to “is” 50.0 %, “it?” 25.0 %")
+    assert page.run(STATE)["told"].startswith(
+        "“\u2068is\u2069” attends to “\u2068is\u2069” 50.0 %, “\u2068it?\u2069” 25.0 %"
+    )
 
 
 def test_an_error_is_a_sentence_and_the_next_question_is_answered(open_page):
@@ -169,14 +173,16 @@ def test_a_server_that_has_gone_is_told(models, driver):
     assert page.shown("#error").text == "The server does not answer. Is it still running?"
 
 
-def test_a_classifier_tells_the_label_and_all_probabilities(open_page):
-    page = open_page("classify")
+def test_a_classifier_tells_the_label_and_all_probabilities(models, open_page):
+    texts = dataclasses.replace(NO_TEXTS, labels=["prose", "number"])
+    with mock.patch.object(models["classify"], "texts", texts):
+        page = open_page("classify")
     page.paste("#text", "123 x")
     page.one("#send").click()
     page.shown("#result")
     assert page.one("#answer .best").text == "number"
     rows = [row.text for row in page.all("#answer tbody tr")]
-    assert rows == ["60.0 % number", "40.0 % label 0"] and not page.complaints()
+    assert rows == ["60.0 % number", "40.0 % prose"] and not page.complaints()
 
 
 def test_key_phrases_are_listed_and_marked(open_page):
@@ -244,6 +250,7 @@ def test_a_question_is_cancelled_and_the_next_one_is_answered(models, driver):
         page.wait_for(lambda: page.one("#send").is_enabled())
         shown = (page.one(x).is_displayed() for x in ("#waiting", "#error", "#result"))
         assert not any(shown)
+        assert page.driver.switch_to.active_element == page.one("#send")
         event.set()
         ask(page, QUESTION, ["It is 88 km long."])
         page.shown("#result")
@@ -313,20 +320,23 @@ def test_what_is_typed_survives_a_reload(open_page):
 def test_files_become_documents_and_what_is_no_text_is_named(open_page, tmp_path):
     page = open_page("answer")
     names = {"river.txt": "It is 88 km long. 🙂".encode(), "town.md": b"It is old."}
+    confused = [tmp_path / name for name in ("scan.pdf", "new.txt")]
     for name, content in {**names, "scan.pdf": b"%PDF\xff\xfe\0"}.items():
         (tmp_path / name).write_bytes(content)
     page.one("#files").send_keys("\n".join(str(tmp_path / name) for name in names))
     page.wait_for(lambda: fields(page)[1] == [x.decode() for x in names.values()])
-    page.one("#files").send_keys(str(tmp_path / "scan.pdf"))
+    confused[1].write_text("New.")
+    page.one("#files").send_keys("\n".join(map(str, confused)))
     told = page.shown("#error").text
     assert told == "scan.pdf is no plain text (UTF-8). Save it as text, and try again."
-    assert len(fields(page)[1]) == 2
+    page.wait_for(lambda: fields(page)[1][2:] == ["New."])
 
 
 WHERE = """
 const box = arguments[0].closest(".text").getBoundingClientRect();
 const place = arguments[0].getBoundingClientRect();
-return box.top <= place.top && place.bottom <= box.bottom;
+return box.top <= place.top && place.bottom <= box.bottom && 0 <= place.top
+  && place.bottom <= innerHeight;
 """
 
 
@@ -341,6 +351,7 @@ def test_a_long_document_is_scrolled_to_its_answer_on_a_phone_and_evidence_leads
         best = page.one("#answer .best")
         assert page.run("return arguments[0].getBoundingClientRect().bottom < innerHeight", best)
         assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+        page.one("#answer button").click()
         mark = page.one("#more .text mark")
         assert mark.text == "88" and page.run(WHERE, mark)
         (last,) = (x for x in page.all("#more td button") if "1815" in x.text)
@@ -348,6 +359,7 @@ def test_a_long_document_is_scrolled_to_its_answer_on_a_phone_and_evidence_leads
         pieces = page.all(".here")
         assert "".join(x.get_attribute("textContent") for x in pieces).strip() == last.text
         assert page.run(WHERE, pieces[0]) and not page.run(WHERE, mark)
+        assert page.driver.switch_to.active_element == page.one("#more details:last-child .text")
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -363,19 +375,55 @@ def test_texts_run_from_right_to_left_where_they_are_written_so(open_page):
     assert page.run(direction, page.one("#question")) == "rtl"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_is_told_never_covers_the_text_and_more_is_a_stronger_color(asked, theme):
+GROUND = {"light": "rgb(244, 246, 248)", "dark": "rgb(20, 23, 27)"}
+
+
+@pytest.mark.parametrize("width", [800, 1440])
+@pytest.mark.parametrize("theme", GROUND)
+def test_what_is_told_never_covers_the_text_and_more_is_a_stronger_color(asked, theme, width):
+    driver, size = asked.driver, {"width": width, "height": 900}
     features = [{"name": "prefers-color-scheme", "value": theme}]
-    asked.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    told = asked.one("#told")
-    assert not told.is_displayed() or told.size["height"] == 0
-    asked.hover(asked.one('[data-token="0"]'))
-    height = told.size["height"]
-    assert 0 < height < 60  # One line, below everything.
-    first, second = (
-        asked.one(f'[data-token="{number}"]').value_of_css_property("background-color")
-        for number in (0, 1)
-    )
-    opacity = [float(re.findall(r"[\d.]+", x)[-1]) for x in (first, second)]
-    assert opacity[0] == pytest.approx(2 * opacity[1], rel=0.02)
-    asked.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    try:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        size |= {"deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        assert asked.one("body").value_of_css_property("background-color") == GROUND[theme]
+        told = asked.one("#told")
+        assert told.size["height"] == 0
+        asked.hover(asked.one('[data-token="0"]'))
+        assert told.text.startswith("“")
+        if width < 1000:  # One line, below everything.
+            assert told.rect["height"] < 60 and told.value_of_css_property("bottom") == "0px"
+        else:
+            right = max(x.rect["x"] + x.rect["width"] for x in asked.all("#more .text"))
+            assert told.rect["x"] >= right
+        first, second = (
+            asked.one(f'[data-token="{number}"]').value_of_css_property("background-color")
+            for number in (0, 1)
+        )
+        opacity = [float(re.findall(r"[\d.]+", x)[-1]) for x in (first, second)]
+        assert opacity[0] == pytest.approx(2 * opacity[1], rel=0.02)
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_what_was_typed_for_another_kind_of_model_is_left_alone(models, driver):
+    """Both are served at one address, as a user does who tries one after the other."""
+    application = rest.Application(models["classify"], models["classify"])
+    with rest.RestServer(application).running() as server:
+        page = Page(driver, server.url)
+        page.paste("#text", "Some text.")
+        application._page = rest.Application(models["answer"], models["answer"])._page
+        driver.refresh()
+        assert fields(page) == ["", [""]]
+
+
+def test_arrows_follow_the_direction_of_the_text(open_page):
+    page = open_page("answer")
+    ask(page, "How?", ["אורכו 88 קילומטר"])
+    page.shown("#result")
+    first, second = page.all("#more details:last-child [data-token]")[:2]
+    page.run("arguments[0].focus()", first)
+    page.press("ARROW_LEFT")
+    assert page.driver.switch_to.active_element == second

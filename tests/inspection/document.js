@@ -75,6 +75,7 @@ for (const side of ["long", "global"]) {
 for (const [id, values] of Object.entries(input.selects)) {
   elements[id] = Object.assign(new Element(), { value: values[0] });
 }
+global.getComputedStyle = () => ({ direction: "ltr" });
 global.document = {
   getElementById: (id) => elements[id] ?? null,
   createElement: () => new Element(),

@@ -71,7 +71,7 @@ def assert_shows(state, number, pairs):
 def test_a_token_that_is_pointed_at_shows_what_it_looks_at():
     hovered, of_global = after(["mouseover", 2], ["mouseover", NUM_LONG])
     assert_shows(hovered, 2, looked_at(ATTENTION[0], 2, MEAN))
-    assert re.match(r"ri \(long 2\) attends to \S", hovered["told"])
+    assert re.match(r"\u2068ri\u2069 \(long 2\) attends to \S", hovered["told"])
     assert_shows(of_global, NUM_LONG, looked_at(ATTENTION[1], 0, MEAN))
 
 
@@ -83,7 +83,7 @@ def test_layer_and_head_are_those_that_are_chosen():
 
 def test_a_token_without_attention_says_so():
     (state,) = after(["mouseover", 3])
-    assert state["told"] == "ses (long 3): what it attends to is not known here"
+    assert state["told"] == "\u2068ses\u2069 (long 3): what it attends to is not known here"
     assert state["hidden"] and not state["rows"] + state["seen"]
 
 

@@ -29,7 +29,7 @@ class TextOptions:
         attention_layer: int or None. The layer whose attention that is, from 0; None for the last.
         examples: sequence of dict. Requests that the server's page offers to fill in, such as
             {"question": "Where is it?", "documents": ["It is here."]} or {"text": "It is here."}:
-            str, or a list of str, by the name of each input.
+            of each input a str, but of documents a list.
 
     Raises:
         ValueError: naming the option, if it cannot be.

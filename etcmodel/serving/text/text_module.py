@@ -47,10 +47,15 @@ class TextModule(tf.Module, abc.ABC):
     def __init__(self, model, processor, options):
         super().__init__()
         for example in options.examples:
-            if set(example) != set(self.inputs):
+            ranks = {name: 1 + isinstance(value, list) for name, value in example.items()}
+            if ranks != self.inputs:
+                kinds = ("str", "list of str")
+                wanted, found = (
+                    ", ".join(f"{name} ({kinds[rank - 1]})" for name, rank in x.items())
+                    for x in (self.inputs, ranks)
+                )
                 raise ValueError(
-                    f"Each of `examples` must have {' and '.join(self.inputs)}. Received: "
-                    f"{', '.join(example) or 'nothing'}"
+                    f"Each of `examples` must have {wanted}. Received: {found or 'nothing'}"
                 )
         self.model_variables = list(model.variables)
         self.tokenizer = tokenizers.make_tokenizer(processor.tokenizer)

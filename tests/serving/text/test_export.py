@@ -267,8 +267,12 @@ def test_refuses_what_it_cannot_answer(exported, tmp_path):
         ValueError, match="`examples` must be a dict of str.* Received: {'text': 1}"
     ):
         export(classifier, examples=[{"text": 1}])
-    with pytest.raises(ValueError, match="`examples` must have text. Received: question"):
+    with pytest.raises(
+        ValueError, match=r"`examples` must have text \(str\). Received: question \(str\)"
+    ):
         export(classifier, examples=[{"question": "Where?"}])
+    with pytest.raises(ValueError, match=r"Received: text \(list of str\)"):
+        export(classifier, examples=[{"text": ["Here."]}])
     with pytest.raises(ValueError, match="Received: EtcForMaskedLM"):
         export(vocabularies.model(etcmodel.EtcForMaskedLM))
     with pytest.raises(ValueError, match="`whole_words` must be a bool"):
