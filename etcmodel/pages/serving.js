@@ -698,9 +698,10 @@ async function send(event) {
       asking = null;
       button.disabled = false;
       find("form").removeAttribute("aria-busy");
+      const focused = document.activeElement;
+      if (focused === document.body || find("waiting").contains(focused)) button.focus();
       find("waiting").hidden = true;
       find("status").textContent = "";
-      if (document.activeElement === document.body) button.focus();
     }
   }
 }
