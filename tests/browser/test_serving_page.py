@@ -129,10 +129,8 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(asked):
     assert state["query"] == [number] and state["seen"] == [number, number + 1]
     first = words.index("A")
     assert set(state["global"]) == set(range(first, len(words))) - {number, number + 1}
-    assert state["told"].startswith(
     told = state["told"].replace("\u2068", "").replace("\u2069", "")
     assert told.startswith("“88” attends to “88” 50.0 %, “km” 25.0 %, the global token of")
-    )
     asked.hover(asked.one('[data-token="0"]'))
     assert asked.run(STATE)["query"] == [0]
 
