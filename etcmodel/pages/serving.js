@@ -159,7 +159,7 @@ function showLegend(hasAnswer, hasEvidence, attention) {
   if (hasEvidence) {
     legend.append(
       make("span", "evidence", "evidence strong"),
-      " (the stronger, the more probable) ",
+      " (the stronger, the more probable). ",
     );
   }
   if (attention) {
@@ -413,7 +413,7 @@ function showPhrases(text, answer, attention) {
   showOneText(text, marked, attention);
 }
 
-const LEAST_EVIDENCE = 0.01; // What is less probable speaks for nothing.
+const LEAST_EVIDENCE = 0.02; // What is less probable speaks for nothing.
 function evidenceOf(answer) {
   return (answer.evidence || [])
     .map((sentence, i) => ({
@@ -554,6 +554,11 @@ function addDocument(value = "") {
   find("documents").append(box);
   numberDocuments();
   return text;
+}
+
+// An example as `given` gives it.
+function inOrder({ text, question, documents }) {
+  return find("documents") ? { question, documents } : { text };
 }
 
 function fillIn(values) {
@@ -741,15 +746,16 @@ if (find("documents")) {
   });
   addDocument();
 }
+const EMPTY = JSON.stringify(given());
 if (find("example") && data.examples.length) {
   let next = 0;
-  let filled = JSON.stringify(given());
   find("example").hidden = false;
   find("example").addEventListener("click", () => {
-    const isOwn = JSON.stringify(given()) !== filled;
+    const typed = JSON.stringify(given());
+    const isOwn =
+      typed !== EMPTY && data.examples.every((x) => typed !== JSON.stringify(inOrder(x)));
     if (isOwn && !confirm("Replace what is in the form by an example?")) return;
     fillIn(data.examples[next++ % data.examples.length]);
-    filled = JSON.stringify(given());
   });
 }
 restore();

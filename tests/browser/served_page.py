@@ -12,7 +12,7 @@ import tempfile
 from tests.browser import browser
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-SIZE = {"width": 1180, "height": 1000, "deviceScaleFactor": 1.5, "mobile": False}
+SIZE = {"width": 1180, "height": 1130, "deviceScaleFactor": 1, "mobile": False}
 THEMES = {"light": "served_page.png", "dark": "served_page_dark.png"}
 
 

@@ -290,6 +290,13 @@ def test_examples_of_the_export_are_filled_in_one_after_the_other(models, driver
         for example in [*examples, examples[0]]:
             page.shown("#example").click()
             assert fields(page) == [example["question"], example["documents"]]
+        driver.refresh()
+        page.one("#example").click()  # What is there is an example, and needs no question.
+        assert fields(page)[0] == "Where?"
+        page.paste("#question", "My own?")
+        page.one("#example").click()
+        driver.switch_to.alert.dismiss()
+        assert fields(page)[0] == "My own?"
         page.one("#send").click()
         page.shown("#result")
         assert page.one("#answer .best").text == "1"
