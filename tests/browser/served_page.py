@@ -12,7 +12,7 @@ import tempfile
 from tests.browser import browser
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-SIZE = {"width": 1180, "height": 1130, "deviceScaleFactor": 1, "mobile": False}
+SIZE = {"width": 1180, "height": 1290, "deviceScaleFactor": 1, "mobile": False}
 THEMES = {"light": "served_page.png", "dark": "served_page_dark.png"}
 
 
@@ -27,6 +27,7 @@ def take(driver, url):
         page.one("#send").click()
         page.shown("#result")
         page.all("#more .text mark[data-token]")[0].click()
+        page.one("#more details:first-child summary").click()  # The question stands above, too.
         page.run("document.getElementById('result').scrollIntoView()")
         driver.save_screenshot(str(DOCS / name))
 
