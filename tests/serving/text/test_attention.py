@@ -1,6 +1,8 @@
 """What exported models say that tokens look at is what `inspection.attention` finds."""
 
 import itertools
+import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -237,6 +239,11 @@ def test_an_export_has_the_signatures_unless_no_keys_are_wanted(tmp_path):
         loaded = tf.saved_model.load(folder)
         known = {"serving_default", "answer", "answer_sentences"}
         assert loaded.signatures.keys() == known | names
+        told = json.loads(pathlib.Path(folder, "assets", "text_model.json").read_text("utf-8"))
+        config = read.model.encoder.config
+        layers, heads = config.num_hidden_layers, config.num_attention_heads
+        sizes = {"layers": layers, "heads": heads, "layer": layers - 1}
+        assert told["attention"] == (sizes if keys else {})
     inputs = {"question": QUESTIONS, "documents": DOCUMENTS}
     asked = {"document": [0, 0, -1], "start": [10, 24, 0], "end": [12, 25, 3], "layer": [0, 1, 1]}
     for name, further in (("attention", {}), ("attention_of_span", asked)):

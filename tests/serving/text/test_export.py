@@ -230,10 +230,7 @@ def test_tells_what_it_was_made_with(exported):
     assert metadata["head_type"] == "question_answering"
     assert metadata["processor"]["stride"] == 6
     assert metadata["options"]["max_answer_tokens"] == 30
-    config = exported.models["answer"].encoder.config
-    last = config.num_hidden_layers - 1
-    sizes = {"layers": last + 1, "heads": config.num_attention_heads, "layer": last}
-    assert metadata["attention"] == sizes
+    assert metadata["attention"] == {}  # Its keys are not wanted here.
 
 
 @pytest.mark.parametrize(
