@@ -40,10 +40,10 @@ PYTEST = TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 \
 test: $(STAMP)
 	$(PYTEST) -m "not slow and not xla and not browser"
 
-# Whole programs, from raw files to metrics, killed and resumed; every format of Keras. In three parts, each
+# Whole programs, from raw files to metrics, killed and resumed; every format of Keras. In five parts, each
 # with new processes: compiled code and graphs that TensorFlow keeps would fill the memory.
 test-slow: $(STAMP)
-	for part in 1/3 2/3 3/3; do \
+	for part in 1/5 2/5 3/5 4/5 5/5; do \
 	  $(PYTEST) -m "slow and not xla and not browser" --part=$$part || exit 1; \
 	done
 
