@@ -120,7 +120,7 @@ def scores(examples, answers, evidence=None):
 
 
 def _sentence(place):
-    return int(re.search(r"\d+", place["text"])[0]), place["start"]
+    return region.document_of(place), place["start"]
 
 
 def make_model(folder, num_layers, seed):

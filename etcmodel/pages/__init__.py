@@ -7,7 +7,7 @@ import importlib.resources
 import json
 import string
 
-__all__ = ["read", "render"]
+__all__ = ["content_hash", "read", "render"]
 
 
 @functools.cache
@@ -44,8 +44,8 @@ def render(name, data, /, **values):
         values,
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=content_hash(style),
+        script_hash=content_hash(script),
         data=_script_json(data),
     )
 
@@ -56,6 +56,11 @@ def _script_json(data):
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-def _hash(text):
-    """What the page's security policy knows an inline element by."""
+def content_hash(text):
+    """What a page's security policy knows an inline script or style by: str.
+
+    >>> from etcmodel import pages
+    >>> pages.content_hash("")
+    'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
+    """
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

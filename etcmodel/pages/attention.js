@@ -105,7 +105,7 @@ function attentionView({ boxes, nameOf, look, overall, isSlow, told, table }) {
       element.removeAttribute("aria-pressed");
     }
     outlined = [];
-    const whole = overall ? overall() : null;
+    const whole = overall?.();
     if (whole) {
       show(whole.found, whole.caption, "");
       return;

@@ -1,12 +1,10 @@
 """The page: everything in one HTML file that loads nothing."""
 
-import base64
 import dataclasses
 import functools
-import hashlib
 import re
 
-from etcmodel import extras
+from etcmodel import extras, pages
 from etcmodel.pictures import charts, metric_names, style
 from etcmodel.reports import curves, marking, scores
 
@@ -57,7 +55,7 @@ def render(
         subtitle=_subtitle(run),
         style=Markup(style.style_sheet() + "\n" + _source(environment, "report.css")),
         script=Markup(script),
-        script_hash=_hash(script),
+        script_hash=pages.content_hash(script),
         pictures=[Markup(_picture(chart)) for chart in curve_charts],
         settings=_settings(run) if run else [],
         tables=[_cleaned(x) for x in results.tables] if results else [],
@@ -81,10 +79,6 @@ def _environment():
 
 def _source(environment, name):
     return environment.loader.get_source(environment, name)[0]
-
-
-def _hash(text):
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _clean(text):

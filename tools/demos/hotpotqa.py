@@ -37,16 +37,9 @@ class Relation(NamedTuple):
     pairings: tuple[str, ...]  # Yes-or-no questions about two; for a link, names for its value.
 
 
-def _parse(table):
-    """Relations from blocks of four lines, one line a field, with alternatives between slashes."""
-    blocks = (block.split("\n") for block in table.strip().split("\n\n"))
-    return [
-        Relation(*first.split(), *(tuple(line.split(" / ")) for line in lines))
-        for first, *lines in blocks
-    ]
-
-
-ATTRIBUTES = _parse("""
+ATTRIBUTES = splits.parse_relations(
+    Relation,
+    """
 building kind
 {s} is a {v}. / {s} serves as a {v}.
 What kind of building is {s}? / What does {s} serve as?
@@ -86,8 +79,11 @@ person country
 {s} comes from {v}. / {s} grew up in {v}.
 Which country does {s} come from? / In which country did {s} grow up?
 Do {a} and {b} both come from {v}? / Do {a} and {b} come from the same country?
-""")
-LINKS = _parse("""
+""",
+)
+LINKS = splits.parse_relations(
+    Relation,
+    """
 building person
 {s} was designed by {v}. / The designer of {s} was {v}.
 Who designed {s}? / Who was the designer of {s}?
@@ -107,7 +103,8 @@ person person
 {s} was taught by {v}. / The teacher of {s} was {v}.
 Who taught {s}? / Who was the teacher of {s}?
 the teacher of {s} / the person who taught {s}
-""")
+""",
+)
 RELATIONS = ATTRIBUTES + LINKS
 
 _RANKS = {p: i for lists in NAME_PARTS.values() for parts in lists for i, p in enumerate(parts)}

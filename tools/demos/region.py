@@ -15,7 +15,7 @@ from typing import NamedTuple
 from etcmodel.text import word_vocabulary
 from etcmodel.tools.demos import names, splits
 
-__all__ = ["content", "make_examples", "split_of", "vocabulary"]
+__all__ = ["content", "document_of", "make_examples", "split_of", "vocabulary"]
 
 TOWN, RIVER, PERSON = "town", "river", names.PERSON
 
@@ -72,16 +72,9 @@ class Relation(NamedTuple):
     questions: tuple[str, ...]
 
 
-def _parse(table):
-    """Relations from blocks of three lines, alternatives between slashes."""
-    blocks = (block.split("\n") for block in table.strip().split("\n\n"))
-    return [
-        Relation(*first.split(), *(tuple(line.split(" / ")) for line in lines))
-        for first, *lines in blocks
-    ]
-
-
-_RELATIONS = _parse("""
+_RELATIONS = splits.parse_relations(
+    Relation,
+    """
 town river
 {s} lies on the {v}. / {s} grew up on both banks of the {v}. / The {v} flows past {s}.
 Which river flows past {s}? / On which river does {s} lie?
@@ -137,7 +130,8 @@ Who taught {s}? / Who was the teacher of {s}?
 person year
 {s} died in {v}. / {s} lived until {v}. / The grave of {s} bears the year {v}.
 When did {s} die? / In which year did {s} die?
-""")
+""",
+)
 
 _REMARKS = """
 The market is held on the first day of each week. / Few visitors stay for more than a night. /
@@ -299,8 +293,12 @@ def _named(document, start, end):
 
 def content(example, place):
     """The characters of a place, such as the answer's: str."""
-    document = int(re.search(r"\d+", place["text"])[0])
-    return example["documents"][document][place["start"] : place["end"]]
+    return example["documents"][document_of(place)][place["start"] : place["end"]]
+
+
+def document_of(place):
+    """The number of a place's document: int."""
+    return int(re.search(r"\d+", place["text"])[0])
 
 
 def make_examples(*, split, num_examples, seed, num_towns=5, num_people=6):

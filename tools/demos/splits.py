@@ -1,8 +1,8 @@
-"""Splits of made-up data: the same seed gives the same examples."""
+"""Made-up data: the same seed gives the same examples; and the relations that they tell."""
 
 import random
 
-__all__ = ["example_maker"]
+__all__ = ["example_maker", "parse_relations"]
 
 _SPLITS = ("train", "dev")
 
@@ -25,3 +25,19 @@ def example_maker(make_example):
         return [make_example(rng, split, index) for index in range(num_examples)]
 
     return make_examples
+
+
+def parse_relations(kind, table):
+    """Relations from blocks of lines, between which a line is empty.
+
+    Args:
+        kind: `NamedTuple` of the first line's words and then of each further line, a field each.
+        table: str. Alternatives of a line stand between slashes.
+    Returns:
+        list of `kind`.
+    """
+    blocks = (block.split("\n") for block in table.strip().split("\n\n"))
+    return [
+        kind(*first.split(), *(tuple(line.split(" / ")) for line in lines))
+        for first, *lines in blocks
+    ]
