@@ -19,6 +19,7 @@ class Block:
 
     Attributes:
         page: str. The path from the repository's root.
+        sections: list of str. The anchors of the sections that hold it.
         line: int. Of its text, from 1.
         kind: str. The language that it names.
         text: str.
@@ -26,6 +27,7 @@ class Block:
     """
 
     page: str
+    sections: list[str]
     line: int
     kind: str
     text: str
@@ -38,7 +40,7 @@ class Runner:
 
     Attributes:
         test: str. The path of the test's module.
-        page: str. A part of the page's path.
+        page: str. A part of the page's path; after a "#" the anchor of a section.
         kinds: tuple of str. Languages.
         having: str. A regular expression that the block's text matches.
     """
@@ -49,13 +51,21 @@ class Runner:
     having: str = ""
 
     def runs(self, block):
+        path, _, section = self.page.partition("#")
         return (
-            self.page in block.page
+            path in block.page
+            and (not section or section in block.sections)
             and block.kind in self.kinds
             and bool(re.search(self.having, block.text))
         )
 
 
+# Of the tasks whose pages share one form.
+TASK_PAGES = {
+    "majority_tagging": "docs/gmat.md#majority-tagging",
+    "numerical_reasoning": "docs/gmat.md#numerical-reasoning",
+    "summarization": "docs/summarization.md#the-program",
+}
 RUNNERS = [
     Runner("tests/models/test_first_model_page.py", "README.md"),
     Runner(
@@ -64,25 +74,50 @@ RUNNERS = [
         having=r"(?s)\A(?!.*opinions\.csv)",
     ),
     Runner("tests/test_wheel.py", "docs/first_model.md", ("python", *COMMANDS), "opinions.csv"),
-    Runner("tests/models/test_systems_pages.py", "docs/systems", ("python", "text", *COMMANDS)),
-    Runner("tests/test_notebooks.py", "docs/notebooks/", ("python",)),
     *(
-        Runner("tests/test_page_blocks.py", f"docs/{name}.md", ("",), r"\A\{")
-        for name in ("majority_tagging", "numerical_reasoning", "summarization")
+        Runner("tests/models/test_systems_pages.py", f"docs/{place}", ("python", "text", *COMMANDS))
+        for place in ("systems.md", "gmat.md#gmat", "summarization.md#longt5")
     ),
-    Runner("tests/test_page_blocks.py", "docs/structures.md", COMMANDS),
+    *(
+        Runner("tests/models/test_systems_pages.py", f"docs/{place}", kinds)
+        for place, kinds in (
+            ("longformer.md", ("python", "text")),
+            ("summarization.md#led", ("python",)),
+            ("summarization.md#pegasus-x", ("python", *COMMANDS)),
+        )
+    ),
+    Runner("tests/test_notebooks.py", "docs/notebooks/", ("python",)),
+    *(Runner("tests/test_page_blocks.py", place, ("",), r"\A\{") for place in TASK_PAGES.values()),
     Runner("tests/test_page_blocks.py", "docs/inspection.md", COMMANDS),
-    Runner("tests/test_page_blocks.py", "docs/options.md", ("yaml", *COMMANDS)),
-    Runner("tests/test_page_blocks.py", "docs/command_line.md", COMMANDS, "completion bash"),
+    Runner("tests/test_page_blocks.py", "docs/programs.md#options", ("yaml", *COMMANDS)),
+    Runner(
+        "tests/test_page_blocks.py",
+        "docs/programs.md#the-command-line",
+        COMMANDS,
+        "completion bash",
+    ),
     Runner("tests/test_page_blocks.py", "docs/pretraining.md", ("python",)),
-    Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", ("json",)),
-    Runner("tests/pretrain/char_lm/test_program.py", "docs/char_lm.md", COMMANDS, "small.json"),
+    Runner(
+        "tests/pretrain/char_lm/test_program.py",
+        "docs/longformer.md#training-a-character-model",
+        ("json",),
+    ),
+    Runner(
+        "tests/pretrain/char_lm/test_program.py",
+        "docs/longformer.md#training-a-character-model",
+        COMMANDS,
+        "small.json",
+    ),
     Runner("tests/models/test_coming_from_page.py", "docs/checkpoints.md"),
     Runner("tests/tasks/test_model_folders.py", "docs/checkpoints.md", COMMANDS, "my_bert"),
-    Runner("tests/models/test_coming_from_page.py", "docs/coming_from.md"),
     Runner("tests/test_keras3.py", "docs/keras3.md"),
-    Runner("tests/cli/test_page.py", "docs/command_line.md", ("text",)),
-    Runner("tests/cli/test_whole_way.py", "docs/command_line.md", COMMANDS, "etcmodel demo data"),
+    Runner("tests/cli/test_page.py", "docs/programs.md#the-command-line", ("text",)),
+    Runner(
+        "tests/cli/test_whole_way.py",
+        "docs/programs.md#the-command-line",
+        COMMANDS,
+        "etcmodel demo data",
+    ),
     Runner("tests/tools/test_concepts.py", "docs/concepts.md", COMMANDS),
     Runner(
         "tests/tasks/classification/test_page.py", "docs/classification.md", COMMANDS, "set=cla"
@@ -101,13 +136,13 @@ RUNNERS = [
     Runner("tests/tools/test_estimate.py", "docs/performance.md", ("text", *COMMANDS)),
     Runner("tests/pretrain/text_runs.py", "docs/pretraining.md", ("sh",), "windows=text"),
     Runner("tests/text/test_processor_page.py", "docs/processor.md"),
-    Runner("tests/serving/text/test_documentation.py", "docs/serving.md"),
-    Runner("tests/tools/test_sweep_page.py", "docs/sweep.md", ("text", *COMMANDS)),
-    Runner("tests/training/test_callbacks.py", "docs/training.md"),
-    Runner("tests/tools/test_serve.py", "docs/serving_http.md", ("sh", "json", "text")),
+    Runner("tests/serving/text/test_documentation.py", "docs/serving.md#strings-in-answers-out"),
+    Runner("tests/tools/test_sweep_page.py", "docs/training.md#sweeps", ("text", *COMMANDS)),
+    Runner("tests/training/test_callbacks.py", "docs/training.md#callbacks"),
+    Runner("tests/tools/test_serve.py", "docs/serving.md#over-http", ("sh", "json", "text")),
     *(
-        Runner(f"tests/tasks/{task}/test_page.py", f"docs/{task}.md", kinds, having)
-        for task in ("majority_tagging", "numerical_reasoning", "summarization", "triviaqa")
+        Runner(f"tests/tasks/{task}/test_page.py", place, kinds, having)
+        for task, place in {**TASK_PAGES, "triviaqa": "docs/triviaqa.md"}.items()
         for kinds, having in ((COMMANDS, "dataset=" + task), (("python",), ""))
     ),
 ]
@@ -123,5 +158,6 @@ def all_blocks():
             mark = MARK.search(before)
             name = path.relative_to(ROOT).as_posix()
             line = before.count("\n") + 1
-            found.append(Block(name, line, match[2], match[3], mark[1] if mark else ""))
+            sections = page.anchors(text, match.start())
+            found.append(Block(name, sections, line, match[2], match[3], mark[1] if mark else ""))
     return found

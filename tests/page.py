@@ -10,9 +10,12 @@ from tests.warm import python as warm
 __all__ = [
     "DOCS",
     "PAGE",
+    "anchors",
     "blocks",
     "code",
     "code_and_output",
+    "headings",
+    "read",
     "run_commands",
     "run_python",
     "section",
@@ -34,28 +37,63 @@ def code(*titles):
     return re.findall(r"```python\n(.*?)```", section(*titles), re.DOTALL)
 
 
-def code_and_output(name):
-    """All blocks of Python of a page of that name, each with what the page says that it prints."""
+def headings(text):
+    """The headings of a page, in order: list of (line's start, level, anchor)."""
+    code = [match.span() for match in re.finditer(r"^```.*?^```", text, re.M | re.S)]
+    return [
+        (match.start(), len(match[1]), anchor(match[2]))
+        for match in re.finditer(r"^(#+) (.*)$", text, re.M)
+        if not any(start <= match.start() < end for start, end in code)
+    ]
+
+
+def anchor(heading):
+    """What a link to a heading names, as GitHub makes it and the site does."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def anchors(text, place):
+    """The anchors of the sections that hold a place (an int) of a page's text, outermost first."""
+    held = []
+    for start, level, name in headings(text):
+        if start <= place:
+            held = [*(x for x in held if x[0] < level), (level, name)]
+    return [name for _, name in held]
+
+
+def read(place):
+    """The text of a page, or of its section: "serving.md", "serving.md#over-http"."""
+    name, _, section_name = place.partition("#")
     text = (DOCS / name).read_text(encoding="utf-8")
+    if not section_name:
+        return text
+    places = [(at, level) for at, level, name in headings(text) if name == section_name]
+    ((start, level),) = places
+    ends = [at for at, other, _ in headings(text) if at > start and other <= level]
+    return text[start : min(ends, default=len(text))]
+
+
+def code_and_output(place):
+    """All blocks of Python of a page or section, each with what the page says that it prints."""
+    text = read(place)
     found = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.DOTALL)
     return [(code, output or "") for code, output in found]
 
 
-def blocks(name):
-    """All blocks of Python of a page of that name, in order: list of str."""
-    return [code for code, _ in code_and_output(name)]
+def blocks(place):
+    """All blocks of Python of a page or section, in order: list of str."""
+    return [code for code, _ in code_and_output(place)]
 
 
-def run_commands(name, folder, having="python -m"):
-    """Runs the one block of commands of a page that has these words, in a folder.
+def run_commands(place, folder, having="python -m"):
+    """Runs the one block of commands of a page or section that has these words, in a folder.
 
     Programs are begun as `warm.python` tells; the last one of a task is started by Python itself.
 
     Returns:
         str. What they printed.
     """
-    text = (DOCS / name).read_text(encoding="utf-8")
-    found = re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S)
+    found = re.findall(r"^```(\w*)\n(.*?)^```", read(place), re.M | re.S)
     (commands,) = (block for kind, block in found if kind in ("", "sh") and having in block)
     first, start, last = commands.rpartition("\npython -m etcmodel.tasks.")
     if start:  # Else all are of the command line.
@@ -71,11 +109,11 @@ def run_commands(name, folder, having="python -m"):
     return done.stdout
 
 
-def run_python(name, having, folder, export, **names):
+def run_python(place, having, folder, export, **names):
     """Runs the one block of Python of a page that has these words, with an export at its place.
 
     Args:
-        name: str. Of the page.
+        place: str. The page or section.
         having: str. The place of the export that the block names, such as "runs/nq/export".
         folder: path. A new folder, in which the block runs.
         export: path. Of the export, to which that place leads.
@@ -83,10 +121,10 @@ def run_python(name, having, folder, export, **names):
     Returns:
         dict. What is defined then.
     """
-    (code,) = (code for code in blocks(name) if having in code)
-    place = pathlib.Path(folder) / having
-    place.parent.mkdir(parents=True)
-    place.symlink_to(export)
+    (code,) = (code for code in blocks(place) if having in code)
+    link = pathlib.Path(folder) / having
+    link.parent.mkdir(parents=True)
+    link.symlink_to(export)
     before = os.getcwd()
     os.chdir(folder)
     try:

@@ -18,17 +18,19 @@ from etcmodel.models import modeling
 from etcmodel.models.gmat import GmatForMaskedLM
 from etcmodel.tasks.nq.task import NqConfig
 from etcmodel.text.word_vocabulary import write_vocabulary
-from etcmodel.tools import draw_attention, inspect_attention
+from etcmodel.tools import inspect_attention
 from tests import code_blocks, page
 from tests.pretrain import text_runs
 
 
-def block(name, kinds=code_blocks.COMMANDS, having=""):
-    """The text of the one block of a page that is of these kinds and has these words."""
+def block(place, kinds=code_blocks.COMMANDS, having=""):
+    """The text of the one block of a page or section, of these kinds, that has these words."""
+    name, _, section = place.partition("#")
     (found,) = (
         x.text
         for x in code_blocks.all_blocks()
         if x.page == f"docs/{name}" and x.kind in kinds and having in x.text
+        if not section or section in x.sections
     )
     return found
 
@@ -42,37 +44,26 @@ def options_of(command, options_class, **changes):
     return options_class(**{**program.values("options"), **changes})
 
 
-@pytest.mark.parametrize("name", ["majority_tagging", "numerical_reasoning", "summarization"])
-def test_the_forms_of_data_are_json(name):
-    texts = [
-        x.text
-        for x in code_blocks.all_blocks()
-        if x.page == f"docs/{name}.md" and x.text.startswith("{")
-    ]
+@pytest.mark.parametrize("place", code_blocks.TASK_PAGES.values())
+def test_the_forms_of_data_are_json(place):
+    runner = code_blocks.Runner("", place, ("",), r"\A\{")
+    texts = [x.text for x in code_blocks.all_blocks() if runner.runs(x)]
     assert texts
     for text in texts:
         objects = [json.loads(part) for part in re.split(r"\n(?=\{)", text)]
         assert all({"id", "article_id"} & {*x} for x in objects)
 
 
-def test_the_structure_of_the_page_is_drawn(tmp_path):
-    path = tmp_path / "attention.png"
-    draw_attention.run(
-        options_of(block("structures.md"), draw_attention.DrawOptions, output=str(path))
-    )
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_yaml_file_of_the_page_gives_the_options(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "nq.yaml").write_text(block("options.md", ("yaml",)), encoding="utf-8")
+    (tmp_path / "nq.yaml").write_text(block("programs.md#options", ("yaml",)), encoding="utf-8")
     made = program_lib.Program(
         dataclasses.make_dataclass("Task", [("config_class", type, NqConfig)]),
         None,
         flags.FlagValues(),
     )
     made.define_flags({})
-    made.flag_values(shlex.split(block("options.md").replace("\\\n", " "))[2:])
+    made.flag_values(shlex.split(block("programs.md#options").replace("\\\n", " "))[2:])
     made.resolve_flags()
     values = {name: made.flag_values[name].value for name in ("num_train_epochs", "output_dir")}
     assert values == {"num_train_epochs": 5, "output_dir": "runs/nq"}
@@ -83,7 +74,7 @@ def test_the_yaml_file_of_the_page_gives_the_options(tmp_path, monkeypatch):
 def test_the_shell_completes_after_the_line_of_the_page(tmp_path):
     (tmp_path / "etcmodel").write_text(f'#!/bin/sh\nexec {sys.executable} -m etcmodel "$@"\n')
     (tmp_path / "etcmodel").chmod(0o755)
-    command = f"PATH={tmp_path}:$PATH\n{block('command_line.md', having='completion bash')}"
+    command = f"PATH={tmp_path}:$PATH\n{block('programs.md', having='completion bash')}"
     done = subprocess.run(
         ["bash", "-c", f"{command}complete -p etcmodel"],
         capture_output=True,

@@ -5,32 +5,38 @@ import re
 
 import pytest
 
+from tests import page
+
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / "docs" / "notebooks").glob("*.md"),
-    *(ROOT / "tasks").glob("*/README.md"),
-    *(ROOT / "etcmodel").rglob("*.md"),
     *(ROOT / "benchmarks").glob("*.md"),
 ]
 LINK = re.compile(r"""(?:\]\(|\bsrc(?:set)?=")([^)"\s]+)[)"]""")
 CODE = re.compile(r"^```.*?^```", re.M | re.S)
 
 
-def anchors(page):
-    """The names of a page's headings, as GitHub makes them."""
-    text = CODE.sub("", page.read_text(encoding="utf-8"))
-    headings = re.findall(r"^#+ (.*)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+def anchors(path):
+    """The names of a page's headings, each of which is there once."""
+    names = [name for _, _, name in page.headings(path.read_text(encoding="utf-8"))]
+    assert len(names) == len(set(names)), path
+    return names
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path):
+    for link in LINK.findall(CODE.sub("", path.read_text(encoding="utf-8"))):
         if "://" in link:
             continue
         name, _, anchor = link.partition("#")
-        target = (page.parent / name) if name else page
+        target = (path.parent / name) if name else path
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_say_in_words_where_they_lead(path):
+    text = CODE.sub("", path.read_text(encoding="utf-8"))
+    assert not re.findall(r"\[`?[\w./]+\.(?:md|ipynb)`?\]\(", text)

@@ -1,6 +1,5 @@
-"""What docs/command_line.md shows is what there is."""
+"""What docs/programs.md shows is what there is."""
 
-import pathlib
 import re
 import shlex
 import subprocess
@@ -11,9 +10,9 @@ import pytest
 from etcmodel.cli import main
 from etcmodel.cli.commands import COMMANDS
 from etcmodel.tools.diagnosis import findings
+from tests import page
 
-ROOT = pathlib.Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+PAGE = page.read("programs.md#the-command-line")
 
 
 def commands():

@@ -1,7 +1,6 @@
-"""The commands of docs/command_line.md, as the page has them, and `doctor`, in a shell."""
+"""The commands of docs/programs.md, as the page has them, and `doctor`, in a shell."""
 
 import json
-import pathlib
 import re
 import shutil
 import subprocess
@@ -9,11 +8,10 @@ import sys
 
 import pytest
 
+from tests import page
 from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
-
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "command_line.md"
 
 
 def run(command, **options):
@@ -21,7 +19,7 @@ def run(command, **options):
 
 
 def test_the_whole_way_from_data_to_answers(tmp_path):
-    text = PAGE.read_text(encoding="utf-8").split("## The whole way")[1]
+    text = page.read("programs.md#the-whole-way")
     script = re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1]
     bash = shutil.which("bash")
     done = run([bash, "-e", "-c", script], cwd=tmp_path, env=warm.environment())

@@ -1,4 +1,4 @@
-"""docs/coming_from.md: its code loads what others have saved."""
+"""docs/checkpoints.md: its code loads what others have saved."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests import page
 from tests.checkpoints import berts, longformers
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "river", "is", "long", "a", "."]
-BLOCKS = page.blocks("coming_from.md")
+BLOCKS = page.blocks("checkpoints.md#coming-from-another-library")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_checkpoint_of_the_release(folder, monkeypatch):
 
 def test_a_document_is_encoded_as_the_page_of_checkpoints_says(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    (code,) = page.blocks("checkpoints.md")
+    (code,) = page.blocks("checkpoints.md#encoding-a-document")
     names = {}
     exec(code, names)
     long_output, global_output = names["long_output"], names["global_output"]

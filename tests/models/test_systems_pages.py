@@ -1,4 +1,4 @@
-"""The Python of the pages of the systems, docs/systems_*.md, as it stands there.
+"""The Python of the pages of the systems, docs, as it stands there.
 
 The folders that the pages name hold small models here, with files as those of the real ones.
 """
@@ -29,14 +29,14 @@ from tests.models.pegasus_x import models as pegasus_xs
 from tests.reference import cases
 
 PAGES = {  # By the number of their blocks.
-    "systems_etc.md": 1,
-    "systems_longformer.md": 3,
-    "systems_led.md": 1,
-    "systems_gmat.md": 3,
-    "systems_pegasus_x.md": 1,
-    "systems_t5.md": 5,
+    "systems.md#etc": 1,
+    "longformer.md": 3,
+    "gmat.md#gmat": 3,
+    "summarization.md#led": 1,
+    "summarization.md#longt5": 5,
+    "summarization.md#pegasus-x": 1,
 }
-WITH_PICTURES = sorted({"systems.md", *PAGES} - {"systems_longformer.md", "systems_led.md"})
+WITH_PICTURES = ["systems.md", "gmat.md", "summarization.md#longt5", "summarization.md#pegasus-x"]
 TOKENIZER = cases.topic_folder("longformer") / "tokenizer"
 PIECES = pathlib.Path(__file__).parents[1] / "fixtures" / "sentence_pieces"
 VOCAB_SIZE = 2000
@@ -78,8 +78,7 @@ def add_tokenizer(folder):
 
 def test_the_number_of_blocks_is_known():
     assert {name: len(page.blocks(name)) for name in PAGES} == PAGES
-    assert not page.blocks("systems.md")
-    assert {path.name for path in page.DOCS.glob("systems_*.md")} == set(PAGES)
+    assert page.blocks("systems.md") == page.blocks("systems.md#etc")
 
 
 def test_etc(tmp_path):
@@ -91,7 +90,7 @@ def test_etc(tmp_path):
     made.embed([[4, 5]])  # Which builds it.
     processor = etcmodel.EtcProcessor(str(vocab), max_long_len=16, max_global_len=4)
     etcmodel.save_pretrained(made, tmp_path / "etc_base_2x_pretrain", processor)
-    run = Page("systems_etc.md", tmp_path)
+    run = Page("systems.md#etc", tmp_path)
     run.run(0)
     num_long, num_global = (run.names[f"{side}_output"].shape[1] for side in ("long", "global"))
     assert num_long > 8 and num_global >= 2  # A global token for each of the two sentences.
@@ -102,7 +101,7 @@ def test_etc(tmp_path):
 def test_longformer(tmp_path):
     made = longformers.masked_lm(vocab_size=VOCAB_SIZE, max_position_embeddings=66)
     add_tokenizer(longformers.write(tmp_path / "longformer-base-4096", made))
-    run = Page("systems_longformer.md", tmp_path)
+    run = Page("longformer.md", tmp_path)
     assert not run.run(0)
     model, batch = run.names["model"], run.names["batch"]
     assert sorted(batch) == ["attention_mask", "input_ids"] and len(batch["input_ids"]) == 2
@@ -122,7 +121,7 @@ def test_led(tmp_path):
     made = leds.model(vocab_size=VOCAB_SIZE, max_decoder_position_embeddings=128)
     made.save_pretrained(tmp_path / "led-base-16384")
     add_tokenizer(tmp_path / "led-base-16384")
-    run = Page("systems_led.md", tmp_path, labels=arrays()["labels"][:1])
+    run = Page("summarization.md#led", tmp_path, labels=arrays()["labels"][:1])
     run.run(0)
     assert run.names["outputs"]["loss"] > 0
     sequences = run.names["found"]["sequences"]
@@ -136,7 +135,7 @@ def test_led(tmp_path):
 @pytest.mark.slow
 def test_pegasus_x(tmp_path):
     pegasus_xs.model().save_pretrained(tmp_path / "pegasus-x-base")
-    run = Page("systems_pegasus_x.md", tmp_path, **arrays())
+    run = Page("summarization.md#pegasus-x", tmp_path, **arrays())
     run.run(0)
     assert run.names["outputs"]["loss"] > 0 and run.names["found"]["sequences"].shape[0] == 2
     again = etcmodel.load_pretrained(tmp_path / "mine")
@@ -150,7 +149,7 @@ def test_gmat_and_its_heads(tmp_path):
     ids = arrays()["ids"] % len(WORDS)
     labels = (ids > 4).astype(np.int32)
     names = {**arrays(), "ids": ids, "input_ids": ids, "labels": labels}
-    run = Page("systems_gmat.md", tmp_path, **names)
+    run = Page("gmat.md#gmat", tmp_path, **names)
     run.run(0)
     assert run.names["memory"].shape == (2, 64, berts.HIDDEN)
     model = run.names["model"]
@@ -165,7 +164,7 @@ def test_gmat_and_its_heads(tmp_path):
 @pytest.mark.slow  # The preset has 41 million weights.
 def test_character_models(tmp_path):
     ids = np.random.default_rng(0).integers(0, 256, (1, 33))
-    run = Page("systems_longformer.md", tmp_path, ids=ids)
+    run = Page("longformer.md", tmp_path, ids=ids)
     run.run(2)
     assert run.names["logits"].shape == (1, 33, 256)
     longer = run.names["longer"]
@@ -177,7 +176,7 @@ def test_character_models(tmp_path):
 
 @pytest.mark.slow  # Of a BERT's size.
 def test_a_decoder_of_the_same_weights(tmp_path):
-    run = Page("systems_gmat.md", tmp_path)
+    run = Page("gmat.md#gmat", tmp_path)
     ids = arrays()["ids"][:1]
     run.names |= {"input_ids": ids, "attention_mask": np.ones_like(ids), "labels": ids[:, :4]}
     run.run(2)
@@ -192,7 +191,7 @@ def test_longt5_and_its_saved_model(tmp_path):
     made.save_pretrained(tmp_path / "long-t5-tglobal-base")
     pieces = "spiece.model"
     shutil.copyfile(PIECES / pieces, tmp_path / "long-t5-tglobal-base" / pieces)
-    run = Page("systems_t5.md", tmp_path, **arrays())
+    run = Page("summarization.md#longt5", tmp_path, **arrays())
     for number in range(len(run)):
         run.run(number)
         if number == 1:
@@ -211,7 +210,7 @@ def test_longt5_and_its_saved_model(tmp_path):
 
 @pytest.mark.parametrize("name", WITH_PICTURES)
 def test_the_pictures_that_the_commands_draw_are_known(name):
-    text = (page.DOCS / name).read_text(encoding="utf-8")
+    text = page.read(name)
     of_others = (memory_subjects, sequence_subjects, transient_subjects)
     known = {name for module in (attention_subjects, *of_others) for name in module.EXAMPLES}
     commands = re.findall(r"^python -m etcmodel\.tools\.draw_attention (.*)$", text, re.MULTILINE)

@@ -14,7 +14,7 @@ from etcmodel import options
 from etcmodel.preprocessing import beam_flags
 from tests import page
 
-TEXT = (page.DOCS / "preprocessing.md").read_text(encoding="utf-8")
+TEXT = page.read("training.md#preprocessing")
 COMMAND = re.compile(r"^etcmodel preprocess (\w+) (.*)$", re.M)
 
 

@@ -43,6 +43,7 @@ from etcmodel.tasks.triviaqa import task as triviaqa_task
 from etcmodel.tasks.wikihop import config as wikihop_config
 from etcmodel.tasks.wikihop import preprocess as wikihop_preprocess
 from etcmodel.tasks.wikihop import task as wikihop_task
+from tests import page
 
 PREPROCESS = {
     "classification": classification_preprocess.PreprocessOptions,
@@ -272,7 +273,7 @@ def flags_and_options(task, program):
 
 def documented_commands():
     """(task, program, arguments) of each command in the pages' blocks of code."""
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
     for block in re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S):
         block = block.replace("\\\n", " ").replace("…", "")
         variables = dict(re.findall(r'^(\w+)="([^"]*)"', block, re.M))
@@ -295,7 +296,7 @@ def test_the_commands_of_the_pages_are_of_canonical_names():
 
 
 def test_the_page_of_options_tells_all_aliases():
-    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    text = page.read("programs.md#options")
     for options_class in (*PREPROCESS.values(), *CONFIGS.values(), options.ModelOptions):
         for alias, name in options.aliases_of(options_class).items():
             assert f"`{alias}`" in text and f"`--{name}`" in text, (alias, name)

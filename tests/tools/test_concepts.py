@@ -63,11 +63,11 @@ def test_packed_texts_do_not_see_each_other():
 
 
 @pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(6))
 def test_the_commands_draw(number, tmp_path):
-    text = (page.DOCS / "concepts.md").read_text(encoding="utf-8")
+    text = page.read("concepts.md")
     given = re.findall(r"draw_attention --(\w+)=(\S+) --output=(\S+)", text)
-    assert len(given) == 5
+    assert len(given) == 6
     name, value, output = given[number]
     value = str(page.DOCS.parent / value) if name == "structure" else value
     options = {name: value, "output": str(tmp_path / output)}

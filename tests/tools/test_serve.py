@@ -1,4 +1,4 @@
-"""`tools.serve` as a user runs it, and the commands of docs/serving_http.md."""
+"""`tools.serve` as a user runs it, and the commands of docs/serving.md."""
 
 import contextlib
 import http.client
@@ -163,7 +163,7 @@ def test_a_folder_without_a_model_and_a_port_that_is_taken_are_told_in_a_line(ex
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_commands_of_the_documentation_give_the_answers_that_it_shows(export):
-    text = (page.DOCS / "serving_http.md").read_text(encoding="utf-8")
+    text = page.read("serving.md#over-http")
     examples = re.findall(r"```sh\n(curl .*?)```\n\n```json\n(.*?)```", text, re.DOTALL)
     assert len(examples) == 4
     with program(export) as (_, address):

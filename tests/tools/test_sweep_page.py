@@ -1,4 +1,4 @@
-"""The commands of docs/sweep.md, run as they stand there: a sweep of a real program."""
+"""The commands of docs/training.md on sweeps, as they stand there, with a real program."""
 
 import contextlib
 import csv
@@ -16,7 +16,7 @@ from tests import page
 
 pytestmark = pytest.mark.slow
 
-TEXT = (page.DOCS / "sweep.md").read_text(encoding="utf-8")
+TEXT = page.read("training.md#sweeps")
 RATES = {"1e-05", "0.001", "0.003"}
 
 
@@ -24,7 +24,7 @@ RATES = {"1e-05", "0.001", "0.003"}
 def made(tmp_path_factory):
     """(folder of the sweep, what its command printed)."""
     folder = tmp_path_factory.mktemp("sweep")
-    printed = page.run_commands("sweep.md", folder, having="etcmodel sweep")
+    printed = page.run_commands("training.md#sweeps", folder, having="etcmodel sweep")
     return folder / "try" / "sweep", printed
 
 

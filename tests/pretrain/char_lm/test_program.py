@@ -22,7 +22,7 @@ from tests.warm import python as warm
 
 pytestmark = pytest.mark.slow
 
-PAGE = (page.DOCS / "char_lm.md").read_text(encoding="utf-8")
+PAGE = page.read("longformer.md#training-a-character-model")
 SECONDS = 500  # Other programs may take most of the machine.
 
 

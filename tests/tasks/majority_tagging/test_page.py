@@ -1,4 +1,4 @@
-"""The commands of docs/majority_tagging.md, as they stand there."""
+"""The commands of docs/gmat.md on majority tagging, as they stand there."""
 
 import json
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path_factory):
     """Where the commands were run, and what they printed in `log`."""
     folder = tmp_path_factory.mktemp("majority")
-    (folder / "log").write_text(page.run_commands("majority_tagging.md", folder))
+    (folder / "log").write_text(page.run_commands("gmat.md#majority-tagging", folder))
     return folder
 
 
@@ -41,7 +41,7 @@ def test_the_exported_model_tags_as_the_run_did(folder):
 def test_the_python_of_the_page_tags_one_sequence(folder, monkeypatch):
     monkeypatch.chdir(folder)
     names = {}
-    exec(*page.blocks("majority_tagging.md"), names)  # The library's own page.
+    exec(*page.blocks("gmat.md#majority-tagging"), names)  # The library's own page.
     assert len(names["tags"]) == 5 and set(names["tags"]) <= {1, 2}
 
 

@@ -1,4 +1,4 @@
-"""The commands of docs/numerical_reasoning.md, as they stand there."""
+"""The commands of docs/gmat.md on numerical reasoning, as they stand there."""
 
 import collections
 import json
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path_factory):
     """Where the commands were run, and what they printed in `log`."""
     folder = tmp_path_factory.mktemp("numbers")
-    (folder / "log").write_text(page.run_commands("numerical_reasoning.md", folder))
+    (folder / "log").write_text(page.run_commands("gmat.md#numerical-reasoning", folder))
     return folder
 
 
@@ -64,7 +64,7 @@ def test_raw_questions_are_answered_and_bad_ones_named(folder, predictor):
 def test_the_python_of_the_page_answers_one_question(folder, monkeypatch):
     monkeypatch.chdir(folder)
     names = {}
-    exec(*page.blocks("numerical_reasoning.md"), names)  # The library's own page.
+    exec(*page.blocks("gmat.md#numerical-reasoning"), names)  # The library's own page.
     assert isinstance(names["answer"], str)
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 def folder(tmp_path_factory):
     """Where the commands were run, and what they printed in `log`."""
     folder = tmp_path_factory.mktemp("summarization")
-    (folder / "log").write_text(page.run_commands("summarization.md", folder))
+    (folder / "log").write_text(page.run_commands("summarization.md#the-program", folder))
     return folder
 
 
@@ -42,7 +42,7 @@ def test_the_exported_model_summarizes_raw_documents(folder):
 
 def test_the_python_of_the_page_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    for code in page.blocks("summarization.md"):
-        exec(compile(code, "summarization.md", "exec"), {"__name__": "page"})
+    for code in page.blocks("summarization.md#the-program"):
+        exec(compile(code, "summarization.md#the-program", "exec"), {"__name__": "page"})
     summary, left_out = capsys.readouterr().out.splitlines()
     assert summary and int(left_out) == 160 + 2 - 96
