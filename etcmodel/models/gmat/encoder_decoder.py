@@ -85,8 +85,7 @@ class GmatEncoder(inputs.OptionalInput, base.Layer):
     Args:
         config: `GmatSeq2SeqConfig`.
         name: name of the layer.
-    Call args:
-        As `GmatModel`, without `memory_ids` and `memory_mask`.
+    Call args: as `GmatModel`, without `memory_ids` and `memory_mask`.
     Returns:
         dict: `last_hidden_state`, float [batch, length + num_memory_tokens, hidden_size], of the
         tokens and then of the memory; and what else `GmatModel` returns where it is asked for.

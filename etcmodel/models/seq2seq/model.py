@@ -126,9 +126,9 @@ class ConditionalGeneration(generating.Generating):
     """What stands before an `EncoderDecoder` with a method `logits` among the bases of a model.
 
     Call args:
-        As `EncoderDecoder`, but:
         decoder_input_ids: int [batch, target_length], or None: made of the labels.
         labels: int [batch, target_length], or None. -100 where there is none.
+        **kwargs: the other arguments of `EncoderDecoder`.
     Returns:
         dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32
         scalar, the mean over all labels; and what `EncoderDecoder` returns, without
