@@ -70,6 +70,15 @@ _PALETTES = {
         + ("#b98a5e", "#b79cff", "#ffc2c8", "#d2d25a"),
         between="#2b3138",
     ),
+    style.NEUTRAL: _Palette(
+        positions=("#1f5fa8", "#5b9bd5", "#8d96a0", "#56b37a", "#1f7a45"),
+        not_linked="#b09468",
+        linked="#d95f02",
+        other_segment="#a583b8",
+        named=("#e7298a", "#b98a06", "#5a9a1c", "#c94a4a")
+        + ("#a06a40", "#8a63b8", "#d9707c", "#8c8c1e"),
+        between="#7d858f",
+    ),
 }
 _BORDER = "#6b7280"
 _CAPTION = (
@@ -218,7 +227,7 @@ def draw(
         local_radius: int, or None where there is no such thing.
         long_tokens, global_tokens: sequences of str, one a token that is drawn; or empty.
         title: str.
-        theme: `style.LIGHT` or `style.DARK`.
+        theme: `style.LIGHT`, `style.DARK` or `style.NEUTRAL`.
         places: dict of int arrays by side ("g", "l"): the tokens that are drawn. None: all.
         hint: str. How to see more, written where not all is to be seen.
     Raises:
@@ -266,7 +275,7 @@ def _position_colors(theme):
 
 
 def _color_table(legend, highest, theme):
-    """Colors by label, float [labels, 3], up to the highest; the last, at `MASKED`, is the ground.
+    """Colors by label, float [labels, 4], up to the highest; the last, at `MASKED`, is the ground.
 
     Args:
         legend: `Legend`.
@@ -281,7 +290,7 @@ def _color_table(legend, highest, theme):
     others = [palette.not_linked, palette.linked, palette.other_segment]
     named = palette.named
     others += [named[x % len(named)] for x in range(highest + 1 - legend.labels.num_reserved)]
-    return np.concatenate([positions, colors.to_rgba_array([*others, theme.background])])[:, :3]
+    return np.concatenate([positions, colors.to_rgba_array([*others, theme.background])])
 
 
 def _by_places(labels):
@@ -358,6 +367,7 @@ def _add_panels(figure, frame, sides, squares, steps, table, theme):
     for piece, pairs in squares.items():
         query_side, key_side = piece[::2]
         panel = frame.add_panel(figure, query_side, key_side)
+        panel.set_facecolor(theme.background)
         panel.imshow(table[pairs], interpolation="none", aspect="auto")
         panel.set_xlabel(piece, fontsize=13, fontweight="bold", color=theme.ink)
         panel.xaxis.tick_top()

@@ -1,7 +1,8 @@
 """The colors and the drawing style of all pictures. Matplotlib is imported when one is drawn.
 
 The hues are those of Okabe and Ito, which color-blind eyes tell apart, each dark enough (on white)
-or light enough (on black) that words in it are read easily: a contrast of at least 4.5.
+or light enough (on black) that words in it are read easily: a contrast of at least 4.5. Those of
+`NEUTRAL`, whose ground is transparent, have one of at least 3.5 on white and on black grounds.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ import re
 
 from etcmodel import extras
 
-__all__ = ["DARK", "LIGHT", "THEMES", "Theme", "drawing", "style_sheet", "svg"]
+__all__ = ["DARK", "LIGHT", "NEUTRAL", "THEMES", "Theme", "drawing", "style_sheet", "svg"]
 
 _FONT_SIZE = 10
 
@@ -21,7 +22,7 @@ _FONT_SIZE = 10
 class Theme:
     """Colors, "#rrggbb", of the ground, of words, of lesser words, of a grid, and of data in turn.
 
-    The first of the `series` is for what a picture is about.
+    The first of the `series` is for what a picture is about. A ground of "none" is transparent.
     """
 
     background: str
@@ -53,7 +54,15 @@ DARK = Theme(
     grid="#343a41",
     series=("#5cb8ee", "#ff8f4d", "#3dcca5", "#e79ac6", "#e8c04a", "#a9c3d9", "#b4bac1"),
 )
-THEMES = {"light": LIGHT, "dark": DARK}  # By the name that options have.
+NEUTRAL = Theme(
+    background="none",
+    ink="#7d858f",
+    muted="#7d858f",
+    grid="#7d858f",
+    series=("#2b86c9", "#cf6a1a", "#1f9470", "#bf5f98", "#a07d1e", "#6c8aa6", "#7f868e"),
+)
+# By the name that options have.
+THEMES = {"light": LIGHT, "dark": DARK, "neutral": NEUTRAL}
 
 
 @contextlib.contextmanager

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 
-from etcmodel.pictures import style
 from etcmodel.tools import draw_attention
 from tests import page as pages
 from tests.browser import browser
 
+GROUNDS = ("light", "dark")
 SERVED_SIZE = {"width": 1180, "height": 1290, "deviceScaleFactor": 1, "mobile": False}
 REPORT_SIZE = {"width": 1000, "height": 1250, "deviceScaleFactor": 1, "mobile": False}
 
@@ -51,7 +51,7 @@ def draw_explained():
                 exec(code, names)  # The library's own page.
             drawn = re.search(r'explained\.save\("explained\.png", title="(.*?)"\)', code)
             if drawn:
-                for theme in style.THEMES:
+                for theme in GROUNDS:
                     names["explained"].save(name_of("explained", theme), drawn[1], theme=theme)
 
 
@@ -87,7 +87,7 @@ def take_report(driver, path, theme):
 
 def main(export, report):
     draw_explained()
-    for theme in style.THEMES:
+    for theme in GROUNDS:
         draw_concepts(theme)
     command = [sys.executable, "-m", "etcmodel.tools.serve", f"--model_dir={export}", "--port=0"]
     with (
@@ -98,7 +98,7 @@ def main(export, report):
         try:
             lines = iter(server.stdout.readline, "")
             url = next(x[0] for x in (re.search(r"http://\S+/", y) for y in lines) if x)
-            for theme in style.THEMES:
+            for theme in GROUNDS:
                 take_served(driver, url, theme)
                 take_report(driver, os.path.abspath(report), theme)
         finally:
