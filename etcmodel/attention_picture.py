@@ -368,7 +368,9 @@ def _add_panels(figure, frame, sides, squares, steps, table, theme):
         query_side, key_side = piece[::2]
         panel = frame.add_panel(figure, query_side, key_side)
         panel.set_facecolor(theme.background)
-        panel.imshow(table[pairs], interpolation="none", aspect="auto")
+        colors = table[pairs]
+        look = {"interpolation": "none", "aspect": "auto", "alpha": colors[..., 3]}
+        panel.imshow(colors[..., :3], **look)
         panel.set_xlabel(piece, fontsize=13, fontweight="bold", color=theme.ink)
         panel.xaxis.tick_top()
         panel.xaxis.set_label_position("bottom")

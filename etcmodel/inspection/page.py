@@ -167,7 +167,8 @@ def _controls(data):
         names = ("mean of all" if name == "head" and x == MEAN else x for x in options)
         yield _html_choice(name, dict(zip(options, names, strict=True)))
     if "attributions" in data:
-        names = {"attention": "attention", "attributions": "integrated gradients"}
+        # Who has attributions opens the page for them.
+        names = {"attributions": "integrated gradients", "attention": "attention"}
         yield _html_choice("view", names)
 
 

@@ -58,7 +58,7 @@ NEUTRAL = Theme(
     background="none",
     ink="#7d858f",
     muted="#7d858f",
-    grid="#7d858f",
+    grid="#7d858f4d",  # Its last two digits are the opacity.
     series=("#2b86c9", "#cf6a1a", "#1f9470", "#bf5f98", "#a07d1e", "#6c8aa6", "#7f868e"),
 )
 # By the name that options have.

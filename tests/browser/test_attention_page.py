@@ -27,13 +27,19 @@ return { query: with_("query"), below: with_("attended-below"), shades,
 
 
 @pytest.fixture
-def page(driver, tmp_path):
+def opened(driver, tmp_path):
     text, _ = page_of(attributions=ATTRIBUTIONS)
     path = tmp_path / "attention.html"
     path.write_text(text, encoding="utf-8")
     page = Page.of_file(driver, path)
     yield page
     assert not page.complaints()
+
+
+@pytest.fixture
+def page(opened):
+    opened.one('#view option[value="attention"]').click()
+    return opened
 
 
 def token(page, number):
@@ -76,7 +82,6 @@ def test_the_keyboard_goes_from_token_to_token(page):
     assert page.run(STATE)["query"] == [2] and page.run(STATE)["focused"] == 3
 
 
-def test_attributions_color_the_text_by_their_sign(page):
-    page.one('#view option[value="attributions"]').click()
-    state = page.run(STATE)
+def test_a_page_of_attributions_opens_with_them_and_colors_the_text_by_their_sign(opened):
+    state = opened.run(STATE)
     assert state["seen"] == list(range(9)) and state["below"] == [1]

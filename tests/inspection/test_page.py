@@ -157,7 +157,7 @@ def test_layers_heads_and_attributions_can_be_chosen():
     assert [x["value"] for x in page.of("option")] == [
         *("0", "11"),
         *(str(MEAN), "0"),
-        *("attention", "attributions"),
+        *("attributions", "attention"),
     ]
     assert json.loads(page.texts["data"])["attributions"] == [0.5, -1, 0, 0, 0, 0, 1e-9, 2, 0]
     assert len(page_of()[1].of("select")) == 2

@@ -106,7 +106,10 @@ def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():
     assert words[:2] == ["question", "paragraph A"]
     title, size, *caption = figure.get_suptitle().splitlines()
     assert (title, size) == ("two paragraphs", "7 global and 28 long tokens, radius 4")
-    assert [line.split()[:3] for line in caption] == [["A", "row", "is"], ["l2g:", "long", "tokens"]]
+    assert [line.split()[:3] for line in caption] == [
+        ["A", "row", "is"],
+        ["l2g:", "long", "tokens"],
+    ]
     document = attention_subjects.draw(attention_subjects.EXAMPLES["document"]())
     names = {text.get_text() for text in document.legends[0].get_texts()}
     assert "global tokens of different segments" not in names
@@ -268,3 +271,16 @@ def test_the_built_in_examples_can_all_be_chosen():
     choices = fields["example"].metadata["choices"]
     subjects = (attention_subjects, memory_subjects, sequence_subjects, transient_subjects)
     assert set(choices) == {name for module in subjects for name in module.EXAMPLES}
+
+
+def test_on_a_neutral_ground_what_is_masked_is_transparent(tmp_path):
+    subject = attention_subjects.EXAMPLES["paragraphs"]()
+    labels = attention_subjects.pair_labels(subject.structure, subject.local_radius)
+    figure = attention_subjects.draw(subject, theme=style.NEUTRAL)
+    for axes in (axes for axes in figure.axes if axes.images):
+        is_seen = labels[axes.get_xlabel()] != attention_picture.MASKED
+        np.testing.assert_array_equal(axes.images[0].get_alpha(), is_seen)
+    output = str(tmp_path / "neutral.png")
+    options = draw_attention.DrawOptions(example="paragraphs", output=output, theme="neutral")
+    draw_attention.run(options)
+    assert matplotlib.image.imread(output)[0, 0, 3] == 0
