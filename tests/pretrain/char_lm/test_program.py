@@ -33,7 +33,7 @@ def commands(title):
     return [line.split() for line in block.splitlines()]
 
 
-TRAIN, EVALUATE = commands("In small")
+TRAIN, EVALUATE = commands("A small example")
 
 
 def write_files(folder):
