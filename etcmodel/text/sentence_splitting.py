@@ -9,9 +9,8 @@ ENDS = ".!?"  # Of a sentence, where white space follows.
 # Of a sentence, whatever follows: of Chinese and Japanese, Armenian, Arabic and Urdu, Hindi and its
 # relatives, Burmese, Ethiopic, Khmer.
 ENDS_WITHOUT_SPACE = "。｡！？‼⁇⁈⁉։؟۔।॥။።፧፨។៕"
-CLOSING = (
-    ")]}”’）］｝」』】〉》〕〗〙〛"  # What belongs to the sentence behind whose end it stands.
-)
+# What belongs to the sentence behind whose end it stands.
+CLOSING = ")]}”’）］｝」』】〉》〕〗〙〛"
 _SIMPLE_BREAK = re.compile(rf"(?<=[{ENDS}])\s+")
 _END_WITHOUT_SPACE = re.compile(
     rf"[{ENDS_WITHOUT_SPACE}][{re.escape(ENDS_WITHOUT_SPACE + ENDS + CLOSING)}]*"
