@@ -34,7 +34,7 @@ def search_text(site):
 
 def test_the_search_finds_pages_and_docstrings(site):
     texts = search_text(site)
-    assert "serve" in texts["docs/serving_http.html"].lower()
+    assert "serve" in texts["docs/serving.html#over-http"].lower()
     place = "reference/etcmodel.models.led.html#etcmodel.models.led.model.LedModel"
     assert "Encoder and decoder, without a head." in texts[place]
 
