@@ -36,7 +36,7 @@ def search_text(site):
 
 def test_the_search_finds_pages_and_docstrings(site):
     texts = search_text(site)
-    assert "serve" in texts["docs/serving.html"].lower()
+    assert "serve" in texts["docs/serving.html#over-http"].lower()
     assert any("etcmodel.LedModel.html" in place for place in texts)
     memory = {place for place, text in texts.items() if "out of memory" in text.lower()}
     assert any(place.startswith("docs/troubleshooting.html") for place in memory)
