@@ -23,7 +23,8 @@ class ShownPage:
     def _repr_html_(self):
         return (
             '<iframe title="Attention" sandbox="allow-scripts" '
-            f'style="width: 100%; border: 1px solid #888" height="{self.height}" srcdoc="{html.escape(self.html)}"></iframe>'
+            f'style="width: 100%; border: 1px solid #888" height="{self.height}" '
+            f'srcdoc="{html.escape(self.html)}"></iframe>'
         )
 
 
