@@ -131,7 +131,7 @@ class _Explained(abc.ABC):
         Args:
             title: str.
             long_range: (first, last), last exclusive: the long tokens that are shown; None for all.
-            theme: str. The ground of the picture, "light", "dark" or "neutral", which is transparent.
+            theme: str. The ground of the picture: "light", "dark", or "neutral", a transparent one.
         """
         if long_range is not None:
             part = self._part("long_range", range(self._sizes["l"])[slice(*long_range)])
