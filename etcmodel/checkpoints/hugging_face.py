@@ -66,7 +66,7 @@ def head_of(entries):
         (class, settings): of an `EncoderWithHead`, and its arguments; (None, None) if it names
         none of this library's.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type.
+        ValueError: naming the entry, if it has a wrong type.
     """
     naming = _naming(entries.get("model_type"))
     by_name = {known.__name__: known for known in heads.head_classes().values()}

@@ -246,7 +246,7 @@ def _loaded_encoder(encoder, source, is_whole):
 
 
 def _initialize(model, source, is_whole):
-    """As `released.initialize`; nothing of an encoder may be missing in a file that has it whole.
+    """Like `released.initialize`; nothing of an encoder may be missing in a file that has it whole.
 
     Of systems that are lifted elsewhere, all files are such.
     """

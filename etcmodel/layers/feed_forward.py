@@ -31,7 +31,7 @@ class FeedForward(base.Layer):
         inputs: float [..., hidden_size].
         training: bool.
     Returns:
-        As `inputs`.
+        Like `inputs`.
     """
 
     def __init__(

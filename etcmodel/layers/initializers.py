@@ -52,5 +52,5 @@ def serialize_initializer(initializer):
 
 
 def fresh_or_default(initializer):
-    """As `fresh`, but None gives the default initializer."""
+    """Like `fresh`, but None gives the default initializer."""
     return fresh(initializer) or default_initializer()

@@ -29,7 +29,7 @@ class RmsNormalization(base.Layer):
     Call args:
         inputs: float [..., size].
     Returns:
-        As `inputs`.
+        Like `inputs`.
     """
 
     def __init__(self, epsilon=1e-6, name="layer_norm", **kwargs):

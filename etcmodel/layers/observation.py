@@ -11,9 +11,9 @@ from etcmodel.ops.interception import intercept
 __all__ = ["run_observed"]
 
 
-@tf.autograph.experimental.do_not_convert  # As `TransformerStack.run`.
+@tf.autograph.experimental.do_not_convert  # Like `TransformerStack.run`.
 def run_observed(stack, hidden, training=None, *, with_attentions=False, **options):
-    """As `TransformerStack.run`, layer by layer.
+    """Like `TransformerStack.run`, layer by layer.
 
     Args:
         stack: `TransformerStack`.

@@ -64,7 +64,7 @@ def run_layers(layers, hidden, options, training, weights=None):
 
 
 def run_recomputed(layers, hidden, options, training, weights=None):
-    """As `run_layers`, but the backward pass recomputes the activations in between.
+    """Like `run_layers`, but the backward pass recomputes the activations in between.
 
     Gradients flow only to the arguments of a recomputed function, so float tensors among the
     options and the weights are passed as arguments.

@@ -21,7 +21,7 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         global_hidden_size: int. Size of the global input and output.
         num_hidden_layers: int, at least 1.
         num_attention_heads: int.
-        local_radius: int, at least 1. Long tokens visible on each side.
+        local_radius: int, at least 1. Long tokens attended to on each side.
         att_size_per_head: int. By default the hidden size divided by the number of heads.
         long_intermediate_size: int. Feed-forward units; by default 4 times the hidden size.
         global_intermediate_size: int. Likewise.
@@ -41,7 +41,7 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         name: name of the layer.
         layer_norm_epsilon: float. What layer normalization adds to the variance.
     Call args:
-        As `FusedGlobalLocalAttention`.
+        Like `FusedGlobalLocalAttention`.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:

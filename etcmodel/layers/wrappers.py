@@ -34,7 +34,7 @@ class ResidualBlock(base.Layer):
         training: bool.
         **kwargs: arguments of the inner layer.
     Returns:
-        As `inputs`.
+        Like `inputs`.
     Raises:
         ValueError: if a given layer is not a Keras 2 layer, or `dropout_probability` is out of
             range.

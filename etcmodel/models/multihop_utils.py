@@ -165,7 +165,7 @@ def structure_of(features, encoder_config, **options):
 
 
 def real_tokens(features):
-    """Which tokens are no padding: those up to the last end of a paragraph.
+    """Which tokens are not padding: those up to the last end of a paragraph.
 
     Args:
         features: dict with int [batch, len] `long_paragraph_breakpoints` and

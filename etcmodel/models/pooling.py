@@ -27,15 +27,15 @@ def pool(long_output, global_output, inputs, pooling):
         global_output: float [batch, global_len, hidden_size].
         inputs: `features.EncoderInputs`.
         pooling: 'mean' (of all long tokens except padding), 'first' (the first long token that is
-            no padding, such as CLS), 'first_global' (the first such global token), or 'sentence'
+            not padding, such as CLS), 'first_global' (the first such global token), or 'sentence'
             (the mean of the long tokens linked to each global token).
     Returns:
         float32 [batch, hidden_size]; for 'sentence' [batch, global_len, hidden_size]. Means over no
         tokens are 0.
     Raises:
         ValueError: if `pooling` is unknown; for 'first_global', if there is no global token; or,
-            except for 'sentence', if a row holds several examples. What is known only when a graph
-            runs raises `tf.errors.InvalidArgumentError` instead.
+            except for 'sentence', if a row holds several examples. Values known only when a graph
+            runs raise `tf.errors.InvalidArgumentError` instead.
 
     >>> from etcmodel import models
     >>> from etcmodel.models import features

@@ -57,7 +57,7 @@ def side_inputs_of(structure, local_radius):
 
     Args:
         structure: `ops.structure.GlobalLocalStructure`.
-        local_radius: int. Long tokens visible on each side.
+        local_radius: int. Long tokens attended to on each side.
     Returns:
         `GlobalLocalTransformerSideInputs`.
     """

@@ -111,7 +111,7 @@ def attend(
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
         ValueError: naming the argument, if a mask has other values than 0 and 1, or an id no label.
-            What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
+            Values known only when a graph runs raise `tf.errors.InvalidArgumentError` instead.
     """
     key_set = _dense_key_set(keys, values, att_mask, att_ids, labels)
     return blockwise.attend(queries, [key_set], tiling=tiling, dropout_rate=dropout_rate)
@@ -239,7 +239,8 @@ def global_attend(
 ):
     """Attention of global queries to all global and all long keys.
 
-    Args: as for `long_attend`.
+    Args:
+        As for `long_attend`.
 
     Returns:
         float [batch, global_len, num_heads, size_per_head].

@@ -78,7 +78,7 @@ def set_num_seeds(number):
 
 
 def dropout(x, rate, noise_shape=None, seed=None):
-    """As `stateless_dropout`, with a new seed.
+    """Like `stateless_dropout`, with a new seed.
 
     Args:
         x: float tensor of any shape.
@@ -102,7 +102,7 @@ def stateless_dropout(x, rate, seed, noise_shape=None, name=None):
             None (for the size of `x` on that axis). None for the shape of `x`.
         name: name of the operation.
     Returns:
-        As `x`.
+        Like `x`.
     Raises:
         ValueError: if `rate` is out of range or not a scalar, `x` is not float, or `noise_shape`
             does not fit `x`.

@@ -10,7 +10,7 @@ __all__ = ["custom_gradient", "free_with_graph"]
 
 
 def custom_gradient(function):
-    """As `tf.custom_gradient`, for functions of tensors, without its leak.
+    """Like `tf.custom_gradient`, for functions of tensors, without its leak.
 
     TensorFlow keeps the gradient of each traced call for ever, and through it the graph and all
     that the graph holds: a process that builds models one after another would never get their

@@ -92,7 +92,7 @@ def of_long_queries(relation, pairs):
 
 
 def of_long_keys(relation, pairs):
-    """As `of_long_queries`, with the long tokens as keys."""
+    """Like `of_long_queries`, with the long tokens as keys."""
     if pairs is None:
         return LinksOfKeys(relation.ids)
     return LinksByPair(pair_values.Dense(tf.transpose(pairs, [0, 2, 1])))

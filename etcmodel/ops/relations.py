@@ -240,8 +240,8 @@ class GlobalEdges(_Pairs):
 class LongEdges(_Pairs):
     """Edges between long tokens that are no farther apart than the model's `local_radius`.
 
-    As `GlobalEdges`. `EtcModel` refuses edges between tokens farther apart; elsewhere they have no
-    effect, since such tokens do not see each other.
+    Like `GlobalEdges`. `EtcModel` refuses edges between tokens farther apart; elsewhere they have
+    no effect, since such tokens do not see each other.
     """
 
     __slots__ = ()

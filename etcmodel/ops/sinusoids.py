@@ -23,7 +23,7 @@ def sinusoids(positions, size, dtype=tf.float32):
 
 
 def distance_sinusoids(distances, size, dtype=tf.float32):
-    """As `sinusoids`, of Transformer-XL's wavelengths (Dai et al. 2019): all below 20000 pi.
+    """Like `sinusoids`, of Transformer-XL's wavelengths (Dai et al. 2019): all below 20000 pi.
 
     Args:
         distances: int [...]. Negative for keys after the query.

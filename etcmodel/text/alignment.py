@@ -151,7 +151,7 @@ def get_wordpiece_tokenized_text(text, tokenizer):
 
 
 def get_wordpieces(text, tokenizer):
-    """As `get_wordpiece_tokenized_text`, without what finds characters, which takes longer.
+    """Like `get_wordpiece_tokenized_text`, without what finds characters, which takes longer.
 
     Returns:
         A `Wordpieces`.

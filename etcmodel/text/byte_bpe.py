@@ -114,7 +114,8 @@ class ByteLevelTokenizer:
         Args:
             path: str. A `tokenizer.json`, or a `vocab.json`, maybe with `tokenizer_config.json`.
             **settings: arguments of the class.
-        Raises: as the class.
+        Raises:
+            As the class.
         """
         given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
         if not path.endswith(TOKENIZER_FILE) and _exists(given):

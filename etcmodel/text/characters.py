@@ -91,7 +91,7 @@ def _clean_code_point(code_point):
 
 
 def _clean_between_spaces(code_point):
-    """As `_clean_code_point`, but ideographs stay where they are."""
+    """Like `_clean_code_point`, but ideographs stay where they are."""
     cleaned = CLEAN[code_point]
     return cleaned.strip() or cleaned
 

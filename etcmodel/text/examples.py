@@ -375,7 +375,7 @@ class ReadsExamples(Configured, abc.ABC):
         batch_size: int,
         settings: dict[str, Any] | None = None,
     ) -> Iterator[Any]:
-        """As `batches`, of what `Examples.read` yields."""
+        """Like `batches`, of what `Examples.read` yields."""
         if type(batch_size) is not int or batch_size < 1:
             raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
         totals = CutTotals()

@@ -252,7 +252,7 @@ class Rules:
     """What of an ETC's config decides who sees whom.
 
     Attributes:
-        local_radius: int. Long tokens visible on each side.
+        local_radius: int. Long tokens attended to on each side.
         relative_pos_max_distance: int. Positions are clipped here.
         use_hard_g2l_mask, use_hard_l2g_mask: bool. Global (long) tokens see only the long (global)
             tokens that they are linked to.
@@ -522,7 +522,7 @@ class RowExplanation(_Explained):
 
     @abc.abstractmethod
     def _reason_of_tokens(self, query, key):
-        """(whether one token sees the other, why), of tokens that are no padding."""
+        """(whether one token sees the other, why), of tokens that are not padding."""
 
     def _labels(self, piece, queries, keys):
         labels = self._labels_of_tokens(piece, queries[:, np.newaxis], keys)
@@ -707,7 +707,8 @@ class LongT5Explanation(_Seq2SeqExplanation):
 
     Source: Guo et al. 2022 (arXiv:2112.07916), section 3.1.
 
-    Args: see `of_seq2seq`.
+    Args:
+        See `of_seq2seq`.
     """
 
     columns = ("place", "token", "block")
@@ -773,7 +774,8 @@ class PegasusXExplanation(_Seq2SeqExplanation):
 
     Source: Phang et al. 2022 (arXiv:2208.04347), section 3.
 
-    Args: see `of_seq2seq`.
+    Args:
+        See `of_seq2seq`.
     """
 
     global_name = "global"

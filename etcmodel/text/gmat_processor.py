@@ -55,7 +55,8 @@ class GmatBatch(row_processor.RowBatch):
     question_memory] with `question_memory`. The model cuts a text into chunks itself: nothing is
     padded to a multiple of them.
 
-    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes:
+        As of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 

@@ -138,7 +138,8 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
     def decode(self, ids, keep_special_tokens=False):
         """The text of ids, of `generate`'s sequences what is between `@` and `\\`.
 
-        Args: see `EtcProcessor.decode`.
+        Args:
+            See `EtcProcessor.decode`.
 
         >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
         >>> labels = processor("Who wrote it?", targets="Jane Austen")["labels"]

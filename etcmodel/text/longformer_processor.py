@@ -47,7 +47,8 @@ class LongformerBatch(row_processor.RowBatch):
 
     The last one is not there if the model decides (`global_tokens="model"`).
 
-    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes:
+        As of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 

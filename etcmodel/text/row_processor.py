@@ -60,7 +60,8 @@ class RowConfig:
 class RowBatch(ProcessedBatch):
     """int32 arrays by the names of a model's arguments, such as `input_ids` [batch, length].
 
-    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes:
+        As of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
     @property

@@ -129,7 +129,7 @@ class BasicTokenizer:
         return [token for word in self.split_words(text) for token in self._words[word]]
 
     def tokenize_words(self, text):
-        """As `tokenize`, but a list of str for each word between white space in `text`."""
+        """Like `tokenize`, but a list of str for each word between white space in `text`."""
         words = convert_to_unicode(text).translate(characters.CLEAN_BETWEEN_SPACES).split()
         return [self.tokenize(word) for word in words]
 

@@ -48,7 +48,7 @@ class CausalSelfAttention(ProjectedAttention):
         cache: `KeyCache` or None. The tokens before; this one is added.
         training: bool.
     Returns:
-        As `inputs`.
+        Like `inputs`.
     """
 
     def __init__(self, hidden_size, num_heads, size_per_head=None, *, max_distance=None, **kwargs):
@@ -79,7 +79,8 @@ class CausalSelfAttention(ProjectedAttention):
 class CrossAttention(ProjectedAttention):
     """Each token sees the whole output of the encoder.
 
-    Args: as `ProjectedAttention`.
+    Args:
+        As `ProjectedAttention`.
     Call args:
         inputs: float [rows, length, hidden_size]. `rows` is the encoder's batch or a multiple of
             it: those of an example, such as its beams, follow each other and share its keys.
@@ -87,7 +88,7 @@ class CrossAttention(ProjectedAttention):
         att_mask: 0/1 int [batch, encoder_length] or None. 0 for padding, which is not seen.
         training: bool.
     Returns:
-        As `inputs`.
+        Like `inputs`.
     """
 
     def prepare(self, encoder_output):

@@ -36,7 +36,7 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         long_hidden_size: int. Size of the long input and output.
         global_hidden_size: int. Size of the global input and output.
         num_heads: int.
-        local_radius: int, at least 1. Long tokens visible on each side.
+        local_radius: int, at least 1. Long tokens attended to on each side.
         long_total_att_size: int. Size of long queries, keys and values over all heads; by default
             `long_hidden_size`.
         global_total_att_size: int. The same for global queries; by default `global_hidden_size`.

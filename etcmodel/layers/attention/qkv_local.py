@@ -31,7 +31,7 @@ class QkvRelativeLocalAttention(base.Layer):
     Each token attends to the tokens within `local_radius` and to all side keys, in one softmax.
 
     Args:
-        local_radius: int, at least 1. Tokens visible on each side.
+        local_radius: int, at least 1. Tokens attended to on each side.
         relative_vocab_size: int or None. Number of labels; None for no labels.
         att_dropout_prob: float. Dropout of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.

@@ -34,7 +34,7 @@ class SlidingWindowAttention(base.Layer):
     Args:
         hidden_size: int. Size of input and output.
         num_heads: int.
-        radius: int. Tokens visible on each side: half of Hugging Face's `attention_window`.
+        radius: int. Tokens attended to on each side: half of Hugging Face's `attention_window`.
         dilation: int, at least 1, or sequence of int, one a head. Distance between visible tokens.
         is_causal: bool. Whether a token sees only those before it, and itself. There are no global
             tokens then.
@@ -188,7 +188,8 @@ class SlidingWindowAttention(base.Layer):
     def attention_probs(self, inputs, token_mask=None, global_tokens=None):
         """The probabilities of a call without dropout, to look at.
 
-        Args: as those of a call.
+        Args:
+            As those of a call.
         Returns:
             (local, global): float32 [batch, num_heads, length, slots + window], of the queries of
             local tokens by global token and place in the window (see
@@ -232,7 +233,7 @@ def _key_masks(token_mask):
 
 
 def _choose(condition, if_true, if_false):
-    """As `tf.cond`, without a graph of both where the condition is known."""
+    """Like `tf.cond`, without a graph of both where the condition is known."""
     if isinstance(condition, bool):
         return if_true() if condition else if_false()
     return tf.cond(condition, if_true, if_false)

@@ -24,7 +24,7 @@ class TransientGlobalAttention(ProjectedAttention):
 
     Args:
         hidden_size, num_heads, size_per_head, **kwargs: see `ProjectedAttention`.
-        local_radius: int, at least 1. Tokens visible on each side.
+        local_radius: int, at least 1. Tokens attended to on each side.
         global_block_size: int or None. Tokens in a block; None for no blocks (local attention).
         max_distance: int. The last bucket is of tokens, or blocks, as far as this or farther.
         epsilon: float. Of the normalization of the sums.

@@ -36,16 +36,17 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
             input, and of what is generated, the start token included.
         encoder_layers, encoder_attention_heads, encoder_ffn_dim: int.
         decoder_layers, decoder_attention_heads, decoder_ffn_dim: int.
-        attention_window: int, even, or sequence of them, one a layer of the encoder. A token sees
+        attention_window: int, even, or sequence of them, one per layer of the encoder. A token sees
             half of it on each side, and itself.
         activation_function: str. Feed-forward activation; "gelu" is the exact one.
-        dropout: float. Of embeddings, and of what attention and feed-forward layers give.
-        attention_dropout: float. Of attention probabilities.
-        activation_dropout: float. Inside of feed-forward layers.
+        dropout: float. Dropout rate of embeddings and of the outputs of attention and feed-forward
+            layers.
+        attention_dropout: float. Dropout rate of attention probabilities.
+        activation_dropout: float. Dropout rate inside feed-forward layers.
         init_std: float. Standard deviation of the initial weights.
-        pad_token_id: int. What decoder ids have for a label of -100.
+        pad_token_id: int. Replaces labels of -100 in decoder ids.
         bos_token_id, eos_token_id: int.
-        decoder_start_token_id: int. With what decoder ids begin.
+        decoder_start_token_id: int. The first decoder id.
         global_positions: sequence of int. Which tokens of a text are global where a call does not
             say it, when training and generating alike: `(0,)` for the first one.
         max_global_tokens: int or None. The most global tokens of an example; XLA needs it, since it
@@ -55,7 +56,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     The last three are not Hugging Face's; `to_dict` has them where they are not the defaults.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.LedConfig(d_model=768, encoder_layers=6, attention_window=256)
     >>> config.d_model, config.attention_window, config.max_encoder_position_embeddings
@@ -116,7 +117,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
 
     @classmethod
     def from_dict(cls, given):
-        """As `Seq2SeqConfig.from_dict`.
+        """Like `Seq2SeqConfig.from_dict`.
 
         Raises:
             ValueError: as there, or if embeddings and logits are not tied.
@@ -135,7 +136,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
 
     @property
     def radii(self):
-        """tuple of int: tokens visible on each side, by layer of the encoder."""
+        """tuple of int: tokens attended to on each side, by layer of the encoder."""
         return windows.radii(self.attention_window, self.encoder_layers)
 
     @property
@@ -144,7 +145,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
         return hugging_face.activation(self.activation_function)
 
     def check(self):
-        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
         self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if any(type(x) is not int or x < 0 for x in self.global_positions):

@@ -21,7 +21,7 @@ class LedModel(model.EncoderDecoder):
     Call args:
         input_ids, decoder_attention_mask, **arguments: see `seq2seq.model.EncoderDecoder`.
         attention_mask: int or bool [batch, length], or None. 0 is padding, 1 a local token, 2 a
-            global one. Without it ids of padding are tokens as others.
+            global one. Without it, padding ids count as ordinary tokens.
         global_attention_mask: what is global beside that: see `LedEncoder`.
         decoder_input_ids: int [batch, target_length], or None: `input_ids`, one place later.
         position_ids: int [batch or 1, length], or None: by place.
@@ -29,8 +29,8 @@ class LedModel(model.EncoderDecoder):
         dict: see there; beside the encoder's attentions are `encoder_global_attentions`: see
         `LedEncoder`.
     Raises:
-        ValueError: if inputs do not fit each other or the model, or there is nothing to make
-            decoder ids of.
+        ValueError: if inputs are inconsistent with each other or the model, or there is nothing to
+            make decoder ids of.
 
     >>> config = etcmodel.LedConfig(d_model=16, encoder_layers=1, decoder_layers=1)
     >>> model = etcmodel.LedModel(config)

@@ -20,10 +20,10 @@ class LedStack(token_stack.TokenStack):
     """Embeddings of tokens and positions, normalized, and a stack of layers.
 
     Args:
-        layers_class: class of the layers, which is made with the config.
+        layers_class: class of the layers, created from the config.
         num_positions: str. The config's entry of the rows of the table of positions.
         config: `LedConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
         **kwargs: of the Keras layer.
     """
 

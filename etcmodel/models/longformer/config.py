@@ -25,7 +25,7 @@ class LongformerConfig(json_config.JsonConfig):
     """Sizes and options of a `LongformerModel`, by Hugging Face's names.
 
     Attributes:
-        attention_window: int, even, or sequence of them, one a layer. A token sees half of it on
+        attention_window: int, even, or sequence of them, one per layer. A token sees half of it on
             each side, and itself.
         sep_token_id, pad_token_id, bos_token_id, eos_token_id: int.
         vocab_size: int. Token ids are below it.
@@ -54,7 +54,7 @@ class LongformerConfig(json_config.JsonConfig):
     The last four are not Hugging Face's; `to_dict` has them where they are not the defaults.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.LongformerConfig(num_hidden_layers=2, attention_window=(128, 256))
     >>> config.attention_window, config.attention_dilation
@@ -124,7 +124,7 @@ class LongformerConfig(json_config.JsonConfig):
 
     @property
     def radii(self):
-        """tuple of int: tokens visible on each side, by layer."""
+        """tuple of int: tokens attended to on each side, by layer."""
         return windows.radii(self.attention_window, self.num_hidden_layers)
 
     @property

@@ -24,7 +24,8 @@ class LongformerHead(of_text.TextHead):
     Args:
         encoder: `LongformerModel`, or `LongformerConfig`, of which the model makes one.
         **kwargs: of `TextHead`.
-    Call args: see `TextHead`; the arguments are those of `LongformerModel`.
+    Call args:
+        See `TextHead`; the arguments are those of `LongformerModel`.
     """
 
     encoder_class = LongformerModel
@@ -173,7 +174,7 @@ class LongformerForMultipleChoice(LongformerHead, of_text.MultipleChoice):
     needs_pooler = True
 
     def encode(self, batch, training):
-        """As `TextHead.encode`; the second output is of the first token that is no padding."""
+        """Like `TextHead.encode`; the second output is of the first token that is not padding."""
         hidden, _, *observed = super().encode(batch, training)
         first = padding.first_real(hidden, of_text.token_mask(batch))
         return (hidden, self.encoder.pooler(first), *observed)

@@ -61,9 +61,9 @@ def checked(config, given, global_attention_mask):
         given: dict of the other arguments of the call by name; None where not given.
         global_attention_mask: see `LongformerModel`.
     Raises:
-        ValueError: in one line that names the argument, what is wanted and what is found. For what
-            only a running graph knows, it raises `tf.errors.InvalidArgumentError` with that line.
-            Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
+        ValueError: in one line that names the argument, what is wanted and what is found. In a
+            graph, values known only at run time raise `tf.errors.InvalidArgumentError` with that
+            line. Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
             tables, and tokens beyond `max_global_tokens` are local.
     """
     ids, embeds = given["input_ids"], given["inputs_embeds"]

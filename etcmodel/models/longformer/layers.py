@@ -12,7 +12,7 @@ class SlidingWindowLayers(stack.TransformerStack):
 
     Args:
         stream: `stack.Stream`. The sizes.
-        radii: sequence of int, by layer. Tokens visible on each side.
+        radii: sequence of int, by layer. Tokens attended to on each side.
         num_attention_heads: int.
         dilations: sequence by layer, of what `SlidingWindowAttention` takes; None for no gaps.
         is_causal: bool.
@@ -67,7 +67,7 @@ class SlidingWindowLayers(stack.TransformerStack):
         return output
 
     def observed(self, inputs, training=None, *, with_attentions=False, **attention):
-        """As a call, with what is inside.
+        """The same as a call, with what is inside.
 
         Args:
             inputs, training, **attention: see the call.

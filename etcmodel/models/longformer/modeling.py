@@ -74,14 +74,14 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
-        without a pooler. If more is asked for, a dict comes third: `hidden_states`, a list of the
-        embeddings and each layer's output; `attentions` and, if there may be global tokens,
+        without a pooler. If more is requested, a third output is a dict: `hidden_states`, a list of
+        the embeddings and each layer's output; `attentions` and, if there may be global tokens,
         `global_attentions`, lists by layer of float32 [batch, num_heads, length, slots + window]
         and [batch, num_heads, length, slots], as `SlidingWindowAttention.attention_probs` gives
         them; slots are as many as the example with the most global tokens has.
     Raises:
-        ValueError: if inputs do not fit each other or the model: see `inputs.checked`, also for
-            what graphs raise.
+        ValueError: if inputs are inconsistent with each other or the model: see `inputs.checked`,
+            also for what graphs raise.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerModel(config)

@@ -1,4 +1,4 @@
-"""Windows of a config, which are one number or one a layer."""
+"""Windows of a config, which are one number or one per layer."""
 
 __all__ = ["as_tuples", "by_layer", "dilations", "on_last_heads", "radii", "rising"]
 
@@ -29,7 +29,7 @@ def by_layer(name, value, num_layers):
 
 
 def radii(attention_window, num_layers):
-    """Tokens visible on each side, by layer: tuple of int.
+    """Tokens attended to on each side, by layer: tuple of int.
 
     Args:
         attention_window: int, even, or tuple of them.

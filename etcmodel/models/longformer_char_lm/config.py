@@ -20,20 +20,20 @@ class CharLmConfig(json_config.JsonConfig):
         num_hidden_layers: int.
         num_attention_heads: int.
         intermediate_size: int. Feed-forward units.
-        attention_window: int, or sequence of them, one a layer. A character sees so many before
+        attention_window: int, or sequence of them, one per layer. A character sees so many before
             itself, and itself.
         attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences
             of them by head. Distance between visible characters; 1 for no gaps.
         hidden_act: str. Feed-forward activation; "gelu" is the exact one.
-        hidden_dropout_prob: float. Of embeddings, and of what attention and feed-forward layers
-            give.
+        hidden_dropout_prob: float. Dropout rate of embeddings and of the outputs of attention and
+            feed-forward layers.
         attention_probs_dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights.
         layer_norm_eps: float. What layer normalization adds to the variance.
         grad_checkpointing_period: int. See `TransformerStack`.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.CharLmConfig(hidden_size=256)
     >>> config.vocab_size, config.windows

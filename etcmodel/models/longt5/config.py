@@ -39,7 +39,7 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         num_layers: int. Of the encoder.
         num_decoder_layers: int or None. None for `num_layers`.
         num_heads: int.
-        local_radius: int. Tokens visible on each side in the encoder.
+        local_radius: int. Tokens attended to on each side in the encoder.
         global_block_size: int. Tokens in a block of transient-global attention.
         relative_attention_num_buckets: int. Rows of the tables of position biases.
         relative_attention_max_distance: int. Where the last bucket begins.
@@ -49,9 +49,10 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         feed_forward_proj: str. An activation, "relu" or "gelu" (exact), or "gated-" and one;
             "gated-gelu" is the tanh approximation.
         encoder_attention_type: "local" or "transient-global".
-        pad_token_id: int. What decoder ids have for a label of -100.
+        pad_token_id: int. Replaces labels of -100 in decoder ids.
         eos_token_id: int.
-        decoder_start_token_id: int or None. With what decoder ids begin; None: they must be given.
+        decoder_start_token_id: int or None. The first decoder id; if None, decoder ids must be
+            given.
         tie_word_embeddings: bool. Whether logits are products with the token embeddings; else there
             is a matrix of their own.
         scale_decoder_outputs: bool or None. Whether the decoder's output is divided by
@@ -101,7 +102,7 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
 
     @classmethod
     def from_dict(cls, given):
-        """As `JsonConfig.from_dict`.
+        """Like `JsonConfig.from_dict`.
 
         Raises:
             ValueError: as there, or if parts of `feed_forward_proj` that files have once more
@@ -155,7 +156,7 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         return self.d_model**-0.5 if is_scaled else 1.0
 
     def check(self):
-        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
         buckets = self.relative_attention_num_buckets
         if buckets < 4 or buckets % 2 or self.relative_attention_max_distance <= buckets // 2:

@@ -44,7 +44,7 @@ class T5Decoder(decoder.Decoder, parts.T5Stack):
 
     Args:
         config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
         name: name of the layer.
     """
 

@@ -93,9 +93,9 @@ class T5Stack(token_stack.TokenStack):
     """Token embeddings, a stack of layers, a last normalization: an encoder or a decoder.
 
     Args:
-        layers_class: class of the layers, which is made with the config.
+        layers_class: class of the layers, created from the config.
         config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
         **kwargs: of the Keras layer.
     """
 

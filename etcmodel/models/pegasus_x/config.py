@@ -38,14 +38,16 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
         decoder_layers, decoder_ffn_dim, decoder_attention_heads: int. Of the decoder.
         activation_function: str. Of feed-forward layers; "gelu" is the exact one.
         d_model: int, even and at least 4. Size of the hidden states.
-        dropout: float. Of embeddings and of the outputs of attention and feed-forward layers.
-        attention_dropout: float. Of attention probabilities.
-        activation_dropout: float. Inside of feed-forward layers.
+        dropout: float. Dropout rate of embeddings and of the outputs of attention and feed-forward
+            layers.
+        attention_dropout: float. Dropout rate of attention probabilities.
+        activation_dropout: float. Dropout rate inside feed-forward layers.
         init_std: float. Standard deviation of the initial weights.
         scale_embedding: bool. Whether token embeddings are multiplied by sqrt(`d_model`).
-        pad_token_id: int. What decoder ids have for a label of -100.
+        pad_token_id: int. Replaces labels of -100 in decoder ids.
         eos_token_id: int.
-        decoder_start_token_id: int or None. With what decoder ids begin; None: they must be given.
+        decoder_start_token_id: int or None. The first decoder id; if None, decoder ids must be
+            given.
         forced_eos_token_id: int or None. The last token of a generated sequence that would be
             longer than wanted.
         num_global_tokens: int.
@@ -55,7 +57,7 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
         tie_word_embeddings: bool. True: logits are products with the token embeddings.
         grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.PegasusXConfig(d_model=768, num_global_tokens=128)
     >>> config.d_model, config.num_global_tokens, config.block_size
@@ -125,7 +127,7 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
         return self.block_size // 2 if self.stagger_local_blocks and layer % 2 else 0
 
     def check(self):
-        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
         self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if self.d_model < 4 or self.d_model % 2:

@@ -80,9 +80,9 @@ class PegasusXStack(token_stack.TokenStack):
     """Embeddings of tokens and positions, a stack of layers, a last normalization.
 
     Args:
-        layers_class: class of the layers, which is made with the config.
+        layers_class: class of the layers, created from the config.
         config: `PegasusXConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
         **kwargs: of the Keras layer.
     """
 

@@ -100,8 +100,8 @@ class Decoder:
         as an encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and
         `cross_attentions` [batch, num_heads, length, encoder_length].
     Raises:
-        ValueError: if inputs do not fit each other or the model; for what only a running graph
-            knows `tf.errors.InvalidArgumentError`.
+        ValueError: if inputs are inconsistent with each other or the model; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
     """
 
     mask_kinds = input_checks.KINDS

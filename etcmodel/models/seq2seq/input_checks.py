@@ -39,7 +39,7 @@ def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
         dict like `given`, as tensors that depend on the checks.
     Raises:
         ValueError: in a line that names the argument, if they do not fit each other or the model.
-            For what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+            In a graph, values known only at run time raise `tf.errors.InvalidArgumentError`.
     """
     asserts = []
     sizes = {"hidden_size": hidden_size}
@@ -62,7 +62,8 @@ def of_decoder(given, hidden_size, vocab_size, mask_of_output, mask_kinds=KINDS)
     Returns:
         dict like `given`, as tensors that depend on the checks; `encoder_mask` is that of the
         encoder's output.
-    Raises: as `of_encoder`.
+    Raises:
+        As `of_encoder`.
     """
     asserts = []
     sizes = {"hidden_size": hidden_size}

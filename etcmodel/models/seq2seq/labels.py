@@ -46,8 +46,8 @@ def loss(logits, labels, label_smoothing=0.0):
     Returns:
         float32 scalar.
     Raises:
-        ValueError: if the labels are of another shape, or beyond the vocabulary; for what only a
-            running graph knows `tf.errors.InvalidArgumentError`.
+        ValueError: if the labels are of another shape, or beyond the vocabulary; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
     """
     labels = _checked(logits, labels)
     is_label = tf.not_equal(labels, IGNORED_LABEL)

@@ -23,8 +23,8 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
             `encoder_output`.
-        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
-            are tokens as others.
+        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
+            count as ordinary tokens.
         decoder_input_ids: int [batch, target_length], or None with `decoder_inputs_embeds`.
         decoder_attention_mask: 0/1 int [batch, target_length], or None. 0 for ids that no later
             one sees.
@@ -33,7 +33,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         decoder_inputs_embeds: float [batch, target_length, d_model], or None: likewise.
         encoder_output: float [batch, length, d_model], or None: of `encoder`, in place of the ids.
         output_hidden_states: bool.
-        output_attentions: bool. They take memory of the square of the length.
+        output_attentions: bool. Needs memory quadratic in the length.
         training: bool.
         **of_encoder: further arguments of the encoder.
     Returns:
@@ -42,7 +42,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         tuples by layer of both, whose names begin with `encoder_` or `decoder_`, and
         `cross_attentions`: see the encoder and `seq2seq.decoder.Decoder`.
     Raises:
-        ValueError: if inputs do not fit each other or the model.
+        ValueError: if inputs are inconsistent with each other or the model.
     """
 
     config_class = encoder_class = decoder_class = make_token_embedding = None
@@ -126,7 +126,7 @@ class ConditionalGeneration(generating.Generating):
     """What stands before an `EncoderDecoder` with a method `logits` among the bases of a model.
 
     Call args:
-        As `EncoderDecoder`, but:
+        Like `EncoderDecoder`, but:
         decoder_input_ids: int [batch, target_length], or None: made of the labels.
         labels: int [batch, target_length], or None. -100 where there is none.
     Returns:

@@ -101,7 +101,8 @@ class Labels(Protocol):
     def gradients(self, gradient, queries, pairs, scale):
         """The gradients of queries and tensors, from that of the logits.
 
-        Args: as of `logits`; `gradient` is shaped as the logits.
+        Args:
+            As of `logits`; `gradient` is shaped as the logits.
         Returns:
             (gradient of the scaled queries or None, list of this step's gradients of `tensors()`).
         """
