@@ -117,7 +117,7 @@ def folder_config(directory, long_length, global_length):
     Returns:
         `EncoderConfig`.
     Raises:
-        ValueError: as `from_pretrained`.
+        ValueError: see `from_pretrained`.
     """
     directory = _settled(directory)
     config, _ = _config_and_source(directory, directory)

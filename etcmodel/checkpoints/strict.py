@@ -23,7 +23,7 @@ def assign(source, weights, copies=None):
             must be equal.
         copies: as in `check`.
     Raises:
-        ValueError: as `check_dtypes` and `check`.
+        ValueError: see `check_dtypes` and `check`.
     """
     check_dtypes(source, weights)
     firsts, shared = {}, {}

@@ -197,7 +197,7 @@ def json_object(text: str | bytes, source: str | os.PathLike[str]) -> dict[str, 
     """The dict that a JSON text (str, or UTF-8) of a config holds.
 
     Raises:
-        ValueError: naming the source, if the text is not a JSON object, or as of
+        ValueError: naming the source, if the text is not a JSON object; see also
             `check_not_quantized`.
     """
     entries = bounded_json.load_object(text, source)

@@ -137,7 +137,7 @@ class ReadsTexts:
                 a model that tells several, of tuples.
             text, second_text, question, id: as in `fit`.
         Raises:
-            ValueError: as of `fit`; or if names are wanted and there are none; or for a dataset of
+            ValueError: see `fit`; also if names are wanted and there are none; or for a dataset of
                 `processor.dataset` that is shuffled: its order is not that of the examples.
 
         >>> model = etcmodel.from_pretrained("my_model")

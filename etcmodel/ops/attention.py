@@ -155,7 +155,7 @@ def local_attend(
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if `implementation` is unknown; or as of `attend`.
+        ValueError: if `implementation` is unknown; see also `attend`.
     """
     check_implementation(implementation)
     long_len = get_shape_list(queries)[1]
@@ -240,7 +240,7 @@ def global_attend(
     """Attention of global queries to all global and all long keys.
 
     Args:
-        As for `long_attend`.
+        See `long_attend`.
 
     Returns:
         float [batch, global_len, num_heads, size_per_head].

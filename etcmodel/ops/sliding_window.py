@@ -59,7 +59,7 @@ def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=No
     """The probabilities by which `attend` weighs the values, to look at: of all pairs in between.
 
     Args:
-        As of `attend`; all windows must have as many keys on each side.
+        See `attend`; all windows must have as many keys on each side.
     Returns:
         float32 [batch, num_heads, length, slots + left + 1 + right]: of each global token, and of
         the keys in the window from left to right; 0 for those that are not there, and for what is

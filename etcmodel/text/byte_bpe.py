@@ -98,7 +98,7 @@ class ByteLevelTokenizer:
                 `tokenizer_config.json`.
             **settings: arguments of the class.
         Raises:
-            ValueError: as the class, or naming the folder, if it has no such files.
+            ValueError: see the class, or naming the folder, if it has no such files.
         """
         atomic_files.settle(folder)
         names = (TOKENIZER_FILE, VOCAB_FILE)
@@ -115,7 +115,7 @@ class ByteLevelTokenizer:
             path: str. A `tokenizer.json`, or a `vocab.json`, maybe with `tokenizer_config.json`.
             **settings: arguments of the class.
         Raises:
-            As the class.
+            See the class.
         """
         given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
         if not path.endswith(TOKENIZER_FILE) and _exists(given):

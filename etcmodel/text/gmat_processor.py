@@ -56,7 +56,7 @@ class GmatBatch(row_processor.RowBatch):
     padded to a multiple of them.
 
     Attributes:
-        As of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+        See `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 

@@ -48,7 +48,7 @@ class LongformerBatch(row_processor.RowBatch):
     The last one is not there if the model decides (`global_tokens="model"`).
 
     Attributes:
-        As of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+        See `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 

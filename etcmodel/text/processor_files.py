@@ -122,7 +122,7 @@ def vocabulary_and_settings(folder):
     """What a folder says of its vocabulary: (path of its file, settings of a processor, a dict).
 
     Raises:
-        ValueError: as `load`.
+        ValueError: see `load`.
     """
     atomic_files.settle(folder)
     path, is_ours = os.path.join(folder, CONFIG_FILENAME), is_there(folder, CONFIG_FILENAME)

@@ -61,7 +61,7 @@ class RowBatch(ProcessedBatch):
     """int32 arrays by the names of a model's arguments, such as `input_ids` [batch, length].
 
     Attributes:
-        As of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+        See `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
     @property
@@ -144,7 +144,7 @@ class RowProcessor(ReadsExamples):
             folder: str.
             config: the model's config.
         Raises:
-            ValueError: as `from_pretrained`.
+            ValueError: see `from_pretrained`.
         """
         return cls.from_pretrained(folder, max_length=config.max_length)
 

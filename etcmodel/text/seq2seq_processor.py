@@ -153,7 +153,7 @@ class Seq2SeqProcessor(Configured):
                 beside the sentence pieces, the entry of `tokenizer_config.json` that says their
                 number, and the number without that; None for a system without such tokens.
         Raises:
-            ValueError: as `from_pretrained`; if there are more tokens than the model has.
+            ValueError: see `from_pretrained`; if there are more tokens than the model has.
         """
         own, counted = {}, ""
         if own_tokens and not cls.vocabulary_file(folder).endswith(byte_bpe.TOKENIZER_FILE):

@@ -63,7 +63,7 @@ def write_vocabulary(path, texts, *, max_size=30_000):
     Returns:
         int. The number of pieces.
     Raises:
-        ValueError: as `build_vocabulary`.
+        ValueError: see `build_vocabulary`.
         OSError: if nothing can be written there.
 
     >>> from etcmodel.text.word_vocabulary import write_vocabulary

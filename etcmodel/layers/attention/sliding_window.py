@@ -189,7 +189,7 @@ class SlidingWindowAttention(base.Layer):
         """The probabilities of a call without dropout, to look at.
 
         Args:
-            As those of a call.
+            See the call.
         Returns:
             (local, global): float32 [batch, num_heads, length, slots + window], of the queries of
             local tokens by global token and place in the window (see

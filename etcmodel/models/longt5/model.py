@@ -16,7 +16,7 @@ __all__ = ["LongT5Model"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
-    """A text of any length to another text.
+    """LongT5 for conditional generation, such as summarization of long texts.
 
     Args:
         config: `LongT5Config` or its dict.
@@ -52,7 +52,7 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
             sublayers.build_sublayer(self.lm_head, hidden)
 
     def logits(self, hidden):
-        """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
         hidden *= tf.cast(self.config.output_scale, hidden.dtype)
         if self.lm_head is not None:
             return tf.cast(self.lm_head(hidden), tf.float32)

@@ -13,7 +13,7 @@ __all__ = ["PegasusXForConditionalGeneration"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXModel):
-    """A text of any length to another text.
+    """PEGASUS-X for conditional generation, such as summarization of long texts.
 
     Args:
         config: `PegasusXConfig` or its dict.
@@ -39,7 +39,7 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
         super().__init__(config, name=name, **kwargs)
 
     def logits(self, hidden):
-        """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
         return outputs_lib.tied_logits(hidden, self.get_token_embedding_table())
 
     def weights_by_name(self):

@@ -98,7 +98,7 @@ class Generating:
         """The `GenerationSettings` of a call: see `generation_config.settings_of`.
 
         Raises:
-            ValueError: as there, or if `max_length` is more than the model has positions for.
+            ValueError: see there; also if `max_length` is more than the model has positions for.
         """
         defaults, limit = self.generation_config, self.max_generated_length
         settings = generation_config_lib.settings_of(given, self.config, defaults, prompt_length)

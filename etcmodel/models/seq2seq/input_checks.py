@@ -63,7 +63,7 @@ def of_decoder(given, hidden_size, vocab_size, mask_of_output, mask_kinds=KINDS)
         dict like `given`, as tensors that depend on the checks; `encoder_mask` is that of the
         encoder's output.
     Raises:
-        As `of_encoder`.
+        See `of_encoder`.
     """
     asserts = []
     sizes = {"hidden_size": hidden_size}

@@ -104,7 +104,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         """The decoder's ids for labels, int [batch, length]: see `seq2seq.labels.decoder_ids`.
 
         Raises:
-            ValueError: as there, or if there are no labels.
+            ValueError: see there; also if there are no labels.
         """
         if labels is None:
             raise ValueError(f"Give `decoder_input_ids`, or {self.decoder_ids_of} to make them of.")

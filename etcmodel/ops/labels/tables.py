@@ -102,7 +102,7 @@ class Labels(Protocol):
         """The gradients of queries and tensors, from that of the logits.
 
         Args:
-            As of `logits`; `gradient` is shaped as the logits.
+            See `logits`; `gradient` is shaped as the logits.
         Returns:
             (gradient of the scaled queries or None, list of this step's gradients of `tensors()`).
         """
