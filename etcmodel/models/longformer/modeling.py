@@ -195,7 +195,7 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         return self.embedding_dropout(self.embedding_norm(embeddings), training=training)
 
     def _pool(self, hidden):
-        """Of the first place, padding or not, as in Hugging Face's; heads read the first token."""
+        """Pools the first position, even if it is padding, as Hugging Face's model does."""
         return None if self.pooler is None else self.pooler(hidden[:, 0])
 
     def get_token_embedding_table(self):

@@ -118,7 +118,7 @@ class T5Stack(token_stack.TokenStack):
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None):
-        """What the layers get: float [batch, length, d_model]; the same at all positions."""
+        """Embeds ids for the first layer: float [batch, length, d_model]; `start` has no effect."""
         del start
         hidden = inputs.embed(self.token_embedding, ids, embeddings)
         return self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
