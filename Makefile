@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo docs pretrain-demo served-demo served-page test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
+.PHONY: demo docs pretrain-demo served-demo pictures test test-slow test-xla test-browser soak soak-training soak-saving soak-server soak-properties \
   lint audit test-versions wheel format clean
 .DEFAULT_GOAL := test
 
@@ -27,10 +27,10 @@ pretrain-demo: $(STAMP)
 served-demo: $(STAMP)
 	$(BIN)/python -m etcmodel.tools.served_demo --output_dir=served_demo_output
 
-# README's picture of the page at which that model is asked, taken in Chromium; see `test-browser`.
-served-page: served-demo
+# The pictures of README and docs, the pages among them taken in Chromium; see `test-browser`.
+pictures: demo served-demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check selenium==4.51.0
-	$(BIN)/python -m tests.browser.served_page served_demo_output/served
+	$(BIN)/python -m tests.browser.pictures served_demo_output/served demo_output/report.html
 
 # Two processes of one thread each: most of the time goes to tracing, which uses one thread. One that
 # crashes ends the run: a new one in its place may wait without an end.

@@ -73,11 +73,11 @@ _PALETTES = {
 }
 _BORDER = "#6b7280"
 _CAPTION = (
-    "A row shows what one token sees: each colored square is a token that it attends to, and the "
-    "color says what that one is to it."
+    "A row is a token, each colored square a token that it attends to, "
+    "and the color their relative label."
 )
 _CAPTION_OF_PIECES = (
-    "\nl2g is what long tokens see of the global ones, g2l what global tokens see of the long ones."
+    "\nl2g: long tokens attend to global ones; g2l: global tokens attend to long ones."
 )
 
 

@@ -24,7 +24,7 @@ one example (a number for each token; a list of such lists for `links` and `labe
 """
 
 import dataclasses
-import os
+import pathlib
 
 from etcmodel import atomic_files
 from etcmodel.options import Options, option, run_program
@@ -90,7 +90,7 @@ def _figure_of_structure(options, attention_subjects, theme):
         title = options.example.replace("_", " ")
     else:
         subject = attention_subjects.read_subject(options.structure)
-        title = os.path.basename(options.structure)
+        title = pathlib.Path(options.structure).stem.replace("_", " ")
     return attention_subjects.draw(subject, title, theme)
 
 

@@ -40,8 +40,7 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
             those between every n layers and recomputes the others.
         name: name of the layer.
         layer_norm_epsilon: float. What layer normalization adds to the variance.
-    Call args:
-        Like `FusedGlobalLocalAttention`.
+    Call args: see `FusedGlobalLocalAttention`.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:

@@ -239,8 +239,7 @@ def global_attend(
 ):
     """Attention of global queries to all global and all long keys.
 
-    Args:
-        See `long_attend`.
+    Args: see `long_attend`.
 
     Returns:
         float [batch, global_len, num_heads, size_per_head].

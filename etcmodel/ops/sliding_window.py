@@ -58,8 +58,7 @@ def attend(
 def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=None, positions=None):
     """The probabilities by which `attend` weighs the values, to look at: of all pairs in between.
 
-    Args:
-        See `attend`; all windows must have as many keys on each side.
+    Args: see `attend`; all windows must have as many keys on each side.
     Returns:
         float32 [batch, num_heads, length, slots + left + 1 + right]: of each global token, and of
         the keys in the window from left to right; 0 for those that are not there, and for what is

@@ -115,7 +115,7 @@ class ByteLevelTokenizer:
             path: str. A `tokenizer.json`, or a `vocab.json`, maybe with `tokenizer_config.json`.
             **settings: arguments of the class.
         Raises:
-            See the class.
+            FileNotFoundError, ValueError: see the class.
         """
         given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
         if not path.endswith(TOKENIZER_FILE) and _exists(given):

@@ -17,6 +17,7 @@ import numpy as np
 
 from etcmodel import atomic_files, attention_picture, shown_values
 from etcmodel.ops.relation_labels import RelationLabels
+from etcmodel.pictures import style
 
 __all__ = [
     "Explanation",
@@ -121,7 +122,7 @@ class _Explained(abc.ABC):
         pieces = (f"{query}2{key}" for query in sides for key in sides)
         return {x: self._labels(x, *(self._shown[side] for side in x[::2])) for x in pieces}
 
-    def figure(self, title="", long_range=None):
+    def figure(self, title="", long_range=None, theme="light"):
         """The picture of who may attend to whom: a `matplotlib.figure.Figure`.
 
         Of a row that has more tokens than there is room for, some names are written, and a row or
@@ -130,10 +131,11 @@ class _Explained(abc.ABC):
         Args:
             title: str.
             long_range: (first, last), last exclusive: the long tokens that are shown; None for all.
+            theme: str. The ground of the picture, "light" or "dark".
         """
         if long_range is not None:
             part = self._part("long_range", range(self._sizes["l"])[slice(*long_range)])
-            return part.figure(title)
+            return part.figure(title, theme=theme)
         return attention_picture.draw(
             self._labels,
             self._legend(),
@@ -143,11 +145,12 @@ class _Explained(abc.ABC):
             title=title,
             places=self._shown,
             hint=f"To see a part, call {self._zooms(min(self._sizes['l'], _READABLE))}.",
+            theme=style.THEMES[theme],
         )
 
-    def save(self, path, title="", long_range=None):
+    def save(self, path, title="", long_range=None, theme="light"):
         """Writes `figure` as a PNG file."""
-        figure = self.figure(title, long_range)
+        figure = self.figure(title, long_range, theme)
         with atomic_files.new_file(path) as temporary:
             figure.savefig(temporary, format="png")
 
@@ -707,8 +710,7 @@ class LongT5Explanation(_Seq2SeqExplanation):
 
     Source: Guo et al. 2022 (arXiv:2112.07916), section 3.1.
 
-    Args:
-        See `of_seq2seq`.
+    Args: see `of_seq2seq`.
     """
 
     columns = ("place", "token", "block")
@@ -774,8 +776,7 @@ class PegasusXExplanation(_Seq2SeqExplanation):
 
     Source: Phang et al. 2022 (arXiv:2208.04347), section 3.
 
-    Args:
-        See `of_seq2seq`.
+    Args: see `of_seq2seq`.
     """
 
     global_name = "global"

@@ -55,8 +55,7 @@ class GmatBatch(row_processor.RowBatch):
     question_memory] with `question_memory`. The model cuts a text into chunks itself: nothing is
     padded to a multiple of them.
 
-    Attributes:
-        See `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 

@@ -138,8 +138,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
     def decode(self, ids, keep_special_tokens=False):
         """The text of ids, of `generate`'s sequences what is between `@` and `\\`.
 
-        Args:
-            See `EtcProcessor.decode`.
+        Args: see `EtcProcessor.decode`.
 
         >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
         >>> labels = processor("Who wrote it?", targets="Jane Austen")["labels"]

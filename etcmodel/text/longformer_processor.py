@@ -47,8 +47,7 @@ class LongformerBatch(row_processor.RowBatch):
 
     The last one is not there if the model decides (`global_tokens="model"`).
 
-    Attributes:
-        See `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 

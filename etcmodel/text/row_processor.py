@@ -60,8 +60,7 @@ class RowConfig:
 class RowBatch(ProcessedBatch):
     """int32 arrays by the names of a model's arguments, such as `input_ids` [batch, length].
 
-    Attributes:
-        See `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
     @property

@@ -79,8 +79,7 @@ class CausalSelfAttention(ProjectedAttention):
 class CrossAttention(ProjectedAttention):
     """Each token sees the whole output of the encoder.
 
-    Args:
-        See `ProjectedAttention`.
+    Args: see `ProjectedAttention`.
     Call args:
         inputs: float [rows, length, hidden_size]. `rows` is the encoder's batch or a multiple of
             it: those of an example, such as its beams, follow each other and share its keys.

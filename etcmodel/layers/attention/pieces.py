@@ -27,8 +27,7 @@ class GlobalLocalProjections(base.Layer):
 
     A subclass creates the attention itself, as `long_qkv_attention` and `global_qkv_attention`.
 
-    Args:
-        See `FusedGlobalLocalAttention`.
+    Args: see `FusedGlobalLocalAttention`.
     Raises:
         ValueError: if a size is below 1 or not a multiple of the number of heads, or projections
             of different sizes are to be shared.

@@ -17,8 +17,9 @@ class RelativeWindowAttention(SlidingWindowAttention):
     2019 (arXiv:1901.02860), section 3.3: see `ops.sinusoid_positions`. Global tokens, which only
     layers that are not causal can have, are seen without a distance.
 
-    Args, call args, returns, raises: as of `SlidingWindowAttention`; also ValueError if
-        `hidden_size`, which is that of the sinusoids, is odd.
+    Args: see `SlidingWindowAttention`, also for the call.
+    Raises:
+        ValueError: see there; also if `hidden_size`, the size of the sinusoids, is odd.
     """
 
     def __init__(self, hidden_size, num_heads, radius, **kwargs):

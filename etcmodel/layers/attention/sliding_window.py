@@ -188,8 +188,7 @@ class SlidingWindowAttention(base.Layer):
     def attention_probs(self, inputs, token_mask=None, global_tokens=None):
         """The probabilities of a call without dropout, to look at.
 
-        Args:
-            See the call.
+        Args: see the call.
         Returns:
             (local, global): float32 [batch, num_heads, length, slots + window], of the queries of
             local tokens by global token and place in the window (see

@@ -85,8 +85,7 @@ class GmatEncoder(inputs.OptionalInput, base.Layer):
     Args:
         config: `GmatSeq2SeqConfig`.
         name: name of the layer.
-    Call args:
-        Like `GmatModel`, without `memory_ids` and `memory_mask`.
+    Call args: see `GmatModel`, without `memory_ids` and `memory_mask`.
     Returns:
         dict: `last_hidden_state`, float [batch, length + num_memory_tokens, hidden_size], of the
         tokens and then of the memory; and what else `GmatModel` returns on request.
@@ -143,8 +142,11 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     Args:
         config: `GmatSeq2SeqConfig` or its dict.
         name: name of the layer.
-    Call args, returns and errors:
-        See `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
+    Call args: see `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
 
     >>> config = etcmodel.GmatSeq2SeqConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.GmatForConditionalGeneration(config)

@@ -23,8 +23,7 @@ class GmatHead(of_text.TextHead):
     Args:
         encoder: `GmatModel`, or `GmatConfig`, from which a model is created.
         **kwargs: of `TextHead`.
-    Call args:
-        See `TextHead`; the arguments are those of `GmatModel`.
+    Call args: see `TextHead`; the arguments are those of `GmatModel`.
     """
 
     encoder_class = GmatModel

@@ -26,8 +26,7 @@ class HeadModel(EncoderWithHead):
         encoder: see `EncoderWithHead`, as for the other arguments.
         relation_names: sequence of str. See `models.features`.
         **kwargs: of `EncoderWithHead`.
-    Call args:
-        See `EncoderWithHead`.
+    Call args: see `EncoderWithHead`.
     Raises:
         ValueError: see `EncoderWithHead` and `features.completed`; also if there are more relations
             than labels for them.

@@ -22,8 +22,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`.
         multi_label: bool. Whether a text may have several labels, each scored by a sigmoid.
         **kwargs: of `HeadModel`.
-    Call args:
-        See `HeadModel`.
+    Call args: see `HeadModel`.
     Returns:
         float32 [batch, num_labels]. Logits.
 
@@ -76,8 +75,7 @@ class EtcForTokenClassification(Labelled, base.HeadModel):
         encoder: see `HeadModel`.
         num_labels, labels: see `Labelled`.
         **kwargs: of `HeadModel`.
-    Call args:
-        See `HeadModel`.
+    Call args: see `HeadModel`.
     Returns:
         float32 [batch, long_len, num_labels]. Logits.
 

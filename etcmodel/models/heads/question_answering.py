@@ -33,8 +33,7 @@ class EtcForQuestionAnswering(base.HeadModel):
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. How the vectors for
             the answer's type are pooled.
         **kwargs: of `HeadModel`.
-    Call args:
-        See `HeadModel`.
+    Call args: see `HeadModel`.
     Returns:
         dict of float32 logits: `start`, `end` [batch, long_len], -1e9 for padding; `type` [batch,
         number of types]; `evidence` [batch, global_len], -1e9 for padding.

@@ -49,8 +49,7 @@ class EtcForSentenceSelection(base.HeadModel):
     Args:
         encoder: see `HeadModel`.
         **kwargs: of `HeadModel`.
-    Call args:
-        See `HeadModel`.
+    Call args: see `HeadModel`.
     Returns:
         float32 [batch, global_len]. Logits, -1e9 for padding.
 
@@ -92,8 +91,7 @@ class EtcForMultipleChoice(base.HeadModel):
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. Only for separate
             inputs.
         **kwargs: of `HeadModel`.
-    Call args:
-        See `HeadModel`.
+    Call args: see `HeadModel`.
     Returns:
         float32 logits: [batch, global_len], -1e9 for tokens that are not candidates; or [batch,
         num_choices].

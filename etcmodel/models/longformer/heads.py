@@ -24,8 +24,7 @@ class LongformerHead(of_text.TextHead):
     Args:
         encoder: `LongformerModel`, or `LongformerConfig`, from which a model is created.
         **kwargs: of `TextHead`.
-    Call args:
-        See `TextHead`; the arguments are those of `LongformerModel`.
+    Call args: see `TextHead`; the arguments are those of `LongformerModel`.
     """
 
     encoder_class = LongformerModel
@@ -113,7 +112,7 @@ class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassifi
 
     By default the token that it reads is global.
 
-    Args, errors: see `LabelledHead`.
+    Args: see `LabelledHead`.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerForSequenceClassification(config, labels=["neg", "pos"])
@@ -132,7 +131,7 @@ class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassifi
 class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification):
     """Token classifier over a Longformer: see `TokenClassification`; by default none is global.
 
-    Args, errors: see `LabelledHead`.
+    Args: see `LabelledHead`.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerForTokenClassification(config, labels=["O", "B-PER", "I-PER"])

@@ -21,8 +21,11 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
     Args:
         config: `LongT5Config` or its dict.
         name: name of the layer.
-    Call args, returns and errors:
-        See `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+    Call args: see `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
 
     >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
     >>> model = etcmodel.LongT5Model(config)

@@ -18,8 +18,11 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
     Args:
         config: `PegasusXConfig` or its dict.
         name: name of the layer.
-    Call args, returns and errors:
-        See `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
+    Call args: see `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
 
     >>> config = etcmodel.PegasusXConfig(d_model=16, encoder_layers=1, decoder_layers=1)
     >>> outputs = etcmodel.PegasusXForConditionalGeneration(config)([[7, 8, 1]], labels=[[5, 1]])

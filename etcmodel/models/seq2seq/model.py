@@ -129,9 +129,9 @@ class ConditionalGeneration(generating.Generating):
     """Conditional generation: a mixin to list before an `EncoderDecoder` with a method `logits`.
 
     Call args:
-        Like `EncoderDecoder`, but:
         decoder_input_ids: int [batch, target_length], or None: made from the labels.
         labels: int [batch, target_length], or None. -100 is ignored.
+        **kwargs: the other arguments of `EncoderDecoder`.
     Returns:
         dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32
         scalar, the mean over all labels; and what `EncoderDecoder` returns, without

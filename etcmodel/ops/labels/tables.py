@@ -101,8 +101,7 @@ class Labels(Protocol):
     def gradients(self, gradient, queries, pairs, scale):
         """The gradients of queries and tensors, from that of the logits.
 
-        Args:
-            See `logits`; `gradient` is shaped as the logits.
+        Args: see `logits`; `gradient` is shaped as the logits.
         Returns:
             (gradient of the scaled queries or None, list of this step's gradients of `tensors()`).
         """
