@@ -18,7 +18,7 @@ def gelu(x):
     Args:
         x: float tensor.
     Returns:
-        Like `x`.
+        Same shape and dtype as `x`.
 
     >>> from etcmodel import tensor_utils
     >>> tensor_utils.gelu(tf.constant([-1.0, 0.0, 1.0])).numpy().round(3)
@@ -55,7 +55,7 @@ def gelu_exact(x):
     Args:
         x: float tensor.
     Returns:
-        Like `x`.
+        Same shape and dtype as `x`.
     """
     return _gelu_exact(x)
 
@@ -80,6 +80,6 @@ def swish(x):
     Args:
         x: float tensor.
     Returns:
-        Like `x`.
+        Same shape and dtype as `x`.
     """
     return free_with_graph(tf.nn.silu(x))

@@ -105,7 +105,7 @@ def attend(
         att_mask: bool or 0/1 int [batch, query_len, key_len], or None for no mask.
         att_ids: int [batch, query_len, key_len] or None. Labels of the pairs.
         labels: `RelativeLabels`, with `att_ids`.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
@@ -145,7 +145,7 @@ def local_attend(
         att_ids: int [batch, long_len, 2 * local_radius + 1], or None.
         side: `SideKeys` or None.
         labels: `RelativeLabels`, with `att_ids`.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
         implementation: 'auto' computes as few pairs as possible. 'sparse' (blocks of queries over
             three blocks of keys) and 'full' (one block over all keys) are those of the authors'
             release. Their results differ only for a query that may not attend to any key: it
@@ -197,7 +197,7 @@ def long_attend(
         structure: `structure.GlobalLocalStructure`.
         local_radius: int, at least 1. Keys visible on each side.
         labels: `RelativeLabels`, or None to ignore the structure's labels.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
         implementation: 'sparse' (blocks of queries over windows of keys), 'full' (one block over
             all keys) or 'auto' (whichever computes fewer pairs; if the length is not known when
             tracing, an export chooses when it runs, and all else is sparse).

@@ -39,7 +39,7 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
             of 0, 1, …. It cannot be combined with reaches that gather keys by the position of the
             query.
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
     Returns:
         float [batch, num_rows, num_heads, value_size_per_head].
     Raises:

@@ -102,7 +102,7 @@ def stateless_dropout(x, rate, seed, noise_shape=None, name=None):
             None (for the size of `x` on that axis). None for the shape of `x`.
         name: name of the operation.
     Returns:
-        Like `x`.
+        Same shape and dtype as `x`.
     Raises:
         ValueError: if `rate` is out of range or not a scalar, `x` is not float, or `noise_shape`
             does not fit `x`.

@@ -20,7 +20,7 @@ def layer_norm(x, gamma, beta, epsilon):
         beta: float [size]. Shift.
         epsilon: float scalar. Added to the variance.
     Returns:
-        Like `x`.
+        Same shape and dtype as `x`.
     """
     output, mean, inverse_std = _normalize(x, gamma, beta, epsilon)
 
@@ -72,7 +72,7 @@ def rms_norm(x, gamma, epsilon):
         gamma: float [size]. Scale.
         epsilon: float scalar. Added to the mean square.
     Returns:
-        Like `x`.
+        Same shape and dtype as `x`.
     """
     output, inverse_rms = _divide(x, gamma, epsilon)
 

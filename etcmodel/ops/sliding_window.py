@@ -39,7 +39,7 @@ def attend(
             window once more.
         positions: `sinusoid_positions.SinusoidPositions` or None, for logits that depend on the
             distance of the pairs in windows. Global tokens have no distance.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
     Returns:
         float [batch, length, num_heads, value_size_per_head]; 0 for what is masked.
     """

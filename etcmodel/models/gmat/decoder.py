@@ -42,7 +42,7 @@ class TiedAttention(base.Layer):
         att_mask, cache: see `CausalSelfAttention`.
         training: bool.
     Returns:
-        Like `inputs`.
+        Same shape as `inputs`.
     """
 
     def __init__(self, block, dropout_prob=0.0, name="tied_attention", **kwargs):
@@ -219,7 +219,7 @@ class Transform(base.Layer):
     Call args:
         hidden: float [..., hidden_size].
     Returns:
-        Like `hidden`.
+        Same shape as `hidden`.
     """
 
     def __init__(self, config, name="transform", **kwargs):
