@@ -188,7 +188,7 @@ def get_sentencepiece_tokenized_text(text, tokenizer):
 
 
 def _split_sentencepiece_text(text, tokenizer):
-    """Every token between punctuation begins with a space of its own; the text has but the raw."""
+    """Tokens between punctuation each begin with a space; the text has only the raw ones."""
     tokens, spelled, chars_to_tokens = [], "", []
     for word in tokenizer.basic_tokenizer.tokenize_words(text):
         space = " " if spelled else ""

@@ -249,7 +249,7 @@ class ByteLevelTokenizer:
             )
 
     def save_pretrained(self, folder):
-        """Writes the files into a folder, as they were read, and settings that are not usual."""
+        """Writes the files to a folder as they were read, and settings that are not defaults."""
         *_, last = self._files
         with atomic_files.scratch_folder(os.path.join(folder, last)) as scratch:
             if any(self._settings.values()):

@@ -148,7 +148,7 @@ class Encoding:
 
     @cached_property
     def offsets(self):
-        """int32 [num_tokens, 2]: the characters `[start, end)` there; (-1, -1) for none."""
+        """int32 [num_tokens, 2]: each token's characters `[start, end)` there; or (-1, -1)."""
         places = (self.source.starts, self.source.ends)
         return np.stack([self._of_pieces(values) for values in places], axis=1)
 
