@@ -141,7 +141,7 @@ class ByteLevelTokenizer:
         return list(self.vocab)
 
     def tokenize(self, text):
-        """The tokens of `text` (str or bytes), a list of str, without any around it."""
+        """Returns the tokens of `text` (str or bytes), a list of str, without special ones."""
         text = vocabulary.convert_to_unicode(text)
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
 

@@ -36,7 +36,7 @@ _DATA_FILE = re.compile(
 
 
 def is_path(given):
-    """Whether this is a path, not a text: it is there, or is one word that ends as a data file."""
+    """Whether this is a path, not a text: it exists, or is one word with a data file's suffix."""
     if isinstance(given, os.PathLike):
         return True
     if not isinstance(given, str) or not given or "\n" in given or "\0" in given:

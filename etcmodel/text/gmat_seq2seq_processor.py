@@ -154,7 +154,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
         return super().decode(ids, keep_special_tokens)
 
     def explain(self, batch, example=0, config=None, *, tokens=None, blocks=None):
-        """What the encoder is told of an example: see `GmatProcessor.explain`; there is one window.
+        """Explains the encoder's input: see `GmatProcessor.explain`; there is one window.
 
         Raises:
             ValueError: if there is no such example, token or block.
