@@ -182,7 +182,7 @@ class _Explained(abc.ABC):
         return {**self._shown, "l": long_places[np.isin(self._blocks_of(long_places), blocks)]}
 
     def _long_table(self, places, prefix=""):
-        """Lines of the table of long tokens; in front what a line is, if not one token."""
+        """Lines of the table of long tokens; `prefix` names what a line of several stands for."""
         rows = _rows(places, self._alike, lambda run: (_named(run, prefix), *self._long_row(run)))
         zooms = self._zooms(min(self._sizes["l"], _MOST_LINES))
         told = f"A line is a run of tokens. To see each, call {zooms}."

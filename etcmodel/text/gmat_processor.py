@@ -14,7 +14,7 @@ __all__ = ["GmatBatch", "GmatProcessor"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GmatProcessorConfig(row_processor.RowConfig):
-    """Settings, kept in `processor_config.json`.
+    """Settings of `GmatProcessor`, saved in `processor_config.json`.
 
     Attributes:
         do_lower_case: bool. For word pieces: lower-case text and strip accents.

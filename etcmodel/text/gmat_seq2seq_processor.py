@@ -15,7 +15,7 @@ __all__ = ["GmatSeq2SeqProcessor"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GmatSeq2SeqProcessorConfig(row_processor.RowConfig):
-    """Settings, kept in `processor_config.json`.
+    """Settings of `GmatSeq2SeqProcessor`, saved in `processor_config.json`.
 
     Attributes:
         do_lower_case: bool. Lower-case text and strip accents.

@@ -15,7 +15,7 @@ GLOBAL_TOKENS = ("question", "first", "none", "model")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LongformerProcessorConfig(row_processor.RowConfig):
-    """Settings, kept in `processor_config.json`.
+    """Settings of `LongformerProcessor`, saved in `processor_config.json`.
 
     Attributes:
         global_tokens: str. "question": all tokens before the first separator, or the first token of

@@ -101,7 +101,7 @@ class Splitter:
         return _joined([_sentence_pieces(self.tokenizer.sp_model, text) for text in texts])
 
     def _split_bytes(self, texts, follow_space):
-        """By byte-level BPE, which sees each text as a whole, maybe with a space in front."""
+        """Splits by byte-level BPE: each text as a whole, including space in front."""
         spaced = [" " * follows + text for text, follows in zip(texts, follow_space, strict=True)]
         entries = []
         for (ids, offsets), shift in zip(

