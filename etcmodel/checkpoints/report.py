@@ -52,7 +52,7 @@ class LoadReport:
         return "\n".join(lines)
 
     def table(self):
-        """What went where, a line each: the checkpoint's entry, then the model's variable."""
+        """A table of what was loaded; per line the checkpoint's entry and the model's variable."""
         rows = [(self.origins.get(name, name), name) for name in self.loaded]
         rows += [("(initial value)", name) for name in self.not_in_checkpoint]
         rows += [(name, "(not used)") for name in self.unused]

@@ -13,7 +13,7 @@ _SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
 def gelu(x):
-    """GELU in its tanh approximation, which the released checkpoints were trained with.
+    """GELU in its tanh approximation, with which the released checkpoints were trained.
 
     Args:
         x: float tensor.

@@ -94,7 +94,7 @@ def _divide(x, gamma, epsilon):
 
 @compiled_elementwise
 def _rms_gradient(x, gamma, inverse_rms, gradient):
-    """Gradient of `x`, and what sums up to that of `gamma`."""
+    """The gradient of `x`, and terms whose sum is that of `gamma`."""
     normalized = tf.cast(x, tf.float32) * inverse_rms
     gradient = tf.cast(gradient, tf.float32)
     inner = gradient * tf.cast(gamma, tf.float32)

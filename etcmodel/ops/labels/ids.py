@@ -14,7 +14,7 @@ __all__ = ["IdLabels", "OneHotIdLabels"]
 
 @dataclasses.dataclass(frozen=True)
 class IdLabels(TableLabels):
-    """Labels given as ids of pairs, as in the release's dense side inputs.
+    """Labels given as an id for each pair, as in the release's dense side inputs.
 
     Attributes:
         tables: `LabelTables`.
