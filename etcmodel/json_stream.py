@@ -42,8 +42,7 @@ def read(file, member=None, is_parsed=True):
             are not UTF-8 are surrogate code points.
     Yields:
         (value, problem): a JSON value and '', or None and what is wrong with a value that exceeds
-            the limits of depth, size or digits.
-        the bounds of depth, size or digits.
+        the limits of depth, size or digits.
     Raises:
         JsonPlaceError: if it is not such JSON in UTF-8.
         ValueError: if it is another kind of file, or the object has no such array.

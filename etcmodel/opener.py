@@ -363,10 +363,8 @@ def read_lines(path, *, keep_blank=False):
 
     Yields:
         (line number from 1, str). Bytes that are not UTF-8 are surrogate code points: see
-            `check_utf8`. A line longer than `bounded_json.MAX_BYTES` is cut to its beginning, which
-            is also too long.
-        `check_utf8`. Of a line longer than `bounded_json.MAX_BYTES` it is the beginning, which is
-        too long, too.
+        `check_utf8`. A line longer than `bounded_json.MAX_BYTES` is cut to its beginning, which is
+        also too long.
 
     Raises:
         ValueError: naming the file, if it is not text, or is damaged, then with the position.
@@ -531,7 +529,7 @@ class Table:
             )
 
     def completed(self, header, ending):
-        """The same, nothing left open, for the table whose first line is `header` (bytes)."""
+        """Returns the format with all fields set, for a table that begins with `header` (bytes)."""
         likely = [_DELIMITERS.get(ending, "\t"), "\t", ",", ";"]
         found = [x for x in likely if x.encode() in header]
         delimiter = self.delimiter or (found or likely)[0]
@@ -925,8 +923,7 @@ def read_folder(folder, tells=True):
 
     Yields:
         (str, str, str, str): path below the folder; text; label, the name of the folder in it that
-            contains the text, None for none; and why it cannot be read, '' for nothing.
-        the text lies, None for none; and why it cannot be read, '' for nothing.
+        contains the text, None for none; and why it cannot be read, '' for nothing.
 
     Raises:
         OSError: naming the file, if it cannot be read.

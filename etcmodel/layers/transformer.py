@@ -198,7 +198,7 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         if isinstance(pairs, GlobalLocalStructure):
             pairs = pairs.with_pairs(
                 self.local_radius
-            )  # Computed here once, not in every layer.
+            )  # Here, so that it is not computed again in every layer.
         options = {"structure": pairs, "att_implementation": att_implementation}
         return self.run([long_input, global_input], training, attention=options)
 

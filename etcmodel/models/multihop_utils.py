@@ -105,11 +105,9 @@ def make_structure(
         long_sentence_ids: int [batch, long_len]. Index of the sentence's global token, or -1.
         global_paragraph_breakpoints: int [batch, global_len]. As for the long tokens.
         relative_pos_max_distance: int, the model's; 0 for no labels.
-        use_hard_g2l_mask: bool. Whether global tokens attend only to the long tokens linked to
-            them.
+        use_hard_g2l_mask: bool. Global tokens attend only to the long tokens linked to them.
         ignore_hard_g2l_mask: int [batch, global_len] or None. 1 for tokens exempt from that mask.
-        use_hard_l2g_mask: bool. Whether long tokens attend only to the global tokens they are
-            linked to.
+        use_hard_l2g_mask: bool. Long tokens attend only to the global tokens they are linked to.
         ignore_hard_l2g_mask: int [batch, long_len] or None. Likewise.
         flat_sequence: bool. Whether to ignore paragraphs (paper, table 3, "flat structure"), and
             with them both `ignore_hard_` masks and `l2g_linked_ids`: only sentences link tokens.

@@ -152,10 +152,7 @@ def probs_of_steps(queries, key_sets, rows, *, scale=None, query_positions=None,
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Yields:
         (positions, by_set) for each step with such rows, as arrays. positions: int [n], of the
-            rows. by_set: a list with (keys, probs) for each key set: int [n, window], the positions
-            of the gathered keys, where positions outside the sequence are padding; and float32
-            [n, batch, num_heads, window].
-        the rows. by_set: a list with (keys, probs) for each key set: int [n, window], the positions
+        rows. by_set: a list with (keys, probs) for each key set: int [n, window], the positions
         of the gathered keys, where positions outside the sequence are padding; and float32
         [n, batch, num_heads, window].
     """

@@ -15,7 +15,7 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
 
     Args:
         vocab_file: str or None. A `tokenizer.json`, or a `vocab.json` with `merges.txt` beside it,
-            of byte-level BPE; or word pieces, one a line. Ignored with `spm_model_file`.
+            of byte-level BPE; or word pieces, one per line. Ignored with `spm_model_file`.
         spm_model_file, do_lower_case, split_punctuation: see `tokenization.FullTokenizer`.
     Returns:
         `byte_bpe.ByteLevelTokenizer` or `tokenization.FullTokenizer`.

@@ -35,7 +35,7 @@ def radii(attention_window, num_layers):
         attention_window: int, even, or tuple of them.
         num_layers: int.
     Raises:
-        ValueError: if a window is no even number.
+        ValueError: if a window is not an even number.
     """
     windows = by_layer("attention_window", attention_window, num_layers)
     for window in windows:

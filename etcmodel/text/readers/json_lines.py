@@ -15,8 +15,7 @@ def read_json_lines(path):
             not; local or remote (`gs://…`). Or a folder of `.txt` files.
     Yields:
         (str, dict): "path, line 3" for errors, and the object of that line. For a file in a folder
-            its `text`, its name as `id`, and for one in a subfolder that one's name as `label`.
-        its `text`, its name as `id`, and in a folder of it that one's name as `label`.
+        its `text`, its name as `id`, and for one in a subfolder that one's name as `label`.
     Raises:
         OSError: naming the file, if it cannot be read.
         ValueError: naming file and line, if a line is not a JSON object or exceeds the limits of
