@@ -37,7 +37,7 @@ class Weights(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class System:
-    """The record of a kind of model.
+    """A kind of model.
 
     Classes and functions may be given as "module:name", which is imported at first use.
 
