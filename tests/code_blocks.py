@@ -68,6 +68,7 @@ TASK_PAGES = {
 }
 RUNNERS = [
     Runner("tests/models/test_first_model_page.py", "README.md"),
+    Runner("tests/models/test_first_model_page.py", "docs/site/index.md"),
     Runner(
         "tests/models/test_first_model_page.py",
         "docs/first_model.md",

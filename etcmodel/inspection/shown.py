@@ -22,8 +22,9 @@ class ShownPage:
 
     def _repr_html_(self):
         return (
-            '<iframe sandbox="allow-scripts" style="width: 100%; border: 1px solid #888" '
-            f'height="{self.height}" srcdoc="{html.escape(self.html)}"></iframe>'
+            '<iframe title="Attention" sandbox="allow-scripts" '
+            f'style="width: 100%; border: 1px solid #888" height="{self.height}" '
+            f'srcdoc="{html.escape(self.html)}"></iframe>'
         )
 
 

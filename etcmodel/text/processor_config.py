@@ -99,7 +99,7 @@ class ProcessorConfig:
 
     do_lower_case: bool = True
     split_punctuation: bool = False
-    sentence_splitter: str = "simple"
+    sentence_splitter: str = "multilingual"
     main_only: bool = False
     relation_names: tuple = ()
     mention_names: tuple = (MENTIONS,)

@@ -3,9 +3,18 @@
 import functools
 import re
 
-__all__ = ["SENTENCE_SPLITTERS", "sentence_splitter"]
+__all__ = ["CLOSING", "ENDS", "ENDS_WITHOUT_SPACE", "SENTENCE_SPLITTERS", "sentence_splitter"]
 
-_SIMPLE_BREAK = re.compile(r"(?<=[.!?])\s+")
+ENDS = ".!?"  # Of a sentence, where white space follows.
+# Of a sentence, whatever follows: of Chinese and Japanese, Armenian, Arabic and Urdu, Hindi and its
+# relatives, Burmese, Ethiopic, Khmer.
+ENDS_WITHOUT_SPACE = "。｡！？‼⁇⁈⁉։؟۔।॥။።፧፨។៕"
+# What belongs to the sentence behind whose end it stands.
+CLOSING = ")]}”’）］｝」』】〉》〕〗〙〛"
+_SIMPLE_BREAK = re.compile(rf"(?<=[{ENDS}])\s+")
+_END_WITHOUT_SPACE = re.compile(
+    rf"[{ENDS_WITHOUT_SPACE}][{re.escape(ENDS_WITHOUT_SPACE + ENDS + CLOSING)}]*"
+)
 
 
 def sentence_splitter(name):
@@ -15,7 +24,9 @@ def sentence_splitter(name):
         name: one of `SENTENCE_SPLITTERS`. 'punkt' is the algorithm and the English tables of NLTK's
             `sent_tokenize` (Kiss and Strunk 2006, "Unsupervised Multilingual Sentence Boundary
             Detection"), which the authors' release used; 'simple' breaks at white space after
-            `.`, `!` or `?`.
+            `.`, `!` or `?`; 'multilingual' does so, too, and breaks after the full stops and marks
+            of scripts that need no white space there, such as `。` and `।`, with the quotation
+            marks and brackets that close behind them. Thai, which has no such marks, stays whole.
 
     Returns:
         function of a str that returns the list of its sentences, without surrounding white space;
@@ -27,6 +38,8 @@ def sentence_splitter(name):
     >>> from etcmodel.text.sentence_splitting import sentence_splitter
     >>> sentence_splitter("simple")("It is good. Is it?")
     ['It is good.', 'Is it?']
+    >>> sentence_splitter("multilingual")("他来了。她说：「好！」然后走了。")
+    ['他来了。', '她说：「好！」', '然后走了。']
     """
     if name not in _MAKERS:
         known = ", ".join(map(repr, SENTENCE_SPLITTERS))
@@ -50,5 +63,17 @@ def _simple():
     return lambda text: [part for part in _SIMPLE_BREAK.split(text.strip()) if part]
 
 
-_MAKERS = {"punkt": _punkt, "simple": _simple}
+def _multilingual():
+    def split(text):
+        parts, start = [], 0
+        for end in _END_WITHOUT_SPACE.finditer(text):
+            parts.append(text[start : end.end()])
+            start = end.end()
+        return [one for part in (*parts, text[start:]) for one in simple(part)]
+
+    simple = _simple()
+    return split
+
+
+_MAKERS = {"multilingual": _multilingual, "punkt": _punkt, "simple": _simple}
 SENTENCE_SPLITTERS = tuple(_MAKERS)

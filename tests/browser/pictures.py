@@ -30,7 +30,7 @@ def name_of(picture, theme):
 
 def draw_concepts(theme):
     """Draws what the commands of the page on concepts draw."""
-    commands = re.findall(r"draw_attention (.* --output=\S+)", pages.read("concepts.md"))
+    commands = re.findall(r"draw_attention (.*)", pages.read("concepts.md").replace("\\\n", ""))
     for command in dict.fromkeys(commands):
         given = dict(word[2:].split("=", 1) for word in shlex.split(command))
         folder = ""

@@ -19,7 +19,11 @@ PAGES = (
     "docs/concepts",
     "docs/systems",
     "docs/nq",
-    "reference/etcmodel.models.led",
+    "docs/processor",
+    "docs/performance",
+    "docs/notebooks/structure_attention",
+    "reference/index",
+    "reference/etcmodel.LedModel",
 )
 
 
@@ -27,8 +31,7 @@ PAGES = (
 def address(tmp_path_factory):
     """Of the site, built and served on this machine."""
     folder = tmp_path_factory.mktemp("site") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
-    command += ["-f", "docs/site/mkdocs.yml"]
+    command = [sys.executable, "-m", "etcmodel.tools.docs", f"--output_dir={folder}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
@@ -48,29 +51,48 @@ def sized(driver):
     driver.set_window_size(before["width"], before["height"])
 
 
-def test_the_search_finds_a_page_and_a_name(driver, address, sized):
-    sized(1300, 1000)
+def searched(driver, address, words):
+    """Where the results of a search lead, the best first: list of str."""
     page = Page(driver, f"{address}/index.html")
-    page.press("TAB")
     page.run("document.querySelector('[data-md-toggle=search]').click()")
-    field = page.shown("input.md-search__input, [type=search], [type=text]")
-    field.send_keys("hard masks")
-    found = page.wait_for(lambda: [x.get_attribute("href") for x in page.all(RESULTS)])
-    assert any("docs/concepts.html" in link for link in found)
-    field.clear()
-    field.send_keys("LedForConditionalGeneration")
-    page.wait_for(
-        lambda: any(
-            "etcmodel.models.led" in (x.get_attribute("href") or "") for x in page.all(RESULTS)
-        )
-    )
+    page.shown("input.md-search__input").send_keys(words)
+    return page.wait_for(lambda: [x.get_attribute("href") or "" for x in page.all(RESULTS)])
+
+
+@pytest.mark.parametrize(
+    "words, place",
+    [
+        ("hard masks", "docs/concepts.html"),
+        ("LedForConditionalGeneration", "reference/etcmodel.LedForConditionalGeneration.html"),
+        ("out of memory", "docs/troubleshooting.html"),
+    ],
+)
+def test_the_search_finds_pages_and_names(driver, address, sized, words, place):
+    sized(1440, 900)
+    assert any(place in link for link in searched(driver, address, words)[:3])
+
+
+def test_the_pictures_follow_the_toggle(driver, address, sized):
+    sized(1440, 900)
+    page = Page(driver, f"{address}/docs/concepts.html")
+    shown = "return [...document.querySelectorAll('img[src*=packing]')].filter(x => x.offsetWidth)"
+    shown += ".map(x => x.src)"
+    before = page.run(shown)
+    page.run("document.querySelector('.md-header__option label:not([hidden])').click()")
+    after = page.wait_for(lambda: page.run(shown) != before and page.run(shown))
+    assert len(before) == len(after) == 1
+    assert sum("_dark" in source for source in before + after) == 1
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("width", [1300, 500])
+@pytest.mark.parametrize("width", [1440, 390])
 def test_pages_fit_into_the_window(driver, address, sized, name, width):
     sized(width, 900)
     page = Page(driver, f"{address}/{name}.html")
     assert page.run("return document.documentElement.scrollWidth <= window.innerWidth")
+    if width > 1000:
+        wide = "x => x.scrollWidth > x.clientWidth + 1 && !x.closest('.language-text')"
+        code = f"return [...document.querySelectorAll('pre code')].filter({wide})"
+        assert not page.run(f"{code}.map(x => x.textContent)")
     assert page.shown("h1").text
     assert not page.complaints()

@@ -85,6 +85,7 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     (tmp_path / "films.csv").write_text("\n".join(["id,opinion,review", *lines]))
     readme = (page.DOCS.parent / "README.md").read_text(encoding="utf-8")
     code, _ = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert page.blocks("site/index.md") == [code]
     names = {}
     exec(code, names)  # The library's own page.
     loaded = etcmodel.from_pretrained("films")

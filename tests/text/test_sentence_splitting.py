@@ -3,6 +3,8 @@
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from etcmodel.text import sentence_splitting
 
@@ -25,6 +27,26 @@ def test_simple_breaks_at_white_space_after_a_full_stop_or_mark():
     ]
 
 
+@pytest.mark.parametrize(
+    "text, sentences",
+    [
+        ("他来了。她走了！", ["他来了。", "她走了！"]),
+        ("「どこ？！」と聞いた。 はい｡", ["「どこ？！」", "と聞いた。", "はい｡"]),
+        ("नदी लंबी है। हाँ।", ["नदी लंबी है।", "हाँ।"]),
+        ("هل تسمع؟نعم.", ["هل تسمع؟", "نعم."]),
+        ("長さは3.5kmです。Is it? Yes", ["長さは3.5kmです。", "Is it?", "Yes"]),
+    ],
+)
+def test_multilingual_breaks_where_no_white_space_is_written(text, sentences):
+    assert sentence_splitting.sentence_splitter("multilingual")(text) == sentences
+
+
+@given(st.text(" .!?ab\n\"'()5"))
+def test_multilingual_is_simple_where_there_are_no_such_signs(text):
+    simple, multilingual = map(sentence_splitting.sentence_splitter, ("simple", "multilingual"))
+    assert multilingual(text) == simple(text)
+
+
 @pytest.mark.parametrize("name", sentence_splitting.SENTENCE_SPLITTERS)
 @pytest.mark.parametrize("blank", ["", " ", "\n\n\t"])
 def test_a_blank_text_has_no_sentences(name, blank):
@@ -37,7 +59,9 @@ def test_no_word_is_lost(name):
 
 
 def test_an_unknown_splitter_is_named():
-    with pytest.raises(ValueError, match="must be one of 'punkt', 'simple'. Received: 'spacy'"):
+    with pytest.raises(
+        ValueError, match="must be one of 'multilingual', 'punkt', 'simple'. Received: 'spacy'"
+    ):
         sentence_splitting.sentence_splitter("spacy")
 
 

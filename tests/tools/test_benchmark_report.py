@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 from etcmodel.tools.benchmarks import report
+from tests import page
 
 RESULTS = pathlib.Path(report.__file__).parents[2] / "benchmarks" / "encoder.json"
 
@@ -63,3 +64,11 @@ def test_the_stored_figures_say_what_the_readme_does():
     text = report.headline(json.loads(RESULTS.read_text()))
     assert text.startswith("4,096 tokens: ETC reads them in 3.2 s,\n")
     assert "3.8× as fast as Hugging Face's Longformer" in text
+
+
+def test_the_page_on_costs_has_the_figures_of_the_file():
+    figures = json.loads(RESULTS.read_text(encoding="utf-8"))
+    text = page.read("performance.md")
+    for phase in ("forward", "train"):
+        assert report.by_length(figures, phase) in text
+    assert len(text.splitlines()) <= 100

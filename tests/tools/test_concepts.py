@@ -65,8 +65,8 @@ def test_packed_texts_do_not_see_each_other():
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("number", range(6))
 def test_the_commands_draw(number, tmp_path):
-    text = page.read("concepts.md")
-    given = re.findall(r"draw_attention --(\w+)=(\S+) --output=(\S+)", text)
+    text = page.read("concepts.md").replace("\\\n", "")
+    given = re.findall(r"draw_attention +--(\w+)=(\S+) --output=(\S+)", text)
     assert len(given) == 6
     name, value, output = given[number]
     value = str(page.DOCS.parent / value) if name == "structure" else value

@@ -106,7 +106,7 @@ def test_the_legend_tells_what_occurs_and_words_stand_beside_the_tokens():
     assert words[:2] == ["question", "paragraph A"]
     title, size, *caption = figure.get_suptitle().splitlines()
     assert (title, size) == ("two paragraphs", "7 global and 28 long tokens, radius 4")
-    assert [line.split()[:3] for line in caption] == [["A", "row", "is"], ["l2g:", "long", "tokens"]]
+    assert [line.split()[0] for line in caption] == ["A", "l2g:"]
     document = attention_subjects.draw(attention_subjects.EXAMPLES["document"]())
     names = {text.get_text() for text in document.legends[0].get_texts()}
     assert "global tokens of different segments" not in names

@@ -5,7 +5,7 @@ import os
 from etcmodel import atomic_files
 from etcmodel.pictures import charts, style
 
-__all__ = ["headline", "panels", "table", "write"]
+__all__ = ["by_length", "headline", "panels", "table", "write"]
 
 _COLUMNS = ("long", "global", "phase", "model", "seconds", "spread", "tokens/s", "share", "peak GB")
 _TOLD_LENGTH = 4096
@@ -49,6 +49,22 @@ def _row(figure):
         "" if share is None else f"{share:.2f}",
         f"{figure['peak_bytes'] / 1e9:.1f}",
     ]
+
+
+def by_length(figures, phase):
+    """A Markdown table of seconds and peak memory, one line a length, one column a model."""
+    of_phase = [figure for figure in figures if figure["phase"] == phase]
+    models = list(dict.fromkeys(figure["model"] for figure in of_phase))
+    rows = [["long + global", *(_NAMES.get(model, model) for model in models)]]
+    rows.append(["---"] * len(rows[0]))
+    for sizes in dict.fromkeys((x["length"], x["global_length"]) for x in of_phase):
+        cells = dict.fromkeys(models, "")
+        for figure in of_phase:
+            if (figure["length"], figure["global_length"]) == sizes:
+                gigabytes = figure["peak_bytes"] / 1e9
+                cells[figure["model"]] = f"{figure['seconds']:.3g} s, {gigabytes:.1f} GB"
+        rows.append([" + ".join(f"{size:,}" for size in sizes), *cells.values()])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def write(figures, directory, theme=style.LIGHT):

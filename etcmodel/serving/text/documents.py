@@ -98,7 +98,7 @@ def _rows(strings):
     return tf.repeat(tf.range(shape[0]), tf.reduce_prod(shape[1:]))
 
 
-def read(texts, questions, num_examples, tokenizer):
+def read(texts, questions, num_examples, tokenizer, splitter):
     """The `Source` of examples.
 
     Args:
@@ -106,8 +106,12 @@ def read(texts, questions, num_examples, tokenizer):
         questions: ragged int32 code points [num_examples, (num_chars)], or None.
         num_examples: int32 scalar.
         tokenizer: `tokenizers.GraphTokenizer`.
+        splitter: one of `sentences.SPLITTERS`.
     """
-    found = (sentences.whole if texts.are_sentences else sentences.split)(texts.code_points)
+    if texts.are_sentences:
+        found = sentences.whole(texts.code_points)
+    else:
+        found = sentences.split(texts.code_points, splitter)
     joined, num_questions = found.code_points, 0
     if questions is not None:
         joined, num_questions = tf.concat([questions, joined], 0), num_examples

@@ -79,7 +79,7 @@ def export_text_model(model, directory, processor=None, **options):
 
     What the signatures are by the kind of head, and by which rules a graph reads texts, is in
     docs/serving.md. The graph does what the processor does, to the same ids, except that sentences
-    are split by 'simple' whatever the processor's splitter, and that examples never share a row.
+    are split by 'simple' where the processor has 'punkt', and that examples never share a row.
 
     Args:
         model: `EtcForSequenceClassification`, `EtcForQuestionAnswering` or
@@ -108,7 +108,7 @@ def export_text_model(model, directory, processor=None, **options):
     metadata = {
         format_versions.ENTRY: format_versions.EXPORT,
         "head_type": model.head_type,
-        "sentence_splitter": sentences.SPLITTER,
+        "sentence_splitter": sentences.splitter_of(processor.config),
         "options": dataclasses.asdict(options),
         "processor": dataclasses.asdict(processor.config),
         "attention": attention.AttentionReader.sizes(model, options),

@@ -1,4 +1,4 @@
-"""Sentences in a graph: the splitter 'simple' of `text.sentence_splitting`."""
+"""Sentences in a graph: the splitters of `text.sentence_splitting` that are rules of characters."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,11 @@ import tensorflow as tf
 
 from etcmodel.serving.text import code_points as codes
 from etcmodel.serving.text import sequences
+from etcmodel.text import sentence_splitting
 
-__all__ = ["SPLITTER", "Sentences", "split", "whole"]
+__all__ = ["SPLITTERS", "Sentences", "split", "splitter_of", "whole"]
 
-SPLITTER = "simple"  # The name that an export tells.
-
-_ENDS = tuple(map(ord, ".!?"))
+SPLITTERS = ("multilingual", "simple")
 
 
 class Sentences(NamedTuple):
@@ -27,11 +26,17 @@ class Sentences(NamedTuple):
     starts: tf.Tensor
 
 
-def split(texts):
-    """Splits texts at the white space behind `.`, `!` and `?`; other white space around is dropped.
+def splitter_of(config):
+    """The splitter of an export: that of its `ProcessorConfig`, or 'simple' in its place."""
+    return config.sentence_splitter if config.sentence_splitter in SPLITTERS else "simple"
+
+
+def split(texts, splitter):
+    """Splits texts as `text.sentence_splitting.sentence_splitter` does.
 
     Args:
         texts: ragged int32 code points [num_texts, (num_chars)].
+        splitter: one of `SPLITTERS`.
     Returns:
         `Sentences`, none of which is blank.
     """
@@ -40,12 +45,31 @@ def split(texts):
     text_before = sequences.previous_true(tf.concat([is_text, [False]], 0))
     before = tf.maximum(text_before[:-1], 0)
     is_first = (text_before[:-1] < 0) | tf.not_equal(tf.gather(text_of, before), text_of)
-    is_end = tf.reduce_any(tf.equal(tf.gather(chars, before)[:, tf.newaxis], _ENDS), axis=1)
+    is_end = _is_of(tf.gather(chars, before), sentence_splitting.ENDS)
     is_after_space = before < tf.range(tf.size(chars)) - 1
-    starts = tf.cast(tf.where(is_text & (is_first | (is_end & is_after_space)))[:, 0], tf.int32)
+    begins = is_first | (is_end & is_after_space)
+    if splitter == "multilingual":
+        begins |= _is_after_end(chars, text_of, before, is_after_space)
+    starts = tf.cast(tf.where(is_text & begins)[:, 0], tf.int32)
     # Each ends with the last character before the next one, or before the end.
     ends = tf.gather(text_before, tf.concat([starts[1:], tf.shape(chars)], 0)) + 1
     return _sentences(texts, starts, ends - starts)
+
+
+def _is_after_end(chars, text_of, before, is_after_space):
+    """bool: before a character is an end that needs no white space, with all that goes with it."""
+    is_end = _is_of(chars, sentence_splitting.ENDS_WITHOUT_SPACE)
+    goes_along = is_end | _is_of(chars, sentence_splitting.ENDS + sentence_splitting.CLOSING)
+    # Of the characters up to each: the latest end, and the latest one that does not go along.
+    latest = [tf.concat([x, [False]], 0) for x in (is_end, ~goes_along)]
+    end, other = (tf.gather(sequences.previous_true(flags), before + 1) for flags in latest)
+    is_same_text = tf.equal(tf.gather(text_of, tf.maximum(end, 0)), text_of)
+    return (end > other) & is_same_text & (is_after_space | ~goes_along)
+
+
+def _is_of(chars, characters):
+    """bool: whether code points are of some characters, a str."""
+    return tf.reduce_any(tf.equal(chars[:, tf.newaxis], [*map(ord, characters)]), axis=1)
 
 
 def whole(texts):

@@ -28,12 +28,12 @@ SECONDS = 500  # Other programs may take most of the machine.
 
 def commands(title):
     """The commands of a section of the page, each a list of its words."""
-    section = re.search(rf"^## {title}\n(.*?)^## ", PAGE, re.M | re.S)[1]
+    section = re.search(rf"^### {title}\n(.*?)^###? ", PAGE, re.M | re.S)[1]
     block = re.search(r"```sh\n(.*?)```", section, re.S)[1].replace("\\\n", " ")
     return [line.split() for line in block.splitlines()]
 
 
-TRAIN, EVALUATE = commands("In small")
+TRAIN, EVALUATE = commands("A small example")
 
 
 def write_files(folder):

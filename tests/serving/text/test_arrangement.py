@@ -93,7 +93,9 @@ class Graph:
 
     def text(self, _, texts):
         found = documents.of_texts(texts)
-        return self.arrangers[0](documents.read(found, None, tf.size(texts), self.tokenizer))
+        return self.arrangers[0](
+            documents.read(found, None, tf.size(texts), self.tokenizer, "multilingual")
+        )
 
     def documents(self, questions, strings):
         return self._asked(questions, documents.of_documents(strings))
@@ -103,7 +105,9 @@ class Graph:
 
     def _asked(self, questions, texts):
         size, questions = tf.size(questions), documents.decode(questions)
-        return self.arrangers[1](documents.read(texts, questions, size, self.tokenizer))
+        return self.arrangers[1](
+            documents.read(texts, questions, size, self.tokenizer, "multilingual")
+        )
 
 
 def check(rows, batch):

@@ -226,7 +226,7 @@ def test_answers_in_a_process_of_tensorflow_alone(exported):
 def test_tells_what_it_was_made_with(exported):
     path = pathlib.Path(exported.folders["answer"], "assets", "text_model.json")
     metadata = json.loads(path.read_text())
-    assert metadata["sentence_splitter"] == "simple"
+    assert metadata["sentence_splitter"] == "multilingual"
     assert metadata["head_type"] == "question_answering"
     assert metadata["processor"]["stride"] == 6
     assert metadata["options"]["max_answer_tokens"] == 30

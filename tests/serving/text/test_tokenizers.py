@@ -140,10 +140,14 @@ def test_refuses_tokenizers_that_tensorflow_text_does_not_have():
 
 @pytest.mark.slow
 @settings(max_examples=200)
-@given(texts=st.lists(st.text(" .!?ab水\n\x0b\x85\u2028\u00a0"), max_size=4))
-def test_sentences_are_those_of_the_splitter_that_the_export_names(texts):
-    found = sentences.split(tf.strings.unicode_decode(tf.constant(texts, tf.string), "UTF-8"))
-    split = sentence_splitter(sentences.SPLITTER)
+@given(
+    texts=st.lists(st.text(' .!?ab水。！？」）"।\n\x0b\x85\u2028\u00a0'), max_size=4),
+    splitter=st.sampled_from(sentences.SPLITTERS),
+)
+def test_sentences_are_those_of_the_splitter_that_the_export_names(texts, splitter):
+    code_points = tf.strings.unicode_decode(tf.constant(texts, tf.string), "UTF-8")
+    found = sentences.split(code_points, splitter)
+    split = sentence_splitter(splitter)
     expected = [(number, one) for number, text in enumerate(texts) for one in split(text)]
     strings = tf.strings.unicode_encode(found.code_points, "UTF-8").numpy()
     spelled = [string.decode() for string in strings]
