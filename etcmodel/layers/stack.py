@@ -22,7 +22,7 @@ class Stream(NamedTuple):
     """One of the token sequences that a stack processes.
 
     Attributes:
-        name: str. Prefix of its own feed-forward layers if there are several streams.
+        name: str. The stream's name in errors.
         hidden_size: int. Size of its input and output.
         intermediate_size: int. Number of feed-forward units.
 

@@ -124,7 +124,7 @@ class GlobalLocalEncoder(Encoder, typing.Protocol):
         """
 
 
-CONFIG_FILE = "config.json"  # In a folder that holds one model; BERT's config has this name, too.
+CONFIG_FILE = "config.json"  # In a folder with one model; BERT's config has this name, too.
 RELEASE_CONFIG_FILE = "etc_config.json"
 _DEFAULT = EtcConfig.model_type  # For configs without a type, such as the release's.
 EncoderType = systems.System

@@ -86,7 +86,7 @@ def _axes_of(name, axes):
 
 
 def is_label(name):
-    """Returns whether a feature holds labels, which are for losses only."""
+    """Returns whether a feature contains labels, which are for losses only."""
     return name.partition("/")[0] == "labels"
 
 

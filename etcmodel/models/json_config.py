@@ -194,7 +194,7 @@ def read_text(path: str | os.PathLike[str]) -> bytes:
 
 
 def json_object(text: str | bytes, source: str | os.PathLike[str]) -> dict[str, typing.Any]:
-    """The dict that a JSON text (str, or UTF-8) of a config holds.
+    """Parses the JSON text (str, or UTF-8) of a config: dict.
 
     Raises:
         ValueError: naming the source, if the text is not a JSON object; see also

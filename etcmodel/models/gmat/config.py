@@ -8,7 +8,7 @@ from etcmodel.models import hugging_face, json_config
 
 __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
 
-# What the decompressor gets in place of tokens.
+# The decompressor's input in place of tokens.
 POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
 NORMALIZED_POSITIONS_AND_TYPES = "normalized_positions_and_types"
 DECOMPRESSOR_INPUTS = (POSITIONS, NORMALIZED_POSITIONS, NORMALIZED_POSITIONS_AND_TYPES)

@@ -149,7 +149,7 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
 class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
     """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
 
-    The encoder's output holds the tokens, then the memory; its mask is of the tokens alone, as the
+    The encoder's output has the tokens, then the memory; its mask is of the tokens alone, as the
     memory is always attended to. Decoder ids have token type 1, and positions from 0.
 
     Args:
