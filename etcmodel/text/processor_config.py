@@ -58,7 +58,7 @@ class ProcessorConfig:
             model numbers their labels. See `relations` for those that every document has.
         mention_names: tuple of str. Relations between long and global tokens; all others are
             between global tokens.
-        long_relation_names: tuple of str. The ones among `relation_names` that also hold among long
+        long_relation_names: tuple of str. Relations between global tokens that also hold among long
             tokens: between each token of a block and each of a related one, at most `long_radius`
             positions apart, such as the words of two cells of a row.
         long_radius: int. At most the model's `local_radius`.

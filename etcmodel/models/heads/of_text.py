@@ -1,4 +1,4 @@
-"""Heads shared by all encoders of a single text: Longformer and GMAT."""
+"""Heads shared by all encoders of a single text, such as Longformer and GMAT."""
 
 import abc
 import typing

@@ -191,7 +191,8 @@ def decode(model, encoded, attention_mask, settings, with_scores=False, prompt=N
         model, attention_mask, with_scores, prompt: see `search`.
         encoded: float [batch, length, hidden_size].
         settings: as in `search`; or an object with the same attributes, some of which may be
-            tensors: `beam_search` is used if `num_beams` is one, and else `sample`: see there.
+            tensors: `beam_search` is used if `num_beams` is a tensor or above 1, and else `sample`:
+            see there.
     Returns:
         See `search`.
     """
