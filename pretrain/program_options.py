@@ -17,9 +17,9 @@ flags.disclaim_key_flags()  # So that --help shows the flags as those of the cal
 class PresetOptions(ModelOptions, ResumeOptions):
     """What a program does, and with which model; a subclass has the choices."""
 
-    run_mode: str = option("train", "What to do.", choices=("train", "evaluate"))
+    run_mode: str = option("train", "What the program does.", choices=("train", "evaluate"))
     preset: str | None = option(
-        None, "A model of the paper, in place of --model_config_file.", group="model"
+        None, "Model size from the paper, in place of --model_config_file.", group="model"
     )
 
 

@@ -1,9 +1,9 @@
-"""What CPC, the hard g2l mask and structure are worth: a small table like the paper's table 3.
+"""Runs a small ablation study of CPC, the hard g2l mask and structure, like the paper's table 3.
 
-Pre-trains on the documents of generated WikiHop questions, fine-tunes on the questions, and
-measures on others, for every variant and seed; then prints means and standard deviations. The first
-weights are the same for all variants of a seed, and prefer no label. Results are kept in
-`results.jsonl` of --output_dir, and what is there is not run again.
+For every variant and seed, pre-trains on the documents of generated WikiHop questions, fine-tunes
+on the questions, and evaluates on others; then prints means and standard deviations. All variants
+of a seed start from the same weights, which favor no label. Results are kept in `results.jsonl` in
+--output_dir, and finished rows are not run again.
 """
 
 import dataclasses
@@ -55,19 +55,21 @@ VARIANTS = {
 class AblationOptions(Options):
     """What is compared, and how large it is."""
 
-    output_dir: str = option("ablations_output", "Directory of data, runs and results.")
-    num_train: int = option(3000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(1000, "Generated questions to measure on.", lower_bound=1)
-    num_pretrain_epochs: float = option(4.0, "Passes over the documents.")
-    num_train_epochs: float = option(3.0, "Passes over the training questions.")
+    output_dir: str = option("ablations_output", "Directory for data, runs and results.")
+    num_train: int = option(3000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(1000, "Number of generated evaluation questions.", lower_bound=1)
+    num_pretrain_epochs: float = option(4.0, "Number of passes over the documents.")
+    num_train_epochs: float = option(3.0, "Number of passes over the training questions.")
     num_hidden_layers: int = option(
-        demo.ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        demo.ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
-    seeds: tuple[int, ...] = option((0, 1, 2), "Seeds of weights and order; the data stay.")
+    seeds: tuple[int, ...] = option(
+        (0, 1, 2), "Seeds of weights and example order; the data are the same for all."
+    )
     variant: tuple = option(
         tuple(VARIANTS),
-        "A row to run; may be repeated. Runs of different seeds can share one --output_dir at the "
-        "same time once its data are complete.",
+        "Row of the table to run; may be repeated. Commands with different seeds can use one "
+        "--output_dir at the same time, once its data are complete.",
         choices=tuple(VARIANTS),
         is_repeated=True,
     )

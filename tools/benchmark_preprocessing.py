@@ -1,17 +1,17 @@
-"""Measures how fast raw examples become records, in one process.
+"""Measures how fast raw examples are converted to records, in one process.
 
     python -m etcmodel.tools.benchmark_preprocessing --dataset=hotpotqa
 
-measures generated data,
+measures generated data, and
 
     python -m etcmodel.tools.benchmark_preprocessing --vocab_file=vocab.txt \\
         --hotpotqa=hotpotqa.json --nq=nq.jsonl --openkp=openkp.jsonl --wikihop=wikihop.json
 
-raw files, of which a small one is made larger by varied copies of its examples, in turns with the
-package `tokenizers`, which only tokenizes the same texts.
+measures raw files, in turns with the package `tokenizers`, which only tokenizes the same texts.
+Small files are extended with varied copies of their examples.
 
-Reading, converting and serializing are measured, without Beam and without writing: what a core of
-a worker does. Prints a table, and the same as JSON in the last line.
+The measured work is that of one worker core: reading, converting and serializing, without Beam and
+without writing. Prints a table, and the same as JSON in the last line.
 """
 
 import dataclasses
@@ -130,20 +130,30 @@ class BenchmarkOptions(options.Options):
 
     dataset: str = option(
         _ALL,
-        "Whose preprocessing to measure.",
+        "Data set whose preprocessing to measure.",
         choices=(_ALL, *sorted(make_demo_data.GENERATORS)),
     )
-    num_examples: int = option(500, "Generated examples of each data set.", lower_bound=1)
-    seed: int = option(0, "Another seed gives other examples.")
-    hotpotqa: str = option("", "Raw file of HotpotQA's to measure instead.", is_file=True)
-    nq: str = option("", "Likewise of Natural Questions', simplified layout.", is_file=True)
-    openkp: str = option("", "Likewise of OpenKP's.", is_file=True)
-    wikihop: str = option("", "Likewise of WikiHop's.", is_file=True)
-    vocab_file: str = option("", "For raw files: WordPiece vocabulary, lower-cased.", is_file=True)
-    megabytes: float = option(
-        2.0, "Of a smaller raw file so many 10^6 bytes of varied copies are made.", lower_bound=0
+    num_examples: int = option(500, "Number of generated examples of each data set.", lower_bound=1)
+    seed: int = option(0, "Seed of the generated examples.")
+    hotpotqa: str = option(
+        "", "Raw HotpotQA file to measure instead of generated data.", is_file=True
     )
-    rounds: int = option(5, "For raw files: rounds after the first.", lower_bound=1)
+    nq: str = option(
+        "",
+        "Raw Natural Questions file (simplified layout) to measure instead of generated data.",
+        is_file=True,
+    )
+    openkp: str = option("", "Raw OpenKP file to measure instead of generated data.", is_file=True)
+    wikihop: str = option(
+        "", "Raw WikiHop file to measure instead of generated data.", is_file=True
+    )
+    vocab_file: str = option("", "For raw files: lower-cased WordPiece vocabulary.", is_file=True)
+    megabytes: float = option(
+        2.0,
+        "For raw files: size in 10^6 bytes to which smaller files are extended with varied copies.",
+        lower_bound=0,
+    )
+    rounds: int = option(5, "For raw files: number of rounds after the first.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()

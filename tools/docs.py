@@ -1,6 +1,6 @@
-"""Serves the documentation site, built anew whenever a page or a docstring changes; or builds it.
+"""Serves the documentation site, rebuilt whenever a page or docstring changes; or only builds it.
 
-The pages are part of a checkout, not of an installed package.
+The pages are part of a checkout, not of the installed package.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ __all__ = ["DocsOptions"]
 class DocsOptions(Options):
     """Where the site is served or written."""
 
-    address: str = option("127.0.0.1:8000", "Host and port to serve it at.")
+    address: str = option("127.0.0.1:8000", "Host and port to serve the site at.")
     output_dir: str = option("", "Folder to write the site to, instead of serving it.")
 
 

@@ -1,19 +1,19 @@
-"""From raw data to a trained model, in one command.
+"""Trains a model from raw data, in one command.
 
     python -m etcmodel.tools.fit reviews.csv --init_checkpoint=my_bert --output_dir=run
 
-Deals the rows to three parts, makes records of them, trains, evaluates and writes a page, by the
-other commands of `etcmodel`, which it shows. If a second file follows, that one is dev, all of the
-first one is trained on, and there is no test: what is said of test below holds for dev. In
---output_dir are then
+Splits the rows into three parts, converts them to records, trains, evaluates and writes a report,
+with the other commands of `etcmodel`, which it prints. If a second file is given, it is dev, all of
+the first file is for training, and there is no test: then dev takes the place of test below.
+--output_dir will contain
 
     data/       train.jsonl, dev.jsonl, test.jsonl: the rows of each part
     records/    these as TFRecords, with their settings and statistics
-    best/       the checkpoint with the best score on dev, by which the run is measured
-    test_predictions.json or .jsonl, report.html: what it says of test, and a page of it
+    best/       the checkpoint with the best score on dev, which is evaluated on test
+    test_predictions.json or .jsonl, report.html: its predictions for test, and a report on them
 
-and what else a training writes. The same command goes on where it was stopped. What follows `--` is
-given to the training.
+and the other files of a training. The same command resumes where it was stopped. Flags after `--`
+are passed to the training.
 """
 
 import collections
@@ -196,25 +196,35 @@ class FitOptions(Options):
 
     data: str = option(
         "",
-        "Raw data, as preprocess takes them; a pattern for several files. Texts with labels may "
-        "also be a folder with a sub-folder for each label. It may be given without its flag.",
+        "Raw data, in the format that preprocess reads; a pattern for several files. For texts "
+        "with labels, also a folder with a subfolder for each label. The flag's name may be left "
+        "out.",
         group="data",
     )
     eval_data: str = option(
         "",
-        "Raw data likewise, to choose the checkpoint by and to measure it on. It may follow the "
-        "other without its flag. Default: the rows of --data are dealt to three parts.",
+        "Raw data to select the best checkpoint and evaluate it on, in the same format. May follow "
+        "--data without the flag's name. Defaults to a split of the rows of --data into three "
+        "parts.",
         group="data",
     )
     init_checkpoint: str = option(
-        "", "Folder of the model to begin with, such as a BERT's.", is_needed=True
+        "", "Folder of the model to start from, such as BERT.", is_needed=True
     )
-    output_dir: str = option("", "Directory of all that is made.", is_needed=True)
-    dev_share: float = _share_option("Share of the rows to choose the checkpoint by.")
-    test_share: float = _share_option("Share of the rows to measure it on.")
-    seed: int = option(0, "Seed of the parts, of initial weights and of the order.", lower_bound=0)
-    num_train_epochs: float = _training_option(4.0, "Passes over the training examples.", 0)
-    train_batch_size: int = _training_option(16, "Examples of a training step.", 1)
+    output_dir: str = option("", "Directory for all output files.", is_needed=True)
+    dev_share: float = _share_option(
+        "Fraction of the rows for dev, to select the best checkpoint on."
+    )
+    test_share: float = _share_option(
+        "Fraction of the rows for test, to evaluate the best checkpoint on."
+    )
+    seed: int = option(
+        0, "Seed of the split, the initial weights and the example order.", lower_bound=0
+    )
+    num_train_epochs: float = _training_option(
+        4.0, "Number of passes over the training examples.", 0
+    )
+    train_batch_size: int = _training_option(16, "Number of examples per training step.", 1)
     learning_rate: float = _training_option(5e-5, "Peak learning rate.", 0)
     data_set: str = ""  # No flag: a key of `DATA_SETS`.
 

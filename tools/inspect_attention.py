@@ -1,17 +1,17 @@
-"""Shows what a model's tokens look at: a text and a model's folder to an HTML page.
+"""Writes an HTML page that shows which tokens a model's tokens attend to, for a given text.
 
     python -m etcmodel.tools.inspect_attention --checkpoint=etc_base_2x_pretrain \\
         --input=text.txt --output=attention.html --layers=0,5,11
 
-The folder's processor makes the input. A text has a global token for each of its sentences, a web
-page (`….html`) for its headings, paragraphs and so on. Whatever else a processor reads (documents,
-sections, tables, graphs: docs/processor.md) may be a JSON object (`….json`), or a line of a file of
-JSON lines (`….jsonl`):
+The model folder's processor makes the input. A text gets a global token for each sentence, a web
+page (`….html`) for each heading, paragraph and so on. Other inputs of a processor (documents,
+sections, tables, graphs: docs/processor.md) are given as a JSON object (`….json`), or as a line of
+a file of JSON lines (`….jsonl`):
 
     {"question": "Where does it rise?", "documents": ["The river rises on moors.", "It is long."]}
 
-The page needs nothing else, no network either; see `etcmodel.inspection` to look at other inputs,
-at task models and at what tokens contribute.
+The page is self-contained and needs no network. For other inputs, task models, and how much tokens
+contribute, see `etcmodel.inspection`.
 """
 
 import dataclasses
@@ -30,25 +30,27 @@ class InspectOptions(VocabularyOptions):
     """What is shown of what."""
 
     checkpoint: str = option(
-        "", "Directory of an ETC encoder, or of a model with a head on one.", is_needed=True
+        "", "Folder of an ETC encoder, or of a model with a head on top of one.", is_needed=True
     )
     input: str = option(
         "",
-        "File of a text, or by its ending a .html, .json, .jsonl or .jsonl.gz.",
+        "Text file; or, by its extension, a .html, .json, .jsonl or .jsonl.gz file.",
         is_file=True,
         is_needed=True,
     )
     output: str = option("", "HTML file to write.", is_needed=True)
-    example: int = option(0, "Which line of JSON lines is shown, from 0.", lower_bound=0)
+    example: int = option(0, "For JSON lines: index of the line to show, from 0.", lower_bound=0)
     do_lower_case: bool = option(
-        True, "Whether the word pieces of --vocab_file are of lower-cased text."
+        True, "Whether the WordPiece vocabulary of --vocab_file is for lower-cased text."
     )
-    max_tokens: int = option(1024, "The input is cut after so many tokens.", lower_bound=1)
+    max_tokens: int = option(
+        1024, "Maximum number of tokens; the input is cut after them.", lower_bound=1
+    )
     layers: tuple[int, ...] = option((), "Layers to show, from 0. None: all.")
     heads: tuple[int, ...] = option(
-        (_MEAN,), f"Heads to show, from 0; {_MEAN} is the mean over all."
+        (_MEAN,), f"Heads to show, from 0; {_MEAN}: the mean over all heads."
     )
-    top: int = option(8, "Most keys to show of each token and head.", lower_bound=1)
+    top: int = option(8, "Maximum number of keys to show per token and head.", lower_bound=1)
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Writes a small invented dataset, with vocabulary and model config, to try the programs offline.
+"""Writes a small synthetic dataset, with vocabulary and model config, to try the programs offline.
 
     python -m etcmodel.tools.make_demo_data --dataset=hotpotqa --output_dir=demo_data
 
@@ -159,25 +159,33 @@ def _model_of(dataset, train, settings):
 class DemoDataOptions(options.Options):
     """What to generate."""
 
-    dataset: str = option("hotpotqa", "Whose format to write.", choices=tuple(sorted(GENERATORS)))
+    dataset: str = option(
+        "hotpotqa", "Data set whose format to write.", choices=tuple(sorted(GENERATORS))
+    )
     output_dir: str = option("", "Directory for the files.", is_needed=True)
     num_train: int = option(20_000, "Number of training examples.", lower_bound=1)
-    num_dev: int = option(1_000, "Number of dev examples.", lower_bound=1)
-    seed: int = option(0, "Another seed gives other examples.")
+    num_dev: int = option(1_000, "Number of development examples.", lower_bound=1)
+    seed: int = option(0, "Seed of the generated examples.")
     length: int | None = option(
-        None, "Tokens in a sequence, of majority_tagging alone. None: 64.", lower_bound=1
+        None, "Length of a sequence in tokens; only for majority_tagging. None: 64.", lower_bound=1
     )
     pairs: int | None = option(
-        None, "Pairs of numbers, of majority_tagging alone. None: 1.", lower_bound=1
+        None, "Number of pairs of numbers; only for majority_tagging. None: 1.", lower_bound=1
     )
     sentences: int | None = option(
-        None, "Sentences of a passage, of numerical_reasoning alone. None: 5.", lower_bound=1
+        None,
+        "Number of sentences in a passage; only for numerical_reasoning. None: 5.",
+        lower_bound=1,
     )
     largest: int | None = option(
-        None, "Numbers are below it, in numerical_reasoning alone. None: 10000.", lower_bound=4
+        None,
+        "Upper bound of the numbers, exclusive; only for numerical_reasoning. None: 10000.",
+        lower_bound=4,
     )
     distance: int | None = option(
-        None, "Tokens before what is to be told, of summarization alone. None: 1024.", lower_bound=1
+        None,
+        "Number of tokens before the sentences to summarize; only for summarization. None: 1024.",
+        lower_bound=1,
     )
 
 

@@ -1,10 +1,10 @@
-"""The whole way on generated data: preprocess, train, evaluate, export, predict, report.
+"""Runs the whole pipeline on generated data: preprocess, train, evaluate, export, predict, report.
 
 Questions in WikiHop's format, many times longer than the model's local window, are answered by a
-model that knows which words mention which candidate, and by the same model, trained anew on the
-same data from the same weights, that does not. Runs the programs as a user runs them, each as a
-command of its own, and prints the commands. What they make lies in --output_dir; `report.html`
-there shows the results.
+model whose structure links words to the candidates that they mention, and by the same model without
+these links, trained on the same data from the same initial weights. Each program runs as a separate
+command, as a user would run it; the commands are printed. The output goes to --output_dir;
+`report.html` there shows the results.
 """
 
 import dataclasses
@@ -53,12 +53,14 @@ _NUM_SHOWN = 20  # Questions on the page.
 class DemoOptions(Options):
     """How large the demo is."""
 
-    output_dir: str = option("demo_output", "Directory to make; an old one is replaced.")
-    num_train: int = option(8000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(500, "Generated questions to measure on.", lower_bound=1)
-    num_train_epochs: float = option(1.0, "Passes over the training questions.", lower_bound=0)
+    output_dir: str = option("demo_output", "Directory to create; an existing one is replaced.")
+    num_train: int = option(8000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(500, "Number of generated evaluation questions.", lower_bound=1)
+    num_train_epochs: float = option(
+        1.0, "Number of passes over the training questions.", lower_bound=0
+    )
     num_hidden_layers: int = option(
-        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
     seed: int = option(0, "Seed of data and training.")
 

@@ -1,10 +1,10 @@
-"""Pre-training end to end at small size: text, TFRecords, MLM and CPC, then fine-tuning from it.
+"""Runs a small pre-training end to end: text, TFRecords, MLM and CPC, then fine-tuning.
 
-Pre-trains on English prose (see `demos.prose`, or --text_pattern) and on the paragraphs, without
-questions and answers, of generated two-hop questions; fine-tunes the checkpoint on the questions
-and, for comparison, the same model without pre-training. Both begin with weights like those of
-`--initialization=mimetic` (`demos.first_weights`), without which so small a model learns no match
-of names in this time. Prints the commands it runs and draws `curves.png`.
+Pre-trains on English prose (see `demos.prose`, or --text_pattern) and on the paragraphs of
+generated two-hop questions, without the questions and answers; then fine-tunes the checkpoint on
+the questions and, for comparison, the same model without pre-training. Both start from weights like
+those of `--initialization=mimetic` (`demos.first_weights`); without them, so small a model does not
+learn to match names in this time. Prints the commands that it runs and draws `curves.png`.
 """
 
 import dataclasses
@@ -48,17 +48,21 @@ ETC_CONFIG = {
 class PretrainDemoOptions(Options):
     """How large the demo is."""
 
-    output_dir: str = option("pretrain_demo_output", "Directory to make; an old one is replaced.")
+    output_dir: str = option(
+        "pretrain_demo_output", "Directory to create; an existing one is replaced."
+    )
     text_pattern: str | None = option(
         None, f"Text files to pre-train on. None: the King James Bible of {prose.PACKAGE}."
     )
     contexts: bool = option(True, "Also pre-train on the paragraphs of the questions.")
-    num_pretrain_epochs: float = option(2.5, "Passes over the text.", lower_bound=0)
-    num_train: int = option(6000, "Generated training questions.", lower_bound=1)
-    num_dev: int = option(300, "Generated questions to measure on.", lower_bound=1)
-    num_train_epochs: float = option(2.0, "Passes over the training questions.", lower_bound=0)
+    num_pretrain_epochs: float = option(2.5, "Number of passes over the text.", lower_bound=0)
+    num_train: int = option(6000, "Number of generated training questions.", lower_bound=1)
+    num_dev: int = option(300, "Number of generated evaluation questions.", lower_bound=1)
+    num_train_epochs: float = option(
+        2.0, "Number of passes over the training questions.", lower_bound=0
+    )
     num_hidden_layers: int = option(
-        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
     seed: int = option(0, "Seed of data and training.")
 

@@ -1,8 +1,9 @@
-"""Trains a small question answerer on generated documents, measures it, and exports it to serve.
+"""Trains a small question answering model on generated documents and exports it for serving.
 
-The documents tell of invented regions in some hundred words of English (`demos.region`), other ones
-in training and measuring. The model marks the answer and the sentences that say so; the command
-that this prints serves it with a page to ask it about any text. It takes some minutes on two cores.
+The documents describe fictional regions in a few hundred words of English (`demos.region`);
+training and evaluation use different ones. The model marks the answer and its supporting sentences.
+Also evaluates the model, and prints the command that serves it with a page for asking questions
+about any text. Takes a few minutes on two cores.
 """
 
 import dataclasses
@@ -47,12 +48,16 @@ _SHOWN = ("loss", "start_accuracy", "end_accuracy", "evidence_loss")
 class ServedDemoOptions(Options):
     """How large the demo is."""
 
-    output_dir: str = option("served_demo_output", "Directory to make; an old one is replaced.")
-    num_train: int = option(5600, "Training questions on short documents.", lower_bound=1)
-    num_long_train: int = option(1600, "Further ones, on long documents.", lower_bound=1)
-    num_dev: int = option(300, "Questions to measure on, on long documents.", lower_bound=1)
+    output_dir: str = option(
+        "served_demo_output", "Directory to create; an existing one is replaced."
+    )
+    num_train: int = option(5600, "Number of training questions on short documents.", lower_bound=1)
+    num_long_train: int = option(
+        1600, "Number of additional training questions, on long documents.", lower_bound=1
+    )
+    num_dev: int = option(300, "Number of evaluation questions, on long documents.", lower_bound=1)
     num_hidden_layers: int = option(
-        ETC_CONFIG["num_hidden_layers"], "Layers of the model.", lower_bound=1
+        ETC_CONFIG["num_hidden_layers"], "Number of layers of the model.", lower_bound=1
     )
     seed: int = option(0, "Seed of data and training.")
 

@@ -59,37 +59,39 @@ class FinetuningConfig(FeatureOptions, VocabularyOptions, DataOptions, abc.ABC):
     encoder_config: "encoders.EncoderConfig"
     eval_gold: str | None = option(
         None,
-        "File with the answers of the examples to evaluate on.",
+        "File with the gold answers of the evaluation examples.",
         is_file=True,
         group="evaluation",
         example="dev.json",
     )
     input_file: str | None = option(
         None,
-        "Raw file of the examples to predict, in mode predict.",
+        "Raw file with the examples to predict, in mode predict.",
         is_file=True,
         group="serving",
         example="questions.json",
     )
     predictions_file: str | None = option(
         None,
-        "Where predictions go, in the official format. None: predictions.json in --output_dir.",
+        "File to write predictions to, in the official format. None: predictions.json in "
+        "--output_dir.",
         group="serving",
     )
-    do_lower_case: bool = option(True, "Lower-case text, for word pieces.", role="features")
+    do_lower_case: bool = option(True, "Lower-case the text; WordPiece only.", role="features")
     release_compatible: bool = changed(FeatureOptions, "release_compatible", role="inference")
     layer_decay: float = option(
         1.0,
-        "Learning rate of an encoder layer ÷ that of the layer above it; the embeddings are below "
-        "the lowest, heads above the highest have the whole rate. 1: all have it.",
+        "Layer-wise learning rate decay: learning rate of an encoder layer ÷ that of the layer "
+        "above it. The embeddings count as the layer below the lowest; the heads have the full "
+        "rate. 1: the same rate everywhere.",
         role="training",
         lower_bound=0.0,
         upper_bound=1.0,
     )
     num_frozen_layers: int = option(
         0,
-        "Lowest layers of the encoder that are not trained, and its embeddings with them. 0: all "
-        "are trained.",
+        "Number of lowest encoder layers to freeze, together with the embeddings. 0: train "
+        "everything.",
         role="training",
         lower_bound=0,
     )

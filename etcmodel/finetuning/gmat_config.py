@@ -25,12 +25,15 @@ class GmatFinetuningConfig(FinetuningConfig):
 
     num_memory_tokens: int = option(
         -1,
-        "Replaces that of the model's config; 0 for no memory. -1: it stays.",
+        "Overrides the value in the model's config; 0 for no memory. -1: keep the config's value.",
         role="model",
         lower_bound=-1,
     )
     chunk_size: int = option(
-        0, "Replaces that of the model's config. 0: it stays.", role="model", lower_bound=0
+        0,
+        "Overrides the value in the model's config. 0: keep the config's value.",
+        role="model",
+        lower_bound=0,
     )
 
     def __post_init__(self):

@@ -60,7 +60,7 @@ class ReleaseFlags:
         """Defines the flags, except aliases; returns the group of each in --help: dict."""
         for name, mode in self.modes.items():
             flags.DEFINE_bool(
-                name, None, f"The release's name of --run_mode={mode}.", flag_values=flag_values
+                name, None, f"The release's name for --run_mode={mode}.", flag_values=flag_values
             )
         if self.predictions_name:
             name, suffix = self.predictions_name
@@ -71,7 +71,7 @@ class ReleaseFlags:
         flags.DEFINE_bool(
             "use_tpu",
             None,
-            "The release's --distribution_strategy=tpu.",
+            "The release's flag for --distribution_strategy=tpu.",
             flag_values=flag_values,
         )
         for name, (kind, why) in self.no_effect.items():

@@ -56,7 +56,7 @@ def text(flag_values, groups, examples, doc, program):
         doc: str. What the program says of itself, perhaps with commands.
         program: str. How it is called, such as "etcmodel train hotpotqa".
     """
-    told, *rest = doc.strip().split("\n\n")
+    summary, *rest = doc.strip().split("\n\n")
     example = next(filter(_EXAMPLE.fullmatch, rest), None)
     if example is None:
         flags = [shlex.quote(f"--{name}={value}") for name, value in examples.items()]
@@ -64,7 +64,7 @@ def text(flag_values, groups, examples, doc, program):
     else:
         rest.remove(example)
     commands = map(_in_lines, textwrap.dedent(example).split("\n"))
-    parts = [told, textwrap.indent("\n".join(commands), "  "), *rest]
+    parts = [summary, textwrap.indent("\n".join(commands), "  "), *rest]
     of_groups = {group: [] for group in GROUPS}
     for name, group in groups.items():
         if name not in examples and group != HIDDEN:
@@ -77,7 +77,7 @@ def text(flag_values, groups, examples, doc, program):
     for group, names in of_groups.items():
         lines = [_in_lines_of_help(flag_values[name]) for name in names]
         parts.append("\n".join([f"{titles.get(group, group)}:", *lines]))
-    parts.append("--helpfull has all flags: also those without effect here, and of logging.")
+    parts.append("--helpfull lists all flags, including those of logging and those without effect here.")
     return "\n\n".join(parts)
 
 

@@ -43,31 +43,29 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
 
     needed = ("input_pattern", "output_prefix", "init_checkpoint")  # Or a vocabulary.
 
-    input_pattern: str = option("", "Raw file (a pattern for several).", example="train.json")
+    input_pattern: str = option("", "Raw file, or a pattern for several.", example="train.json")
     init_checkpoint: str = option(
         "",
-        "Folder of the model that is to be trained, such as a BERT's: its vocabulary is used, and "
-        "text is lower-cased as there. Of the path of a checkpoint, --do_lower_case is checked by "
-        "its name.",
+        "Folder of the model to train, such as BERT: its vocabulary is used, and text is "
+        "lowercased as that model requires. If it is the path of a checkpoint, --do_lower_case is "
+        "checked against its name.",
         example="my_bert",
     )
     output_prefix: str = option(
-        "", "Path and first part of the name of the TFRecord files.", example="records/train"
+        "", "Path and file name prefix of the TFRecord files.", example="records/train"
     )
     num_shards: int = option(256, "Number of TFRecord files.", lower_bound=1, upper_bound=99_999)
     statistics_file: str = option(
-        "", "JSON file for the statistics; by default <prefix>.stats.json."
+        "", "JSON file for the statistics. Defaults to <prefix>.stats.json."
     )
-    do_lower_case: bool = option(
-        True, "Lower-case the text and strip accents; for word pieces only."
-    )
+    do_lower_case: bool = option(True, "Lower-case the text and strip accents; WordPiece only.")
     global_seq_length: int = changed(options_lib.FeatureOptions, "global_seq_length", default=256)
     long_seq_length: int = changed(options_lib.FeatureOptions, "long_seq_length", default=2048)
     direct_num_workers: int = option(
-        0, "Local processes; 0 for one a core, fewer for little input.", lower_bound=0
+        0, "Number of local processes. 0: one per core, fewer for small inputs.", lower_bound=0
     )
     strict: bool = option(
-        False, "Fail at the first malformed example, instead of counting and listing it."
+        False, "Fail at the first malformed example instead of counting and listing it."
     )
 
     def __post_init__(self):
@@ -104,8 +102,8 @@ class TokenizerTypeOptions(PreprocessOptions):
 
     tokenizer_type: str | None = option(
         None,
-        "Which vocabulary to use: that of --vocab_file (BERT) or --spm_model_file (ALBERT). None: "
-        "the one that is given.",
+        "Vocabulary to use: --vocab_file (BERT) or --spm_model_file (ALBERT). None: whichever is "
+        "given.",
         choices=("BERT", "ALBERT"),
     )
 

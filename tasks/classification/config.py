@@ -25,29 +25,30 @@ class ClassificationFeatureOptions(Options):
     global_seq_length: int = changed(FeatureOptions, "global_seq_length")
     problem_type: str = option(
         SINGLE_LABEL,
-        "What is told of a text: one label, several labels or none, or a number.",
+        "What to predict for a text: one label, any number of labels, or a number.",
         role="features",
         choices=PROBLEM_TYPES,
     )
     labels: tuple = option(
         (),
-        "Labels, in the order of the model's outputs. None: preprocess gathers and sorts them.",
+        "Labels, in the order of the model's outputs. None: preprocess collects and sorts them.",
         role="features",
     )
-    text_field: str = option("text", "Field or column of the text.", role="features")
+    text_field: str = option("text", "Field or column with the text.", role="features")
     second_text_field: str | None = option(
-        None, "Field or column of a second text. None: there is but one text.", role="features"
+        None, "Field or column with a second text. None: there is only one text.", role="features"
     )
     label_field: str = option(
-        "label", "Field or column of the label, the labels or the number.", role="features"
+        "label", "Field or column with the label, the labels or the number.", role="features"
     )
     id_field: str = option(
         "id",
-        "Field or column of the example's id; without it, the id is the file's name and the line.",
+        "Field or column with the example's id. Without it, the id is the file name and line "
+        "number.",
         role="features",
     )
     label_separator: str = option(
-        "|", "What separates several labels in one string, as in tables.", role="features"
+        "|", "Separator between several labels in one string, as in tables.", role="features"
     )
 
     def __post_init__(self):

@@ -31,17 +31,17 @@ class HotpotQAFeatureOptions(Options):
 
     answer_encoding_method: str = option(
         "span",
-        "How an answer is found: by its first and last token (span), or by a begin, inside or "
-        "outside id for each token (bio).",
+        "How answers are predicted: by their first and last token (span), or by a begin, inside or "
+        "outside tag for each token (bio).",
         role="features",
         choices=("span", "bio"),
     )
     num_word_edges: int = option(
         0,
-        "Room for edges between global tokens, as many of each kind: of sentences and question "
-        "tokens with the same word, and of what names a paragraph by its title and that "
-        "paragraph. The model needs four free labels (relative_vocab_size), which the released "
-        "ones have. Not in the paper. 0 for none.",
+        "Maximum number of edges of each kind between global tokens: between sentences and "
+        "question tokens that share a word, and between a mention of a paragraph's title and that "
+        "paragraph. The model needs four unused relative labels (relative_vocab_size), as the "
+        "released models have. Not in the paper. 0: none.",
         role="features",
         lower_bound=0,
     )
@@ -53,20 +53,21 @@ class HotpotQADecodingOptions(Options):
 
     supporting_fact_threshold: float = option(
         0.5,
-        "Least probability of a supporting fact, from 0 to 1.",
+        "Minimum probability of a supporting fact, from 0 to 1.",
         role="decoding",
         lower_bound=0,
         upper_bound=1,
     )
     min_supporting_facts: int = option(
         0,
-        "Sentences taken as supporting facts at least: the likeliest, below the threshold, too. "
-        "Each of HotpotQA's questions has two or more; the release has no such limit.",
+        "Minimum number of sentences predicted as supporting facts: the most probable ones, even "
+        "below the threshold. Every HotpotQA question has at least two; the release has no such "
+        "minimum.",
         role="decoding",
         lower_bound=0,
     )
     max_answer_length: int = option(
-        30, "Longest answer, in tokens.", role="decoding", lower_bound=1
+        30, "Maximum length of an answer, in tokens.", role="decoding", lower_bound=1
     )
 
 
@@ -75,11 +76,11 @@ class HotpotQAExampleOptions(HotpotQAFeatureOptions):
     """What else preprocessing can choose."""
 
     is_training: bool = option(
-        True, "Make labels, and drop examples that cannot be trained on.", role="features"
+        True, "Create labels, and drop examples that cannot be trained on.", role="features"
     )
     debug: bool = option(
         False,
-        "Add readable features (the tokens) to the examples; they take more space.",
+        "Add readable features (the tokens) to the records, which makes them larger.",
         role="features",
     )
 

@@ -1,7 +1,7 @@
 """Converts HotpotQA's JSON into sharded TFRecords.
 
-Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
-statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+Also writes `<prefix>.config.json` (the settings of the records) and the statistics. Flags of Apache
+Beam, such as `--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.hotpotqa.preprocess --input_pattern=hotpot_train_v1.1.json \
     --output_prefix=/data/train --vocab_file=vocab.txt

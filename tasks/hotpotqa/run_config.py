@@ -35,7 +35,9 @@ class HotpotQaConfig(
     not_of_evaluation = ("answer_encoding_method",)
 
     flat_sequence: bool = finetuning.option(
-        False, "Ignore paragraphs in masks and labels (paper, table 3).", role="model"
+        False,
+        "Flat input: ignore paragraphs in masks and relative labels (paper, table 3).",
+        role="model",
     )
 
     def records(self):

@@ -28,11 +28,11 @@ class MajorityOptions(OneInputOptions):
         FeatureOptions,
         "long_seq_length",
         default=512,
-        help_text="Length of sequences in tokens, padding included.",
+        help_text="Length of the sequences in tokens, including padding.",
     )
     pairs: int = option(
         1,
-        "Pairs of numbers: tokens and tags are from 1 to twice this.",
+        "Number of pairs of numbers: tokens and tags range from 1 to twice this.",
         role="features",
         lower_bound=1,
     )
@@ -47,7 +47,7 @@ class MajorityOptions(OneInputOptions):
 class MajorityExampleOptions(MajorityOptions):
     """What else preprocessing can choose."""
 
-    is_training: bool = option(True, "Refuse sequences without tags.", role="features")
+    is_training: bool = option(True, "Reject sequences without tags.", role="features")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Converts sequences, JSON lines, into sharded TFRecords.
+"""Converts tagged sequences (JSON lines) into sharded TFRecords.
 
   python -m etcmodel.tasks.majority_tagging.preprocess --input_pattern=train.jsonl \
     --output_prefix=records/train --vocab_file=vocab.txt --long_seq_length=64 --pairs=1

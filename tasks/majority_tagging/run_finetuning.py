@@ -1,7 +1,7 @@
 """Trains, evaluates, exports and runs GMAT on majority tagging.
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
-given); `evaluate` prints the scores of the best checkpoint, beside those of a constant answer;
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
+given); `evaluate` prints the scores of the best checkpoint beside those of a constant answer;
 `export` writes it as a SavedModel; `predict` tags the sequences of a raw file with an exported
 model.
 """

@@ -41,25 +41,30 @@ class NqFeatureOptions(Options):
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", lower_bound=1)
     stride: int = option(
         2048,
-        "Page tokens from the start of a window to the start of the next one.",
+        "Number of page tokens from the start of one window to the start of the next.",
         role="features",
         lower_bound=1,
     )
     question_len: int = option(
-        32, "Question tokens kept; the rest is left out.", role="features", lower_bound=1
+        32,
+        "Maximum length of the question, in tokens; longer questions are cut.",
+        role="features",
+        lower_bound=1,
     )
     include_html_tokens: bool = option(
         True,
-        "Keep the tags of the page, as one token for all opening and one for all closing tags.",
+        "Keep the page's HTML tags: one token for all opening tags and one for all closing tags.",
         role="features",
     )
     fixed_blocks: bool = option(
         False,
-        "A global token for each block of long tokens instead of one for each candidate (paper, "
-        'section 4.4, the ablation "fixed blocks").',
+        "Use one global token per block of long tokens instead of one per candidate (the ablation "
+        "with fixed blocks; paper, section 4.4).",
         role="features",
     )
-    fixed_block_size: int = option(27, "Long tokens of a block.", role="features", lower_bound=1)
+    fixed_block_size: int = option(
+        27, "Number of long tokens per block.", role="features", lower_bound=1
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,16 +73,16 @@ class NqDecodingOptions(Options):
 
     span_selection_method: str = option(
         "joint",
-        "The best start and then its best end; the best of each; or the best pair, the short "
-        "answer within the long one.",
+        "How spans are selected: the best start and then its best end; the best start and the best "
+        "end independently; or the best pair, with the short answer inside the long one.",
         role="decoding",
         choices=SPAN_SELECTION_METHODS,
     )
     consider_answer_type: bool = option(
-        True, "Answer yes or no where that is the most probable answer type.", role="decoding"
+        True, "Answer yes or no if that is the most probable answer type.", role="decoding"
     )
     max_short_answer_len: int = option(
-        32, "Longest short answer, in words.", role="decoding", lower_bound=1
+        32, "Maximum length of a short answer, in words.", role="decoding", lower_bound=1
     )
 
 
@@ -87,34 +92,37 @@ class NqExampleOptions(NqFeatureOptions):
 
     is_training: bool = option(
         True,
-        "Leave out windows without an answer, at the rates below. With --input_dir it is so for "
-        "train, not for dev.",
+        "Drop windows without an answer, at the rates of the two --include_unknown_rate flags. "
+        "With --input_dir, this applies to train and not to dev.",
         role="features",
     )
     include_unknown_rate: float = option(
         1.0,
-        "Share of the windows without an answer to keep, on pages that have one; 1 and above keep "
+        "Fraction of windows without an answer to keep, on pages that have one. 1 or more keeps "
         "all.",
         role="features",
         lower_bound=0,
     )
     include_unknown_rate_for_unanswerable: float | None = option(
         None,
-        "The same on pages without any answer. None: four times --include_unknown_rate.",
+        "Same as --include_unknown_rate, for pages without any answer. None: four times "
+        "--include_unknown_rate.",
         role="features",
         lower_bound=0,
     )
     predict_la_when_no_sa: bool = option(
-        False, "The long answer takes the place of a missing short one.", role="features"
+        False, "Use the long answer in place of a missing short answer.", role="features"
     )
     global_token_types: tuple[int, ...] = option(
         (0, 1, 2),
-        "Types of the global tokens, of candidates or blocks, of CLS, and of the question. They "
-        "are written to the records; the model does not read them.",
+        "Type ids of the global tokens for candidates or blocks, for CLS, and for the question. "
+        "They are written to the records; the model does not use them.",
         role="features",
         is_repeated=True,
     )
-    seed: int = option(0, "Which windows without an answer are kept.", role="features")
+    seed: int = option(
+        0, "Seed that decides which windows without an answer are kept.", role="features"
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,13 @@
   python -m etcmodel.tasks.nq.preprocess --input_pattern='v1.0/train/nq-train-*.jsonl.gz' \
     --output_prefix=/data/nq-train --vocab_file=vocab.txt --include_unknown_rate=0.02
 
-or both splits of the official download (v1.0/train, v1.0/dev) at once, as in the release:
+Both splits of the official download (v1.0/train, v1.0/dev) at once, as in the release:
 
   python -m etcmodel.tasks.nq.preprocess --input_dir=v1.0 --output_dir=/data --vocab_file=vocab.txt
 
-Beside the shards it writes `<prefix>.config.json` (the settings they were made with) and the
-statistics. Files of any size are streamed; with flags of Apache Beam, such as
-`--runner=DataflowRunner`, it runs as a Beam pipeline instead.
+Also writes `<prefix>.config.json` (the settings of the records) and the statistics. Files of any
+size are streamed; with flags of Apache Beam, such as `--runner=DataflowRunner`, it runs as a Beam
+pipeline instead.
 """
 
 import dataclasses
@@ -40,10 +40,10 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
 
     input_dir: str = option(
         "",
-        "Instead of --input_pattern: folder with train/nq-train-*.jsonl.gz and "
-        "dev/nq-dev-*.jsonl.gz, of which there may be only one.",
+        "Instead of --input_pattern: folder with train/nq-train-*.jsonl.gz, dev/nq-dev-*.jsonl.gz, "
+        "or both.",
     )
-    output_dir: str = option("", "With --input_dir: folder for nq-train-* and nq-dev-*.")
+    output_dir: str = option("", "With --input_dir: folder to write nq-train-* and nq-dev-* to.")
 
     def check_inputs(self):
         given = {name for name in ("input_dir", "output_dir") if getattr(self, name)}

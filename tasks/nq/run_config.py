@@ -35,28 +35,30 @@ class NqConfig(
     eval_gold: str | None = finetuning.changed(
         finetuning.FinetuningConfig,
         "eval_gold",
-        help_text="Annotations of the examples to evaluate on: Natural Questions' files, wildcards "
-        "allowed, or the file of make_gold_cache.",
+        help_text=(
+            "Annotations of the evaluation examples: Natural Questions files (wildcards allowed), "
+            "or a file written by make_gold_cache."
+        ),
         is_file=False,
     )
     stride: int = finetuning.changed(NqFeatureOptions, "stride", role="inference")
     curve_plot_file: str | None = finetuning.option(
         None,
-        "PNG file for precision, recall and F1 by threshold, written at evaluation.",
+        "PNG file for a plot of precision, recall and F1 by threshold, written during evaluation.",
         group="evaluation",
     )
     mask_long_output: bool = finetuning.option(
-        False, "Allow answers to start and end in the page only.", role="model"
+        False, "Allow answers to start and end only within the page.", role="model"
     )
     cls_token_id: int | None = finetuning.option(
         None,
-        "CLS token, for --mask_long_output. None: that of the vocabulary.",
+        "Id of the CLS token, for --mask_long_output. None: taken from the vocabulary.",
         role="model",
         lower_bound=0,
     )
     sep_token_id: int | None = finetuning.option(
         None,
-        "SEP token, for --mask_long_output. None: that of the vocabulary.",
+        "Id of the SEP token, for --mask_long_output. None: taken from the vocabulary.",
         role="model",
         lower_bound=0,
     )

@@ -1,6 +1,6 @@
 """Fine-tunes, evaluates, exports and runs ETC on Natural Questions (paper, section 4.2).
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the official metrics of the best checkpoint; `export` writes it as a
 SavedModel; `predict` answers the questions of a raw file with an exported model.
 """

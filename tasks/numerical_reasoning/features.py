@@ -29,11 +29,11 @@ class NumericalOptions(OneInputOptions):
         FeatureOptions,
         "long_seq_length",
         default=140,
-        help_text="Length of question and passage in tokens, padding included.",
+        help_text="Length of question and passage together in tokens, including padding.",
     )
     max_answer_length: int = option(
         20,
-        "Most tokens of an answer; those before and after it count, too.",
+        "Maximum length of an answer in tokens, including the special tokens before and after it.",
         role="features",
         lower_bound=3,
     )
@@ -43,7 +43,7 @@ class NumericalOptions(OneInputOptions):
 class NumericalExampleOptions(NumericalOptions):
     """What else preprocessing can choose."""
 
-    is_training: bool = option(True, "Refuse questions without an answer.", role="features")
+    is_training: bool = option(True, "Reject questions without an answer.", role="features")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

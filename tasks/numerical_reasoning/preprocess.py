@@ -1,4 +1,4 @@
-"""Converts questions on passages, JSON lines, into sharded TFRecords.
+"""Converts questions about passages (JSON lines) into sharded TFRecords.
 
   python -m etcmodel.tasks.numerical_reasoning.preprocess --input_pattern=train.jsonl \
     --output_prefix=records/train --vocab_file=vocab.txt --long_seq_length=140

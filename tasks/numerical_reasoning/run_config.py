@@ -23,8 +23,8 @@ class NumericalConfig(NumericalOptions, options.PaddingOptions, finetuning.GmatF
 
     untied_memory: bool | None = finetuning.option(
         None,
-        "Whether queries of the memory, and the keys and values that they see, have projections "
-        "of their own. None: as in the model's config.",
+        "Whether the memory's queries, and the keys and values that they attend to, have their own "
+        "projections. None: as in the model's config.",
         role="model",
     )
 

@@ -1,6 +1,6 @@
-"""Trains, evaluates, exports and runs GenBERT over a GMAT on numerical reasoning.
+"""Trains, evaluates, exports and runs GenBERT with a GMAT encoder on numerical reasoning.
 
-Modes: `train` makes checkpoints in --output_dir (and evaluates them where the evaluation flags are
+Modes: `train` writes checkpoints to --output_dir (and evaluates them if the evaluation flags are
 given); `evaluate` prints the scores of the best checkpoint; `export` writes it as a SavedModel;
 `predict` answers the questions of a raw file with an exported model.
 """

@@ -71,19 +71,19 @@ class OpenKpFeatureOptions(Options):
     )
     url_max_code_points: int = option(
         1000,
-        "Length of the longest URL in characters; the URL names a record.",
+        "Maximum length of a URL, in characters; the URL identifies a record.",
         role="features",
         lower_bound=1,
     )
     fixed_block_len: int | None = option(
         None,
-        "Long tokens of each global token, in place of the VDOM, without visual features. None: a "
-        "global token an element.",
+        "Number of long tokens per global token, in place of the VDOM and its visual features. "
+        "None: one global token per element.",
         role="features",
         lower_bound=1,
     )
     kp_max_length: int = option(
-        5, "Words of the longest key phrase that can be found.", role="features", lower_bound=1
+        5, "Maximum length of a predicted key phrase, in words.", role="features", lower_bound=1
     )
 
 
@@ -93,7 +93,7 @@ class OpenKpExampleOptions(OpenKpFeatureOptions):
 
     is_training: bool | None = option(
         True,
-        "Whether to drop pages that cannot be trained on. None: those of them that have key "
+        "Whether to drop pages that cannot be trained on. None: drop only those that have key "
         "phrases, as in the release.",
         role="features",
     )

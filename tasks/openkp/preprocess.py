@@ -1,8 +1,8 @@
 """Converts OpenKP's JSON lines into sharded TFRecords.
 
-Clean the file with `input_validate_and_dedup` first. Beside the shards this writes the settings
-they were made with (`<prefix>.config.json`) and the statistics. Any flag of Apache Beam may be
-given too, such as `--runner=DataflowRunner`.
+Clean the file with `input_validate_and_dedup` first. Also writes `<prefix>.config.json` (the
+settings of the records) and the statistics. Flags of Apache Beam, such as
+`--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.openkp.preprocess --input_pattern=OpenKPTrain.jsonl \
     --output_dir=/data --vocab_file=vocab.txt
@@ -37,9 +37,9 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
 
     output_dir: str = option(
         "",
-        "Directory of the files, if --output_prefix is not given. Of <name>.jsonl come "
-        "<name>.tfrecord-…, <name>_text_examples.jsonl (what evaluation needs of the pages), "
-        "<name>_parse_failures.jsonl (the lines that were left out), and its counts in "
+        "Directory for the output files, if --output_prefix is not given. <name>.jsonl produces "
+        "<name>.tfrecord-…, <name>_text_examples.jsonl (the parts of the pages that evaluation "
+        "needs), <name>_parse_failures.jsonl (the skipped lines) and counts in "
         "example_gen_stats.txt.",
     )
     num_shards: int = changed(program.PreprocessOptions, "num_shards", default=100)

@@ -53,42 +53,46 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     release_compatible: bool = finetuning.changed(
         finetuning.FinetuningConfig,
         "release_compatible",
-        help_text="Repeat the faults of the authors' release (see the README). The loss has some, "
-        "too.",
+        help_text=(
+            "Reproduce the bugs of the authors' release (see the README), including those of the "
+            "loss."
+        ),
         role="model",
     )
     max_kp_predictions: int = finetuning.option(
-        5, "Key phrases to predict for a page.", role="decoding", lower_bound=1
+        5, "Number of key phrases to predict per page.", role="decoding", lower_bound=1
     )
     max_position_predictions: int = finetuning.option(
         100,
-        "Best n-grams from which they are taken: the same phrase may occur more than once.",
+        "Number of best n-grams that the key phrases are chosen from; the same phrase may occur "
+        "more than once.",
         role="model",
         lower_bound=1,
     )
     eval_fraction_of_removed_examples: float = finetuning.option(
         0.0,
-        "Share of all pages that are not in --eval_gold: they count as found nothing "
-        "of, in the metrics of an evaluation.",
+        "Fraction of all pages that are missing from --eval_gold. The metrics count them as pages "
+        "for which nothing was found.",
         role="run",
         lower_bound=0.0,
         group="evaluation",
     )
     num_labels: int = finetuning.option(
         MAX_KEY_PHRASES,
-        "Key phrases of a page in the records; as in the data set.",
+        "Maximum number of key phrases per page in the records, as in the data set.",
         lower_bound=1,
     )
     label_occurrences: str = finetuning.option(
         "first",
-        "What of a key phrase is learnt: its first occurrence, or the one with the highest logit "
-        "(the paper's max loss).",
+        "Which occurrence of a key phrase is the label: the first, or the one with the highest "
+        "logit (the paper's max loss).",
         role="training",
         choices=LABEL_OCCURRENCES,
     )
     additive_smoothing_mass: float = finetuning.option(
         1e-4,
-        "Probability that all n-grams share, beside the 1 of the labels.",
+        "Label smoothing: probability mass spread over all n-grams, in addition to the 1 of the "
+        "labels.",
         role="training",
         lower_bound=0.0,
     )
@@ -100,7 +104,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     )
     extra_dense_feature_layers: int = finetuning.option(
         1,
-        "Dense layers after the projection of the dense visual features.",
+        "Number of dense layers after the projection of the dense visual features.",
         role="model",
         lower_bound=0,
     )
@@ -114,7 +118,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
     heights_max: float = _bound("heights", 1)
     indicators_to_cross: tuple = finetuning.option(
         VisualConfig.indicators_to_cross,
-        f"Indicators whose combination gets an embedding, of {', '.join(INDICATOR_FEATURES)}.",
+        f"Indicators whose combination gets an embedding: any of {', '.join(INDICATOR_FEATURES)}.",
         role="model",
     )
 

@@ -1,7 +1,7 @@
 """Converts documents with summaries (JSON lines, or tables) into sharded TFRecords.
 
-How many documents and summaries were too long, and how much of them was left out, is in the
-statistics. Any flag of Apache Beam may be given too, such as `--runner=DataflowRunner`.
+The statistics report how many documents and summaries were too long and how much was cut. Flags of
+Apache Beam, such as `--runner=DataflowRunner`, are accepted too.
 
   python -m etcmodel.tasks.summarization.preprocess --input_pattern=train.jsonl \
     --output_prefix=records/train --vocab_file=led/tokenizer.json --long_seq_length=4096

@@ -9,7 +9,7 @@ from .config import SummarizationFeatureOptions, SummarizationInputConfig, check
 __all__ = ["GenerationOptions", "SummarizationConfig"]
 
 option = finetuning.option
-_OF_MODEL = "None: as the checkpoint's generation_config.json says, else"
+_OF_MODEL = "None: the value in the checkpoint's generation_config.json, or else"
 # Entries of a config that bound lengths, which models without learned positions do not have.
 _POSITIONS = {
     "long_seq_length": "max_encoder_position_embeddings",
@@ -22,28 +22,28 @@ class GenerationOptions(options.Options):
     """How summaries are generated, by the names of a model's `generate`."""
 
     num_beams: int | None = option(
-        None, f"Beams of the search, 1 for the most probable token. {_OF_MODEL} 1.", role="decoding"
+        None, f"Number of beams; 1 for greedy search. {_OF_MODEL} 1.", role="decoding"
     )
     length_penalty: float | None = option(
         None,
-        f"Scores of beams are divided by the length to the power of it. {_OF_MODEL} 1.",
+        f"Exponent of the length that the scores of beams are divided by. {_OF_MODEL} 1.",
         role="decoding",
     )
     max_new_tokens: int | None = option(
         None,
-        f"Most tokens of a summary. {_OF_MODEL} --target_length.",
+        f"Maximum length of a summary, in tokens. {_OF_MODEL} --target_length.",
         role="decoding",
         lower_bound=1,
     )
     min_new_tokens: int | None = option(
         None,
-        f"No summary ends before so many tokens. {_OF_MODEL} 0.",
+        f"Minimum length of a summary, in tokens. {_OF_MODEL} 0.",
         role="decoding",
         lower_bound=0,
     )
     no_repeat_ngram_size: int | None = option(
         None,
-        f"No n-gram of this size comes twice in a summary; 0 for no such rule. {_OF_MODEL} 0.",
+        f"No n-gram of this size occurs twice in a summary; 0: no limit. {_OF_MODEL} 0.",
         role="decoding",
     )
 
@@ -81,15 +81,15 @@ class SummarizationConfig(
 
     label_smoothing: float = option(
         0.0,
-        "Share of the labels' probability that is spread over the vocabulary, in the loss.",
+        "Fraction of the labels' probability that the loss spreads over the vocabulary.",
         role="training",
         lower_bound=0,
         upper_bound=1,
     )
     batch_by_length: bool = option(
         False,
-        "Train on batches of documents with about as many tokens each, which cost less where "
-        "lengths differ much.",
+        "Group documents of similar length into training batches, which is cheaper when lengths "
+        "vary a lot.",
         role="training",
     )
 

@@ -15,7 +15,8 @@ class TriviaQaFeatureOptions(Options):
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
     stride: int | None = option(
         None,
-        "Tokens that windows of a long document share. None: there is one, and the end is cut.",
+        "Number of tokens that consecutive windows of a long document share. None: one window, and "
+        "the end of the document is cut.",
         role="features",
         lower_bound=0,
     )
@@ -27,7 +28,8 @@ class TriviaQaEvidenceOptions(Options):
 
     evidence_dir: str | None = option(
         None,
-        "Folder of the evidence files, with folders wikipedia and web, or the one that is needed.",
+        "Folder of the evidence files, with the subfolders wikipedia and web, or only the one "
+        "needed.",
         role="decoding",
     )
 
@@ -36,16 +38,20 @@ class TriviaQaEvidenceOptions(Options):
 class TriviaQaDecodingOptions(TriviaQaEvidenceOptions):
     """How answers are chosen."""
 
-    max_answer_length: int = option(30, "Longest answer in tokens", role="decoding", lower_bound=1)
+    max_answer_length: int = option(
+        30, "Maximum length of an answer, in tokens.", role="decoding", lower_bound=1
+    )
     answer_score: str = option(
         "best",
-        "Which answer wins: that of the best span, or that with the highest sum of probabilities.",
+        "How the answer is chosen: by its best span, or by the highest sum of probabilities over "
+        "its spans.",
         role="decoding",
         choices=("best", "sum"),
     )
     by_document: bool = option(
         False,
-        "Answer from each document alone, as <question id>--<file name>: official for web pages.",
+        "Answer from each document separately, under the id <question id>--<file name>: the "
+        "official scheme for web pages.",
         role="decoding",
     )
 
@@ -55,7 +61,9 @@ class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
     """What else preprocessing can choose."""
 
     is_training: bool = option(
-        True, "Make labels and drop windows without an answer; else keep texts.", role="features"
+        True,
+        "Create labels and drop windows without an answer. If false, keep the texts instead.",
+        role="features",
     )
 
 

@@ -15,11 +15,15 @@ class WikiHopFeatureOptions(Options):
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
     max_num_sentences: int = option(
-        200, "Sentences to keep of an example's documents.", role="features", lower_bound=0
+        200,
+        "Maximum number of sentences to keep from an example's documents.",
+        role="features",
+        lower_bound=0,
     )
     sentence_splitter: str = option(
         "punkt",
-        "How documents become sentences: as with NLTK, or at white space after . ! or ?",
+        "How documents are split into sentences: as NLTK does (punkt), or at white space after . ! "
+        "or ? (simple).",
         role="features",
         choices=sentence_splitting.SENTENCE_SPLITTERS,
     )
@@ -30,10 +34,10 @@ class WikiHopExampleOptions(WikiHopFeatureOptions):
     """What else preprocessing can choose."""
 
     shuffle_docs_within_example: bool = option(
-        False, "Put each example's documents in a random order.", role="features"
+        False, "Shuffle the documents of each example.", role="features"
     )
     random_seed: int = option(
-        0, "Decides that order, which also depends on the example's id.", role="features"
+        0, "Seed of that shuffling, which also depends on the example's id.", role="features"
     )
 
 

@@ -38,37 +38,40 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
     )
     candidate_ignore_hard_g2l: bool = option(
         False,
-        "Let candidates' global tokens see all long tokens, even with use_hard_g2l_mask.",
+        "Let the candidates' global tokens attend to all long tokens, even with use_hard_g2l_mask.",
         role="model",
     )
     query_ignore_hard_g2l: bool = option(
         False,
-        "Let the query's global tokens see all long tokens, even with use_hard_g2l_mask.",
+        "Let the query's global tokens attend to all long tokens, even with use_hard_g2l_mask.",
         role="model",
     )
     add_final_layer: bool = option(
-        True, "Put a feed-forward block between the encoder and the scores.", role="model"
+        True, "Add a feed-forward block between the encoder and the scores.", role="model"
     )
     local_radius: float = option(
         -1,
-        "Replaces that of the model's config. -1: it stays. (A float, as in the release.)",
+        "Overrides the model config's local radius, in tokens. -1: keep the config's. (A float, as "
+        "in the release.)",
         role="model",
         lower_bound=-1,
     )
     hidden_dropout_prob: float = option(
-        -1, "Replaces that of the model's config. -1: it stays.", role="training", lower_bound=-1
+        -1, "Overrides the model config's value. -1: keep it.", role="training", lower_bound=-1
     )
     attention_probs_dropout_prob: float = option(
-        -1, "Replaces that of the model's config. -1: it stays.", role="training", lower_bound=-1
+        -1, "Overrides the model config's value. -1: keep it.", role="training", lower_bound=-1
     )
     label_smoothing: float = option(
         0.0,
-        "Probability that is spread over all candidates, from 0 to below 1.",
+        "Probability that the loss spreads over all candidates, from 0 to below 1.",
         role="training",
         lower_bound=0,
     )
     use_one_hot_embeddings: bool = option(
-        False, "Look tokens up by a product with one-hot vectors: the same, for some devices."
+        False,
+        "Look up token embeddings by multiplying with one-hot vectors: the same result, faster "
+        "on some devices.",
     )
 
     def __post_init__(self):

@@ -16,9 +16,9 @@ class ClockOptions(Options):
 
     clock: str = option(
         "time",
-        "What seconds are of: 'time' that passes; or what the 'processor' does for the measured "
-        "process, in all of its threads, which others who use it change little. Then measure one "
-        "thread: TF_NUM_INTRAOP_THREADS=1 taskset --cpu-list 0 …",
+        "Clock for the seconds: wall-clock 'time'; or 'processor', the CPU time of all threads of "
+        "the measured process, which other load on the machine hardly changes. With 'processor', "
+        "measure a single thread: TF_NUM_INTRAOP_THREADS=1 taskset --cpu-list 0 …",
         choices=tuple(_CLOCKS),
     )
 

@@ -1,9 +1,9 @@
-"""Measures how close a lifted BERT on a long text is to the same BERT on the text's chunks.
+"""Compares an ETC initialized from BERT on a long text with the same BERT on the text's chunks.
 
-The vector of a text is the mean of its hidden states. That of the long input, which takes 3,000
-tokens at once, is compared by its cosine with the mean of the vectors of the text's chunks, each as
-long as BERT's table of positions; for several local radii, and for several ways of filling the rest
-of a longer table. Cosines between chunk vectors of different texts tell what a cosine is worth.
+The vector of a text is the mean of its hidden states. The vector of the long input (3,000 tokens at
+once) is compared, by cosine, with the mean vector of the text's chunks, each as long as BERT's
+position table; for several local radii, and for several ways of filling the rest of a longer table.
+Cosines between chunk vectors of different texts serve as a baseline.
 
   python -m etcmodel.tools.benchmarks.long_positions --model=<folder of a BERT> \
     --texts=one.txt.gz,two.txt.gz
@@ -28,10 +28,14 @@ class LongPositionsOptions(Options):
     """What is measured on which texts."""
 
     model: str = option("", "Folder of a Hugging Face BERT.", is_needed=True)
-    texts: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
+    texts: tuple = option(
+        (), "Text files, compressed with gzip if they end in .gz.", is_needed=True
+    )
     tokens: int = option(3000, "Length of the long input, in tokens.", lower_bound=3)
     radii: tuple[int, ...] = option((128, 256, 512), "Local radii, in tokens.")
-    skip: int = option(20000, "Characters left out at the beginning of each text.", lower_bound=0)
+    skip: int = option(
+        20000, "Number of characters to skip at the beginning of each text.", lower_bound=0
+    )
 
 
 def read_ids(path, tokenizer, num_tokens, skip=0):

@@ -28,13 +28,17 @@ _NUM_FILES = 4  # Of the input: a worker reads a file as a whole.
 class DaskOptions(options.Options):
     """What is preprocessed."""
 
-    dataset: str = option("hotpotqa", "Whose preprocessing.", choices=("hotpotqa", "openkp"))
-    source: str = option("", "Raw file of a few examples.", is_file=True, is_needed=True)
-    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
+    dataset: str = option(
+        "hotpotqa", "Data set whose preprocessing to measure.", choices=("hotpotqa", "openkp")
+    )
+    source: str = option("", "Raw file with a few examples.", is_file=True, is_needed=True)
+    vocab_file: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
     megabytes: float = option(200.0, "Size of the raw files, in 10^6 bytes.", lower_bound=0)
     num_shards: int = option(16, "Number of TFRecord files.", lower_bound=1)
-    folder: str = option("", "Where raw files and records are for a while; temporary files' place.")
-    seed: int = option(0, "Another seed gives other copies.")
+    folder: str = option(
+        "", "Folder for temporary raw files and records. Defaults to the system's temporary folder."
+    )
+    seed: int = option(0, "Seed of the varied copies.")
 
 
 def digests(folder):

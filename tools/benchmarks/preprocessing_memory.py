@@ -29,13 +29,17 @@ _OUTPUTS = {"wikihop": "output_dir"}  # Others have a prefix.
 class MemoryOptions(options.Options):
     """What is preprocessed."""
 
-    dataset: str = option("nq", "Whose preprocessing.", choices=tuple(varied_copies.MAKERS))
-    source: str = option("", "Raw file of a few examples.", is_file=True, is_needed=True)
-    vocab_file: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
+    dataset: str = option(
+        "nq", "Data set whose preprocessing to measure.", choices=tuple(varied_copies.MAKERS)
+    )
+    source: str = option("", "Raw file with a few examples.", is_file=True, is_needed=True)
+    vocab_file: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
     megabytes: float = option(100.0, "Size of the raw file, in 10^6 bytes.", lower_bound=0)
-    folder: str = option("", "Where raw file and records are for a while; temporary files' place.")
-    direct_num_workers: int = option(1, "Processes that convert.", lower_bound=1)
-    seed: int = option(0, "Another seed gives other copies.")
+    folder: str = option(
+        "", "Folder for temporary raw files and records. Defaults to the system's temporary folder."
+    )
+    direct_num_workers: int = option(1, "Number of converting processes.", lower_bound=1)
+    seed: int = option(0, "Seed of the varied copies.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

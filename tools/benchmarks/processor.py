@@ -3,10 +3,10 @@
   pip install tokenizers
   python -m etcmodel.tools.benchmarks.processor --vocab=vocab.txt --text=emma.txt.gz
 
-The text is split into documents of about `--length` word pieces. Both sides tokenize each document
-by itself and give ids and offsets; the processor also splits it into sentences and makes the padded
-arrays. Rounds take turns, on one core; times are the processor's seconds of the process (CPU), as
-machines are busy. The first round of new objects, when no word is remembered, is told apart.
+The text is split into documents of about `--length` word pieces. Both sides tokenize one document
+at a time and return ids and offsets; the processor also splits it into sentences and makes the
+padded arrays. Rounds take turns on one core; times are CPU seconds of the process, as machines are
+busy. The first round of new objects, with empty word caches, is reported separately.
 """
 
 import dataclasses
@@ -29,10 +29,10 @@ _SPACE = re.compile(r"\s")
 class ProcessorOptions(Options):
     """What is tokenized, and how often."""
 
-    vocab: str = option("", "WordPiece vocabulary, lower-cased.", is_file=True, is_needed=True)
-    text: tuple = option((), "Text files, packed by gzip if they end in .gz.", is_needed=True)
-    length: int = option(4096, "Word pieces of a document.", lower_bound=1)
-    rounds: int = option(7, "Rounds after the first.", lower_bound=1)
+    vocab: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
+    text: tuple = option((), "Text files, compressed with gzip if they end in .gz.", is_needed=True)
+    length: int = option(4096, "Length of a document, in word pieces.", lower_bound=1)
+    rounds: int = option(7, "Number of rounds after the first.", lower_bound=1)
 
 
 def documents_of(text, tokenizer, length):
