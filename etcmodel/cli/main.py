@@ -116,8 +116,8 @@ def _help() -> str:
         f"etcmodel: {_WHAT}\n\n"
         "usage: etcmodel COMMAND [NAME] [--flag=value ...]\n\n"
         f"{''.join(tables)}"
-        "`etcmodel COMMAND --help` lists the names that may follow, such as data sets, or the flags if\n"
-        "no name is needed; `etcmodel COMMAND NAME --help` lists the flags of a program."
+        "`etcmodel COMMAND --help` lists the names that may follow, such as data sets, or the\n"
+        "flags if no name is needed; `etcmodel COMMAND NAME --help` lists the flags of a program."
     )
 
 

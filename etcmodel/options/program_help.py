@@ -77,7 +77,9 @@ def text(flag_values, groups, examples, doc, program):
     for group, names in of_groups.items():
         lines = [_in_lines_of_help(flag_values[name]) for name in names]
         parts.append("\n".join([f"{titles.get(group, group)}:", *lines]))
-    parts.append("--helpfull lists all flags, including those of logging and those without effect here.")
+    parts.append(
+        "--helpfull lists all flags, including those of logging and those without effect here."
+    )
     return "\n\n".join(parts)
 
 

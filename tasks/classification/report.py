@@ -61,8 +61,8 @@ def read_results(given):
         items=tuple(items) if kind != REGRESSION else _by_error(items),
         noun="texts",
         baselines={best: evaluate.metrics(constant, np.array(gold), kind)},
-        score_name="Squared error" if kind == REGRESSION else "Right",
-        filter_name="The weaker half only" if kind == REGRESSION else "Wrong answers only",
+        score_name="Squared error" if kind == REGRESSION else "Correct",
+        filter_name="Worse half only" if kind == REGRESSION else "Wrong answers only",
         tables=() if kind == REGRESSION else _tables(texts, logits, np.array(gold), options),
     )
 
@@ -78,16 +78,16 @@ def _tables(texts, logits, gold, options):
             labels, scores.T, predicted.sum(axis=0), given.sum(axis=0), strict=True
         )
     )
-    columns = ("label", "precision", "recall", "F1", "predicted", "right")
+    columns = ("label", "precision", "recall", "F1", "predicted", "actual")
     by_label = results.Table("By label", "Higher is better.", columns, rows)
     mistakes = _mistakes(texts, logits, predicted, given, options)
     if kind == MULTI_LABEL or len(labels) > _MOST_CONFUSED:
         return (by_label, mistakes)
     counts = given.T.astype(int) @ predicted.astype(int)
     confusion = results.Table(
-        "What is taken for what",
-        "A row for each right label, a column for each predicted one.",
-        ("right", *labels),
+        "Confusion matrix",
+        "A row for each actual label, a column for each predicted label.",
+        ("actual", *labels),
         tuple((x, *(f"{n:,}" for n in row)) for x, row in zip(labels, counts, strict=True)),
     )
     return (by_label, confusion, mistakes)
@@ -110,8 +110,10 @@ def _mistakes(texts, logits, predicted, given, options):
         )
         for text, label in places[:_MOST_MISTAKES]
     )
-    note = "The wrong answers of which the model was surest." if rows else "There are none."
-    columns = ("id", "predicted", "right", "probability", "text")
+    note = (
+        "The wrong predictions with the highest probability." if rows else "There are no mistakes."
+    )
+    columns = ("id", "predicted", "actual", "probability", "text")
     return results.Table("Most confident mistakes", note, columns, rows)
 
 

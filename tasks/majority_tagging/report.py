@@ -36,9 +36,9 @@ def read_results(given):
         items=tuple(_item(x, predictions.get(x.example_id, ())) for x in gold),
         noun="sequences",
         baselines={"the odd number of each pair": constant},
-        score_name="Share of right tags",
+        score_name="Fraction of correct tags",
         places=results.Places(
-            "Accuracy of single tags",
+            "Tag accuracy",
             "the token",
             tuple(x for y in gold for x in _points(y, predictions.get(y.example_id, ()))),
         ),

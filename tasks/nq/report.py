@@ -54,7 +54,7 @@ def read_results(given):
         items=tuple(_judged(item, long[key], short[key]) for key, item in items.items()),
         noun="questions",
         baselines={"the first part of each page": evaluate.metrics(gold, baseline)},
-        score_name="Right long answer",
+        score_name="Correct long answer",
         places=results.Places("Recall of long answers", "the long answer", tuple(points)),
     )
 
@@ -78,7 +78,7 @@ def _item(page, prediction):
     ] + [note.yes_no for note in page.annotations if note.yes_no != "NONE"]
     told = [_text(page, span) for span in prediction.short]
     told += [prediction.yes_no] if prediction.yes_no != "NONE" else []
-    passages = [("Predicted long answer", prediction.long), ("A right long answer", gold_long)]
+    passages = [("Predicted long answer", prediction.long), ("A correct long answer", gold_long)]
     return results.Item(
         key=str(page.example_id),
         question=page.question,

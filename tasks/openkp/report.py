@@ -33,11 +33,11 @@ def read_results(given):
         items=tuple(_item(page, predictions.get(page.url, [])) for page in pages),
         noun="pages",
         baselines={"the most frequent words": evaluate.metrics(pages, frequent, given.removed)},
-        score_name="F1 of the first 3 phrases",
-        filter_name="Only pages without a right phrase among the first 3",
+        score_name="F1 of the top 3 phrases",
+        filter_name="Only pages without a correct phrase in the top 3",
         places=results.Places(
-            f"Share found among the first {_DEPTH}",
-            "a right phrase",
+            f"Fraction found in the top {_DEPTH}",
+            "a correct phrase",
             tuple(point for page in pages for point in _points(page, predictions)),
         ),
     )

@@ -46,7 +46,7 @@ def read_results(given):
         noun="documents",
         baselines={"the first three sentences": evaluate.rouge(zip(lead, references, strict=True))},
         score_name="ROUGE-2",
-        filter_name="The weaker half only",
+        filter_name="Worse half only",
     )
 
 
