@@ -297,7 +297,7 @@ class Values:
         return self._flags[name].value
 
     def is_given(self, name):
-        """Whether the flag was given a value."""
+        """Whether the flag was given or set, rather than left at its default."""
         return bool(self._flags[name].present)
 
     def text(self, name):

@@ -1,4 +1,4 @@
-"""The options of training that all programs share, from which their flags are made."""
+"""The training options shared by all programs; their flags are made from these."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ __all__ = ["CHANGEABLE", "DISTRIBUTION_STRATEGIES", "PRECISIONS", "TrainingConfi
 DISTRIBUTION_STRATEGIES = ("off", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
 _OF_MANY_MACHINES = ("multi_worker_mirrored", "tpu")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-# The options of training that may change when a run goes on.
+# The training options that may change when a run is resumed.
 CHANGEABLE = (
     "learning_rate",
     "learning_rate_schedule",
@@ -160,7 +160,7 @@ class TrainingConfig(Options):
         "Number of attention logits, over batch and heads, held in memory at a time.",
         role="run",
         lower_bound=1,
-        upper_bound=(1 << 31) - 1,  # They are counted in int32 where lengths are not known.
+        upper_bound=(1 << 31) - 1,  # Counted in int32 if lengths are not known.
         group="devices",
     )
     jit_compile: bool = option(
@@ -174,7 +174,7 @@ class TrainingConfig(Options):
         "Seed for the initial weights, example order and dropout.",
         role="training",
         lower_bound=0,
-        upper_bound=2**32 - 1,  # NumPy takes no others.
+        upper_bound=2**32 - 1,  # NumPy accepts no others.
     )
     save_checkpoints_steps: int = option(
         500,
@@ -286,10 +286,10 @@ class TrainingConfig(Options):
 
     def attention_tiling(self):
         """The `ops.tiles.Tiling` of the run; dropout depends on it."""
-        from etcmodel.ops import tiles  # With TensorFlow, for which --help does not wait.
+        from etcmodel.ops import tiles  # Imports TensorFlow, which --help should not wait for.
 
         return tiles.Tiling(rows=self.attention_tile_rows, logits=self.attention_logits)
 
     def result_fields(self):
-        """dict of the options that decide the run's results."""
+        """The options that determine the run's results: dict."""
         return select(self, "training")
