@@ -27,7 +27,7 @@ class PretrainModel(tf_keras.Model):
         sentence_global_token_id: int. The global token of a sentence.
         cpc_projection_size: int. Size of the projections; 0 for a bilinear form without them.
         cpc_temperature: float, above 0. What the logits are divided by.
-        **kwargs: of the Keras model.
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int32 [batch, ...] as `masking.mask_window` makes it.
         training: bool.
@@ -49,7 +49,7 @@ class PretrainModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "pretrain", "dtype": "float32", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.use_cpc = use_cpc
         self.sentence_global_token_id = sentence_global_token_id
         self.cpc_projection_size = cpc_projection_size

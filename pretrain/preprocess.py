@@ -43,8 +43,8 @@ class PreprocessOptions(WindowOptions, TableOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, raw_data  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_data.read_groups
 
@@ -56,7 +56,7 @@ def run_job(job):
         dict. The statistics: also `fill_rate` (the share of the long input that is no padding),
         `sentences_per_window` and `document_parts_per_window`.
     """
-    from etcmodel import preprocessing  # With TensorFlow.
+    from etcmodel import preprocessing  # Imports TensorFlow.
 
     settings = job.settings
     read = functools.partial(job.read, document_separator=settings["document_separator"])

@@ -22,7 +22,7 @@ from . import program_options
 from .config import SENTENCES, TEXT, MaskingConfig, MaskingOptions, WindowOptions
 
 if typing.TYPE_CHECKING:
-    from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
 __all__ = ["DEFAULTS", "PretrainConfig", "ProgramOptions", "defaults_of", "option_flags"]
 
@@ -172,7 +172,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 
     def records(self):
         """What the TFRecords must agree with: `RecordConfig`."""
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 

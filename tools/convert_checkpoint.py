@@ -91,7 +91,7 @@ def run(options):
 def _config(name, path):
     if name:
         return presets.preset(name)
-    from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+    from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
     return encoders.read_config(path) if path else None
 

@@ -61,7 +61,7 @@ def run(options):
     Raises:
         ValueError: naming the file, for a config that is none of ETC.
     """
-    # With TensorFlow, which takes seconds to import.
+    # Imports TensorFlow, which takes seconds.
     from etcmodel.models import encoders, presets
 
     from .benchmarks import costs

@@ -362,7 +362,7 @@ def fit(options, others=()):
 
 def _check(options):
     """Raises ValueError for what the steps would refuse, before anything is written."""
-    from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
+    from etcmodel.finetuning import model_folder  # Imports TensorFlow, which takes seconds.
     from etcmodel.preprocessing import input_files, program
     from etcmodel.text import vocabulary_files
 
@@ -410,7 +410,7 @@ def _takes_texts(options):
     is_of_labels = options.kind.gathers_labels and options.problem_type != REGRESSION
     if not is_of_labels or options.second_text_field:
         return False
-    from etcmodel.finetuning import model_folder  # With TensorFlow, which takes seconds to import.
+    from etcmodel.finetuning import model_folder  # Imports TensorFlow, which takes seconds.
 
     folder = options.init_checkpoint
     config = model_folder.encoder_config(folder, _MOST_TOKENS, _MOST_GLOBAL_TOKENS)

@@ -63,7 +63,7 @@ def run(options):
     Raises:
         ValueError: in a line that names the file or the flag, for what cannot be read or shown.
     """
-    # With TensorFlow, which takes seconds to import.
+    # Imports TensorFlow, which takes seconds.
     from etcmodel import inspection
     from etcmodel.checkpoints import from_pretrained
     from etcmodel.models.modeling import EtcModel

@@ -116,7 +116,7 @@ def run(options):
     Raises:
         ValueError, OSError: in a line, if there is no model or the address cannot be used.
     """
-    from etcmodel.serving import rest  # With TensorFlow, which takes seconds to import.
+    from etcmodel.serving import rest  # Imports TensorFlow, which takes seconds.
 
     model = rest.ServedModel(options.model_dir, options.model_name)
     batcher = rest.Batcher(

@@ -173,7 +173,7 @@ def run(options, load_parts, beam_args=(), run_job=None):
         ValueError, OSError: as in `preprocessing.run`; ValueError also if several sets share a
             statistics file.
     """
-    from etcmodel import preprocessing  # With TensorFlow.
+    from etcmodel import preprocessing  # Imports TensorFlow.
 
     options_lib.check_files(options)
     sets = options.sets()

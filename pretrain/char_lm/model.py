@@ -16,7 +16,7 @@ class NextCharacterModel(tf_keras.Model):
 
     Args:
         encoder_config: `CharLmConfig`.
-        **kwargs: of the Keras model.
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict with int32 `characters` [batch, length + 1].
         training: bool.

@@ -1,4 +1,4 @@
-"""What the features of a classification depend on."""
+"""The options of the features for classification."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ _LEAST_LABELS = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 0}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassificationFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length")
@@ -63,11 +63,11 @@ class ClassificationFeatureOptions(Options):
             raise ValueError("`label_separator` must not be empty.")
 
     def make_labels(self):
-        """The `text.labels.Labels` by which labels are learned."""
+        """The `text.labels.Labels` to learn."""
         return Labels(self.labels, self.problem_type, self.label_separator)
 
     def check_labels(self):
-        """Checks that there are labels to tell; raises ValueError if there are too few."""
+        """Checks the labels; raises ValueError if there are too few."""
         if len(self.labels) < (least := _LEAST_LABELS[self.problem_type]):
             raise ValueError(
                 f"--problem_type={self.problem_type} needs at least {least} labels. "

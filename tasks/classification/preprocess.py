@@ -43,10 +43,10 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
             raise ValueError("--labels_file does not go with --labels, or with a regression.")
 
     def sets(self):
-        """The options with their labels."""
+        """The options, with the labels filled in."""
         if self.labels or self.problem_type == REGRESSION:
             return [self]
-        from . import labels  # With TensorFlow, which takes seconds to import.
+        from . import labels  # Imports TensorFlow, which takes seconds.
 
         if self.labels_file:
             found = labels.read_labels(self.labels_file)
@@ -56,10 +56,10 @@ class PreprocessOptions(ClassificationFeatureOptions, TableOptions, program.Prep
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
+    """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import conversion  # With TensorFlow, which takes seconds to import.
+    from . import conversion  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_files.read_text_rows
 

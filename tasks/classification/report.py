@@ -1,6 +1,6 @@
-"""What a report shows of classification: labels beside the right ones.
+"""The report on classification: predicted beside actual labels.
 
-The comparison tells of every text what is most frequent; in a regression, the mean.
+The baseline predicts the most frequent label for every text; for a regression, the mean.
 """
 
 import dataclasses
@@ -27,17 +27,17 @@ _OPTIONS = (
 )
 _TOLD = {SINGLE_LABEL: "label", MULTI_LABEL: "labels", REGRESSION: "value"}
 _TYPES = {SINGLE_LABEL: str, MULTI_LABEL: list, REGRESSION: int | float}
-_MOST_CONFUSED = 30  # Labels of a table of all pairs.
+_MOST_CONFUSED = 30  # Maximum number of labels in a confusion matrix.
 _MOST_MISTAKES = 10
-_LEAST, _MOST = 1e-12, 1 - 1e-12  # Of probabilities, whose logits must be finite.
+_LEAST, _MOST = 1e-12, 1 - 1e-12  # Bounds of probabilities, to keep logits finite.
 
 
 def read_results(given):
     """The `reports.results.Results` of a `Given`, whose options name fields and labels.
 
     Raises:
-        ValueError: if a file is malformed, the labels are not known, or no prediction is of one of
-            the texts.
+        ValueError: if a file is malformed, the labels are not known, or no prediction matches a
+            text.
     """
     if "labels" not in given.options:
         raise ValueError("--task=classification also needs --run: its options name the labels.")
@@ -68,7 +68,7 @@ def read_results(given):
 
 
 def _tables(texts, logits, gold, options):
-    """What a person asks of a classifier: how good each label is, what is taken for what."""
+    """The tables of a classifier: scores by label, confusion matrix, most confident mistakes."""
     kind, labels = options.problem_type, options.labels
     predicted, given = evaluate.decisions(logits, gold, kind)
     scores = metrics_lib.scores_by_label(predicted, given)
@@ -94,7 +94,7 @@ def _tables(texts, logits, gold, options):
 
 
 def _mistakes(texts, logits, predicted, given, options):
-    """The wrong decisions of which the model was surest."""
+    """The wrong decisions with the highest probability."""
     is_multi = options.problem_type == MULTI_LABEL
     shares = metrics_lib.sigmoid(logits) if is_multi else metrics_lib.softmax(logits)
     sure = np.where(predicted, shares, 1 - shares)
@@ -118,7 +118,7 @@ def _mistakes(texts, logits, predicted, given, options):
 
 
 def _encoded(text, options):
-    """The label of a text as `evaluate.metrics` takes it."""
+    """The label of a text in the form that `evaluate.metrics` takes."""
     if text.label is None:
         raise ValueError(
             f"example {text.example_id!r}: field `{options.label_field}` is missing, and a "
@@ -144,7 +144,7 @@ def _logits(row, options):
 
 
 def _constant(gold, options):
-    """The logits of what is best to tell without reading: float [num_outputs]."""
+    """The logits of the best constant prediction: float [num_outputs]."""
     if options.problem_type == REGRESSION:
         return [statistics.fmean(gold)]
     if options.problem_type == MULTI_LABEL:
@@ -177,6 +177,6 @@ def _shown(told):
 
 
 def _by_error(items):
-    """The half with the smaller errors counts as right."""
+    """Marks the half with the smaller errors as right."""
     middle = statistics.median(item.score for item in items)
     return tuple(dataclasses.replace(item, is_right=item.score <= middle) for item in items)

@@ -1,4 +1,4 @@
-"""What a run of a classification is told beside the training options, as flags."""
+"""The options of a run on classification, besides the training options."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ class ClassificationConfig(
     options.TableOptions,
     finetuning.FinetuningConfig,
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "vocab_file": options.ANY_VOCABULARY,
@@ -76,12 +76,12 @@ class ClassificationConfig(
                 )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
     def features(self):
-        """How raw texts become features, at inference."""
+        """The feature settings at inference."""
         return ClassificationInputConfig(**options.shared(ClassificationInputConfig, self))
 
 

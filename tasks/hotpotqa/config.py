@@ -1,4 +1,4 @@
-"""What HotpotQA's features depend on."""
+"""The options of HotpotQA\'s features."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ __all__ = [
 ANSWER_TYPES = {"span": 0, "yes": 1, "no": 2}
 BIO_IDS = {"begin": 0, "inside": 1, "outside": 2}
 
-# The released SentencePiece vocabulary has no [unusedN] of low id: other ids stand in.
+# The released SentencePiece vocabulary has no [unusedN] with low ids: other ids are used instead.
 _SENTENCEPIECE_IDS = {
     "cls_token_id": 40,
     "question_global_token_id": 41,
@@ -27,7 +27,7 @@ _SENTENCEPIECE_IDS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQAFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     answer_encoding_method: str = option(
         "span",
@@ -49,7 +49,7 @@ class HotpotQAFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQADecodingOptions(Options):
-    """How answers and facts are chosen."""
+    """How answers and supporting facts are chosen."""
 
     supporting_fact_threshold: float = option(
         0.5,
@@ -73,7 +73,7 @@ class HotpotQADecodingOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HotpotQAExampleOptions(HotpotQAFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(
         True, "Create labels, and drop examples that cannot be trained on.", role="features"
@@ -90,13 +90,13 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`; the ids are those of BERT's uncased vocabulary.
 
     Attributes:
-        long_seq_length, global_seq_length: int or None. Tokens in each input, padding included; no
-            limit and no padding where None.
-        cls_token_id: int. First token of both inputs.
-        sentence_global_token_id, question_global_token_id, paragraph_global_token_id: int. Global
-            tokens of sentences and titles, of question tokens, of paragraphs.
-        *_token_type_id: int. Token types: of all global tokens, of the parts of the long input.
-        answer_types_map: dict of 'span', 'yes', 'no' to their ids 0 to 2.
+        long_seq_length, global_seq_length: int or None. Length of each input in tokens, including
+            padding; None for no limit and no padding.
+        cls_token_id: int. The first token of both inputs.
+        sentence_global_token_id, question_global_token_id, paragraph_global_token_id: int. The
+            global tokens of sentences and titles, question tokens, and paragraphs.
+        *_token_type_id: int. Token types of all global tokens, and of the parts of the long input.
+        answer_types_map: dict from 'span', 'yes', 'no' to their ids, 0 to 2.
     """
 
     long_seq_length: int | None = changed(FeatureOptions, "long_seq_length", default=2048)
@@ -122,14 +122,14 @@ class HotpotQAInputConfig(HotpotQAExampleOptions, FeatureOptions):
 
     @classmethod
     def with_sentencepiece_ids(cls, **fields):
-        """The defaults for the released SentencePiece vocabulary, replaced by `fields`."""
+        """The defaults for the released SentencePiece vocabulary, overridden by `fields`."""
         return cls(**{**_SENTENCEPIECE_IDS, **fields})
 
     @classmethod
     def for_tokenizer(cls, tokenizer, **fields):
-        """The defaults for a tokenizer's kind of vocabulary, replaced by `fields`.
+        """The defaults for a tokenizer's kind of vocabulary, overridden by `fields`.
 
-        With word pieces the CLS token is the vocabulary's `[CLS]`, wherever it stands.
+        With WordPiece, the CLS token is the vocabulary's `[CLS]`, wherever it is.
 
         Raises:
             ValueError: if the vocabulary lacks a token that the features need.

@@ -12,7 +12,7 @@ from .run_config import HotpotQaConfig
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.HotpotQaTask, predict.HotpotQaPredictor
 

@@ -1,4 +1,4 @@
-"""From sequences to features, in plain Python."""
+"""Converts sequences to features, in plain Python."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ PADDING_TAG = -1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MajorityOptions(OneInputOptions):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(
         FeatureOptions,
@@ -45,7 +45,7 @@ class MajorityOptions(OneInputOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MajorityExampleOptions(MajorityOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(True, "Reject sequences without tags.", role="features")
 
@@ -56,7 +56,7 @@ class InputConfig(MajorityExampleOptions, FeatureOptions):
 
 
 def make_features(example, config, tokenizer):
-    """Features of a sequence, as a record holds them.
+    """The features of a sequence, as in a record.
 
     Args:
         example: `Example`.

@@ -10,7 +10,7 @@ from etcmodel import finetuning
 
 from .run_config import MajorityConfig
 
-# Of the paper's models of 768 units, for sequences of 512 tokens; smaller ones need larger rates.
+# For the paper's models of 768 units and sequences of 512 tokens; smaller models need higher rates.
 DEFAULTS = {
     "optimizer": "bert_adam",
     "learning_rate": 2e-6,
@@ -22,7 +22,7 @@ DEFAULTS = {
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.MajorityTask, predict.MajorityPredictor
 

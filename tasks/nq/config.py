@@ -35,7 +35,7 @@ _SENTENCEPIECE_IDS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NqFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length", lower_bound=5)
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", lower_bound=1)
@@ -88,7 +88,7 @@ class NqDecodingOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NqExampleOptions(NqFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(
         True,

@@ -1,4 +1,4 @@
-"""Natural Questions' part of the preprocessing: what a worker does to one raw line."""
+"""Natural Questions' converter: what a preprocessing worker does with one raw line."""
 
 from etcmodel import preprocessing
 

@@ -3,7 +3,7 @@
 The best positions of all windows of a page are put on one scale, as words of the page, and a span
 of words is chosen among them. The score of a span is the sum of the scores of its ends.
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - The score of a position is its logit less the one of the CLS token ("no answer here"). There it is
   their ratio, which has no meaning when a logit is negative.
 - The answer's type is the one of the window in which the long answer starts, and the score of a yes
@@ -48,7 +48,7 @@ class DecodingConfig(NqDecodingOptions):
     """Settings of `generate_predictions`.
 
     Attributes:
-        release_compatible: bool. Repeat the faults of the authors' release.
+        release_compatible: bool. Reproduce the bugs of the authors' release.
     """
 
     release_compatible: bool = changed(FeatureOptions, "release_compatible")

@@ -3,7 +3,7 @@
 A page becomes overlapping windows of `long_seq_length` tokens, each with the question before it
 (Ainslie et al. 2020, section 4.2 and appendix C, "Natural Questions").
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - An answer is labeled with its first and last token in the input. There a long answer has no label
   where its first or last word is an HTML tag that was left out (`include_html_tokens=False`).
 - A window is an example of a yes, no or long answer where the long answer begins or ends in it.

@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ PADDING = {**dict.fromkeys((*LONG_FEATURES, *GLOBAL_FEATURES), 0), "sentence_ids
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with."""
+    """The format that the records must have."""
 
     token_id_features = ("token_ids", "global_token_ids")
     int64_features = ("unique_ids",)

@@ -31,7 +31,7 @@ class NqModel(tf_keras.Model):
         skip_padding: bool. Padding is no candidate for positions, and what is padding in the whole
             batch is not encoded (`models.padding`).
         cls_token_id, sep_token_id: int. For that: the page lies between the first two SEP.
-        **kwargs: of the Keras model.
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `token_ids`, `sentence_ids`, `long_breakpoints` and
             int [batch, global_len] `global_token_ids`, `global_breakpoints`; others are ignored.
@@ -54,7 +54,7 @@ class NqModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "nq", "dtype": "float32", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.mask_long_output = mask_long_output
         self.skip_padding = skip_padding
         self.cls_token_id = cls_token_id

@@ -14,8 +14,8 @@ class NqPredictor(finetuning.Predictor):
     `predict` gives the official format: {"predictions": [{"example_id": int, …}, …]}.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `max_short_answer_len`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `max_short_answer_len`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """

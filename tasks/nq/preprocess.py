@@ -101,8 +101,8 @@ def _patterns(pattern):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, examples  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, examples.read_lines
 

@@ -99,7 +99,7 @@ def parse_line(line):
 
 
 def parse_example(raw):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict. Either the original layout (`document_tokens` as [{"token": …, "html_token":

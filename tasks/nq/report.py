@@ -1,4 +1,4 @@
-"""What a report shows of Natural Questions: long and short answers, and where the long one stands.
+"""The report on Natural Questions: long and short answers, and where the long one stands.
 
 The comparison takes the first paragraph, table or list of each page, with the same score, and no
 short answer.

@@ -1,4 +1,4 @@
-"""What a run on Natural Questions is told beside the training options, as flags."""
+"""The options of a run on Natural Questions, besides the training options."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ __all__ = ["NqConfig"]
 class NqConfig(
     NqFeatureOptions, NqDecodingOptions, options.PaddingOptions, finetuning.FinetuningConfig
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "train_precomputed_file": "train_data",
@@ -64,16 +64,16 @@ class NqConfig(
     )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
 
     def features(self, tokenizer):
-        """How raw examples become features, at inference."""
+        """The feature settings at inference."""
         return NqInputConfig.for_tokenizer(
             tokenizer, **options.shared(NqInputConfig, self), is_training=False
         )
 
     def decoding(self):
-        """How outputs become answers."""
+        """The decoding settings."""
         return decode.DecodingConfig(**options.shared(decode.DecodingConfig, self))

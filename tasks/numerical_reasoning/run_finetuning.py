@@ -9,7 +9,7 @@ from etcmodel import finetuning
 
 from .run_config import NumericalConfig
 
-# Of the paper's models, which begin with BERT-base's weights; small ones need larger rates.
+# For the paper's models, initialized from BERT-base; small models need higher rates.
 DEFAULTS = {
     "optimizer": "bert_adam",
     "learning_rate": 3e-5,
@@ -21,7 +21,7 @@ DEFAULTS = {
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.NumericalTask, predict.NumericalPredictor
 

@@ -1,4 +1,4 @@
-"""What OpenKP's features depend on."""
+"""The options of OpenKP\'s features."""
 
 import dataclasses
 
@@ -58,7 +58,7 @@ DENSE_RANGES = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenKpFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     aliases = {
         "long_max_length": "long_seq_length",
@@ -89,7 +89,7 @@ class OpenKpFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenKpExampleOptions(OpenKpFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool | None = option(
         True,

@@ -1,4 +1,4 @@
-"""OpenKP's part of the preprocessing: what a worker does to one line."""
+"""OpenKP's converter: what a preprocessing worker does with one raw line."""
 
 import dataclasses
 import json

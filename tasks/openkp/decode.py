@@ -1,6 +1,6 @@
 """From model outputs to key phrases and the official submission format.
 
-Differences from the release (`release_compatible=True` repeats it): an n-gram that runs past the
+Differences from the release (`release_compatible=True` reproduces it): an n-gram that runs past the
 end of the page is no phrase (there it is what is left of it).
 """
 
@@ -19,7 +19,7 @@ def key_phrases(positions, words, max_predictions, *, release_compatible=False):
         positions: iterable of (first word, number of words, logit) of n-grams.
         words: sequence of str. The words of the page.
         max_predictions: int.
-        release_compatible: bool. Repeat the fault of the release.
+        release_compatible: bool. Reproduce the bug of the release.
 
     Returns:
         list of str, lower-case, the best first.

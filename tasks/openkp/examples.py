@@ -3,7 +3,7 @@
 Long input: the word pieces of the page. Global input: a token for each VDOM element (or for each
 block of long tokens). A page is cut where either is full (Ainslie et al. 2020, appendix, "OpenKP").
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - Key phrases, and the n-grams of the max loss, may begin in one VDOM element and end in the next,
   as in text with a link (there they are not found).
 - With fixed blocks too, key phrases are whole words (there: any letters, so that `cat` labels the

@@ -1,4 +1,4 @@
-"""What the TFRecords of `preprocess` hold; masks are made inside the model."""
+"""The format of the TFRecords of `preprocess`; masks are made inside the model."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ LABEL_FEATURES = ("label_start_idx", "label_phrase_len")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with.
+    """The format that the records must have.
 
     Attributes:
         url_max_code_points: int. Length of a URL, padding included.

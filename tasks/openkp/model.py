@@ -29,8 +29,9 @@ class OpenKpModel(tf_keras.Model):
         visual_config: `VisualConfig`.
         kp_max_length: int. The longest n-gram.
         max_position_predictions: int. Best n-grams kept for decoding.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
-        **kwargs: of the Keras model.
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_input_mask`,
             `long_word_idx`, `long_vdom_idx`, `long_word_input_mask`; int [batch, global_len]
@@ -55,7 +56,7 @@ class OpenKpModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "openkp", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.visual_config = visual_config or VisualConfig()
         self.kp_max_length = kp_max_length
         self.max_position_predictions = max_position_predictions

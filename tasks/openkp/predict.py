@@ -14,8 +14,8 @@ class OpenKpPredictor(finetuning.Predictor):
     """Finds key phrases with an exported model.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `max_kp_predictions`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `max_kp_predictions`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """

@@ -69,7 +69,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
         if self.output_prefix:
             patterns = self._patterns() if "," in self.input_pattern else self.input_pattern
             return [dataclasses.replace(self, input_pattern=patterns)]
-        from etcmodel import preprocessing  # With TensorFlow, which takes seconds to import.
+        from etcmodel import preprocessing  # Imports TensorFlow, which takes seconds.
 
         sets = {}
         for file in preprocessing.input_files(self._patterns()):
@@ -87,8 +87,8 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, examples  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, examples  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, examples.read_lines
 
@@ -99,7 +99,7 @@ def run_job(job):
     Returns:
         dict. The statistics.
     """
-    from etcmodel import preprocessing  # With TensorFlow.
+    from etcmodel import preprocessing  # Imports TensorFlow.
 
     statistics = preprocessing.run(job)
     folder = os.path.dirname(job.output_prefix)

@@ -76,7 +76,7 @@ read_examples = raw_files.example_reader(raw_files.read_json_texts, _parse_text,
 
 
 def parse_example(raw):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict. `url` and `text`, both str; `VDOM`, a JSON list as str (or the list itself);

@@ -1,4 +1,4 @@
-"""What a report shows of OpenKP: phrases, and where those that are right occur first.
+"""The report on OpenKP: phrases, and where those that are right occur first.
 
 The comparison takes the most frequent words of a page that have four letters or more.
 """

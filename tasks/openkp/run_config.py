@@ -1,4 +1,4 @@
-"""What a run on OpenKP is told beside the training options, as flags."""
+"""The options of a run on OpenKP, besides the training options."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def _bound(name, place):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "input_tfrecord": "train_data",
@@ -154,10 +154,10 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
         )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self, use_visual_features=self.visual().is_used)
 
     def features(self):
-        """How raw pages become features, at inference."""
+        """The feature settings at inference."""
         return OpenKpInputConfig(**options.shared(OpenKpInputConfig, self), is_training=False)

@@ -1,4 +1,4 @@
-"""What the features of a summarization depend on."""
+"""The options of the features for summarization."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ __all__ = ["SummarizationFeatureOptions", "SummarizationInputConfig", "check_pun
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizationFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(
         FeatureOptions,

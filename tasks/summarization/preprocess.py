@@ -17,7 +17,7 @@ from .config import SummarizationFeatureOptions
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessOptions(SummarizationFeatureOptions, TableOptions, program.PreprocessOptions):
-    """Those of role "features" are arguments of `SummarizationInputConfig`."""
+    """Options of role "features" are arguments of `SummarizationInputConfig`."""
 
     help_texts = {
         "input_pattern": "JSON (lines or an array), a table with a header, Parquet or Arrow; a "
@@ -32,10 +32,10 @@ class PreprocessOptions(SummarizationFeatureOptions, TableOptions, program.Prepr
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
+    """Returns the converter factory class and the function that reads a raw file."""
     from etcmodel.preprocessing import raw_files
 
-    from . import conversion  # With TensorFlow, which takes seconds to import.
+    from . import conversion  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_files.read_text_rows
 

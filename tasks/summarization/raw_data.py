@@ -33,7 +33,7 @@ def parse_row(row, options, with_summary=True):
 
 
 def parse_example(raw, options, default_id="", with_summary=True):
-    """Checks a JSON object, or a row of a table, and gives it its type.
+    """Parses and checks a JSON object, or a row of a table.
 
     Args:
         raw: dict. Documents and summaries are str, or lists of str: sentences, maybe with `<S>` and

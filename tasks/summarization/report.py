@@ -1,4 +1,4 @@
-"""What a report shows of summarization: summaries beside their references.
+"""The report on summarization: summaries beside their references.
 
 The comparison takes the first three sentences of each document.
 """

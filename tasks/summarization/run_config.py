@@ -1,4 +1,4 @@
-"""What a run of a summarization is told beside the training options, as flags."""
+"""The options of a run on summarization, besides the training options."""
 
 import dataclasses
 
@@ -63,7 +63,7 @@ class SummarizationConfig(
     options.TableOptions,
     finetuning.FinetuningConfig,
 ):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     help_texts = {
         "eval_gold": "None: the records of --eval_data have the summaries, too.",
@@ -107,7 +107,7 @@ class SummarizationConfig(
                 )
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self, skip_padding=self.batch_by_length)
 

@@ -1,4 +1,4 @@
-"""What TriviaQA's features depend on."""
+"""The options of TriviaQA\'s features."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ __all__ = ["TriviaQaDecodingOptions", "TriviaQaFeatureOptions", "TriviaQaInputCo
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
@@ -58,7 +58,7 @@ class TriviaQaDecodingOptions(TriviaQaEvidenceOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaExampleOptions(TriviaQaFeatureOptions, TriviaQaEvidenceOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     is_training: bool = option(
         True,

@@ -15,8 +15,8 @@ class TriviaQaPredictor(finetuning.ProcessorPredictor):
     """Answers questions with an exported model; `predict` gives `decode.combine`.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `evidence_dir`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `evidence_dir`.
     Raises:
         ValueError: if there is no export with the files of this task, or no folder as is given.
     """

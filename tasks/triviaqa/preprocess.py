@@ -32,8 +32,8 @@ class PreprocessOptions(TriviaQaExampleOptions, program.PreprocessOptions):
 
 
 def load_parts():
-    """The class that makes converters, and the function that reads a raw file."""
-    from . import conversion, raw_data  # With TensorFlow, which takes seconds to import.
+    """Returns the converter factory class and the function that reads a raw file."""
+    from . import conversion, raw_data  # Imports TensorFlow, which takes seconds.
 
     return conversion.ConverterFactory, raw_data.read_questions
 

@@ -92,7 +92,7 @@ def parse_example(raw, needs_labels=False):
             layout of Hugging Face `datasets`: `question_id`, `question`, `answer`, `entity_pages`
             with `wiki_context`, `search_results` with `search_context`. A document that is
             malformed costs itself alone.
-        needs_labels: bool. Whether the answer must be there, as training needs it.
+        needs_labels: bool. Whether an answer is required, as for training.
     Raises:
         ValueError: naming the example's id and the field that is missing or malformed.
     """

@@ -1,4 +1,4 @@
-"""What a report shows of TriviaQA: answers, and where in its document a right one stands first.
+"""The report on TriviaQA: answers, and where in its document a right one stands first.
 
 The comparison gives every question the most frequent answer.
 """

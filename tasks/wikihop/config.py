@@ -1,4 +1,4 @@
-"""What WikiHop's features depend on."""
+"""The options of WikiHop\'s features."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ __all__ = ["WikiHopExampleOptions", "WikiHopFeatureOptions", "WikiHopInputConfig
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopFeatureOptions(Options):
-    """What features, records and model must agree in."""
+    """Options that features, records and model must agree on."""
 
     long_seq_length: int = changed(FeatureOptions, "long_seq_length")
     global_seq_length: int = changed(FeatureOptions, "global_seq_length", default=430)
@@ -31,7 +31,7 @@ class WikiHopFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopExampleOptions(WikiHopFeatureOptions):
-    """What else preprocessing can choose."""
+    """Further options of preprocessing."""
 
     shuffle_docs_within_example: bool = option(
         False, "Shuffle the documents of each example.", role="features"

@@ -4,7 +4,7 @@ Long input: the candidates, the query, the documents' sentences. Global input: a
 candidate, for each token of the query, for each document and each of its sentences (Ainslie et al.
 2020, appendix C, "WikiHop").
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - Candidates' mentions: see `mentions`.
 - The answer is stripped like the candidates (there: one with white space at its ends is an error).
 - Sentences are also dropped to fit the global input (there: an error).

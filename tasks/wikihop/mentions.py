@@ -1,6 +1,6 @@
 """Where the candidates are mentioned in a sentence, in tokens. Spans are (first, last), inclusive.
 
-Differences from the release (`release_compatible=True` repeats it):
+Differences from the release (`release_compatible=True` reproduces it):
 - Of candidates that overlap the longest is taken, and the first of equal ones (there: the last in
   the list, so that the answer may lose its mentions to an equal or a shorter candidate).
 - Sentence pieces are compared as text, ignoring case (there: as pieces, so that a candidate, which

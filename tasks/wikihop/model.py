@@ -34,8 +34,9 @@ class WikiHopModel(tf_keras.Model):
         candidate_ignore_hard_g2l, query_ignore_hard_g2l: bool. Let the global tokens of candidates,
             of the query see all long tokens, whatever `use_hard_g2l_mask` of the config.
         use_one_hot_embeddings: bool. See `EtcModel`.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
-        **kwargs: of the Keras model.
+        skip_padding: bool. Do not encode positions that are padding in the whole batch
+            (`models.padding`).
+        **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,
             `long_sentence_ids`, `long_paragraph_ids`, `long_paragraph_breakpoints`,
@@ -60,7 +61,7 @@ class WikiHopModel(tf_keras.Model):
         **kwargs,
     ):
         super().__init__(**{"name": "wikihop", "dtype": "float32", **kwargs})
-        self.encoder_config = copy.copy(encoder_config)  # The caller may go on to change theirs.
+        self.encoder_config = copy.copy(encoder_config)  # The caller may still change theirs.
         self.add_final_layer = add_final_layer
         self.enable_l2g_linking = enable_l2g_linking
         self.candidate_ignore_hard_g2l = candidate_ignore_hard_g2l

@@ -14,8 +14,8 @@ class WikiHopPredictor(finetuning.Predictor):
     """Answers questions with an exported model; `predict` gives {example id: answer}.
 
     Args:
-        directory: of the export, or a directory of numbered exports (the highest is taken).
-        **options: replace options kept with the model, such as `sentence_splitter`.
+        directory: an export, or a directory of numbered exports (the highest number is used).
+        **options: override options stored with the model, such as `sentence_splitter`.
     Raises:
         ValueError: if there is no export with the files of this task.
     """

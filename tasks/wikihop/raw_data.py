@@ -67,13 +67,13 @@ class WikiHopExample:
 
 
 def parse_example(raw, needs_labels=False):
-    """Checks a JSON object and gives it its type.
+    """Parses and checks a JSON object.
 
     Args:
         raw: dict with `id` (str or int), `query` (str; `question` in Hugging Face `datasets`),
             `candidates` and `supports` (lists of str), and, unless it has no label, `answer` (str).
             Documents may be empty, and there may be none.
-        needs_labels: bool. Whether the answer must be there, as training needs it.
+        needs_labels: bool. Whether an answer is required, as for training.
 
     Returns:
         A `WikiHopExample`.

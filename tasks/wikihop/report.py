@@ -1,4 +1,4 @@
-"""What a report shows of WikiHop: answers, and where the right one is mentioned first.
+"""The report on WikiHop: answers, and where the right one is mentioned first.
 
 A query is shown as people read it, "educated at: rhea abelin" for "educated_at rhea abelin".
 

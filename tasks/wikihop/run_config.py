@@ -1,4 +1,4 @@
-"""What a run on WikiHop is told beside the training options, as flags."""
+"""The options of a run on WikiHop, besides the training options."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ option = finetuning.option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.FinetuningConfig):
-    """Everything about a run beside the training options; each field's help says what it means."""
+    """The options of a run besides the training options; the help of each field describes it."""
 
     aliases = {
         "input_tf_records_path": "train_data",
@@ -89,7 +89,7 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
 
     def model_config(self):
         """`EncoderConfig`: that of the file, with what the options replace."""
-        from etcmodel.models import encoders  # With TensorFlow, which takes seconds to import.
+        from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
         names = ("local_radius", "hidden_dropout_prob", "attention_probs_dropout_prob")
         given = {name: getattr(self, name) for name in names if getattr(self, name) >= 0}
@@ -98,10 +98,10 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
         return encoders.replace(self.encoder_config, **given)
 
     def records(self):
-        from . import inputs  # With TensorFlow, which takes seconds to import.
+        from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self, measures_labels=not self.eval_gold)
 
     def features(self):
-        """How raw examples become features, at inference."""
+        """The feature settings at inference."""
         return WikiHopInputConfig(**options.shared(WikiHopInputConfig, self))

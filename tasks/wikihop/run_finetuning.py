@@ -35,7 +35,7 @@ RELEASE = finetuning.ReleaseFlags(
 
 def load_parts():
     """The task's classes for training and for prediction."""
-    from . import predict, task  # With TensorFlow, which takes seconds to import.
+    from . import predict, task  # Imports TensorFlow, which takes seconds.
 
     return task.WikiHopTask, predict.WikiHopPredictor
 

@@ -51,7 +51,7 @@ class Rate:
 
 def measure(options):
     """A list of `Rate`, one for each of `options.rounds`."""
-    from etcmodel import finetuning, training  # With TensorFlow, which takes seconds to import.
+    from etcmodel import finetuning, training  # Imports TensorFlow, which takes seconds.
     from etcmodel.autotuning import without_autotuning
     from etcmodel.tasks.hotpotqa import inputs
 

@@ -48,7 +48,7 @@ def make(options, folder, train, *, has_pretrained):
         has_pretrained: bool. Whether that one is wanted.
     """
     if not (folder / "random" / "config.json").exists():
-        import tf_keras  # With TensorFlow, which takes seconds to import.
+        import tf_keras  # Imports TensorFlow, which takes seconds.
 
         from etcmodel.models import encoders
 

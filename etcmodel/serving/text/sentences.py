@@ -9,7 +9,7 @@ from etcmodel.serving.text import sequences
 
 __all__ = ["SPLITTER", "Sentences", "split", "whole"]
 
-SPLITTER = "simple"  # The name that an export tells.
+SPLITTER = "simple"  # The name in an export's settings.
 
 _ENDS = tuple(map(ord, ".!?"))
 

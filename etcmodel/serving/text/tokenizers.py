@@ -1,4 +1,4 @@
-"""Tokenizers in a graph: the pieces of `text.pieces.Splitter`, and where in the text they are from.
+"""Tokenizers in a graph: the pieces of `text.pieces.Splitter`, and their places in the text.
 
 tensorflow-text has the pieces of words (`FastWordpieceTokenizer`) and of SentencePiece models. What
 comes before, cleaning, case, accents, white space and punctuation, is looked up in tables of the
