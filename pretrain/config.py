@@ -1,4 +1,4 @@
-"""What windows of pre-training text look like, and how they are masked."""
+"""Options of the windows of pre-training text, and of masking."""
 
 import dataclasses
 import math
@@ -34,7 +34,7 @@ SENTENCES, TEXT = WINDOWS = ("sentences", "text")
 
 
 def special_token_ids(vocab):
-    """Ids of the tokens that stand for no text: tuple of int.
+    """The ids of special tokens, which represent no text: tuple of int.
 
     Args:
         vocab: dict of str to int.
@@ -44,7 +44,7 @@ def special_token_ids(vocab):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowOptions(Options):
-    """What windows of text depend on."""
+    """The options of windows."""
 
     long_seq_length: int = changed(
         LengthOptions,
@@ -108,7 +108,7 @@ class PretrainInputConfig(WindowOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingOptions(Options):
-    """How much is masked (paper, appendices B and C)."""
+    """The amount of masking (paper, appendices B and C)."""
 
     mlm_share: float = option(
         0.15,
@@ -141,10 +141,10 @@ class MaskingConfig(MaskingOptions):
     Attributes:
         mask_token_id: int.
         special_token_ids: tuple of int. Never masked.
-        random_token_ids: tuple of int. What may stand in a token's place.
+        random_token_ids: tuple of int. Candidates for random replacement.
         long_seq_length, global_seq_length: int. Lengths of a window.
     Raises:
-        ValueError: if a share is outside [0, 1], or a length is not positive.
+        ValueError: if a fraction is outside [0, 1], or a length is not positive.
     """
 
     mask_token_id: int
@@ -161,7 +161,7 @@ class MaskingConfig(MaskingOptions):
 
     @classmethod
     def for_tokenizer(cls, tokenizer, **fields):
-        """The configuration with the ids of a `FullTokenizer`'s vocabulary.
+        """Makes the configuration with the ids of a `FullTokenizer`'s vocabulary.
 
         Raises:
             ValueError: if the vocabulary has no mask token.
@@ -189,10 +189,10 @@ class MaskingConfig(MaskingOptions):
 
     @property
     def max_mlm_tokens(self):
-        """Most tokens of a window that are to be predicted: int."""
+        """Maximum number of tokens to predict in a window: int."""
         return math.ceil(self.mlm_share * self.long_seq_length)
 
     @property
     def max_cpc_sentences(self):
-        """Most sentences of a window that are masked whole: int."""
+        """Maximum number of sentences of a window that are masked as a whole: int."""
         return math.ceil(self.cpc_share * self.global_seq_length)

@@ -1,4 +1,4 @@
-"""What a run is told beside the training options, as flags."""
+"""The options of a run, besides the training options."""
 
 import dataclasses
 import functools
@@ -38,19 +38,19 @@ _OF_TEXT = {"windows": TEXT, "mlm_weight": 1.0, "cpc_weight": 0.0}
 
 
 def defaults_of(model_type):
-    """The defaults that a model of a type has instead of the flags' own: dict of name to value."""
+    """The defaults for a model type that replace those of flags: dict from name to value."""
     return {**_OF_TEXT, **systems.find(model_type).pretraining} if _is_of_text(model_type) else {}
 
 
 def _is_of_text(model_type):
-    """Whether models of a type are pre-trained on windows of text alone."""
+    """Whether models of a type are pre-trained on windows of text only."""
     system = systems.find(model_type)
     return system is not None and system.masked_lm is not None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptions):
-    """Everything about a run beside the training options; each field's help says what it means.
+    """The options of a run besides the training options; the help of each field describes it.
 
     Attributes:
         encoder_config: `EncoderConfig`.
@@ -145,8 +145,8 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 
     @property
     def has_absolute_positions(self):
-        """Whether ETC has absolute positions, as a lifted BERT does: bool."""
-        # Encoders other than ETC have no such entry.
+        """Whether ETC has absolute positions, as when initialized from BERT: bool."""
+        # Only ETC has this entry.
         return getattr(self.encoder_config, "max_absolute_position_embeddings", 0) > 0
 
     @functools.cached_property
@@ -154,7 +154,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         """The `FullTokenizer` of the vocabulary files.
 
         Raises:
-            ValueError: if there is none, or it has not as many entries as the model.
+            ValueError: if there is none, or its size differs from the model's.
         """
         return model_tokenizer(self)
 
@@ -171,7 +171,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
         )
 
     def records(self):
-        """What the TFRecords must agree with: `RecordConfig`."""
+        """The format that the TFRecords must have: `RecordConfig`."""
         from . import inputs  # Imports TensorFlow, which takes seconds.
 
         return inputs.RecordConfig.of_run(self)
@@ -179,7 +179,7 @@ class PretrainConfig(LengthOptions, VocabularyOptions, MaskingOptions, DataOptio
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProgramOptions(program_options.PresetOptions):
-    """What the program does, and with which model."""
+    """The mode and the model of the program."""
 
     needed = types.MappingProxyType(
         {

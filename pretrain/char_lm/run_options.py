@@ -1,4 +1,4 @@
-"""What a run is told beside the training options, as flags."""
+"""The options of a run, besides the training options."""
 
 import dataclasses
 import types
@@ -26,9 +26,9 @@ DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CharLmOptions(Options):
-    """Everything about a phase beside the training options; each field's help says what it means.
+    """The options of a phase besides the training options; the help of each field describes it.
 
-    As flags, they are those of the first phase.
+    Flags give the values of the first phase.
 
     Attributes:
         encoder_config: `CharLmConfig`.
@@ -110,10 +110,10 @@ class CharLmOptions(Options):
 
     @property
     def eval_sizes(self):
-        """(characters of a sequence, characters that count) in evaluations.
+        """(length of a sequence, number of characters that count) in evaluations.
 
         Raises:
-            ValueError: if more are to count than there are.
+            ValueError: if more characters should count than there are.
         """
         length = self.eval_length or self.seq_length
         step = self.eval_step or max(1, length // 2)
@@ -126,7 +126,7 @@ class CharLmOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProgramOptions(program_options.PresetOptions):
-    """What the program does, and with which model."""
+    """The mode and the model of the program."""
 
     needed = types.MappingProxyType(
         {"train": ("output_dir", "preset", "text_file"), "evaluate": ("output_dir",)}

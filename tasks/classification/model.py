@@ -71,5 +71,5 @@ def balanced_weights(file_pattern, labels, problem_type):
             )
     if is_multi_label:
         weights = (num_records - counts) / counts
-        return np.where(counts < num_records, weights, 1.0).tolist()  # All have it: it is learned.
+        return np.where(counts < num_records, weights, 1.0).tolist()  # Never absent: weight 1.
     return (num_records / (len(labels) * counts)).tolist()

@@ -1,4 +1,4 @@
-"""HotpotQA's files: any valid JSON, the authors' layout or that of Hugging Face `datasets`."""
+"""Reads HotpotQA's JSON files, in the authors' layout or that of Hugging Face `datasets`."""
 
 import dataclasses
 from typing import NamedTuple

@@ -15,13 +15,13 @@ __all__ = [
     "special_token_ids",
 ]
 
-# What an annotation says, and what the model's answer type head tells apart.
+# The types of annotations, which the model's answer type head predicts.
 ANSWER_TYPES = {"none": 0, "yes": 1, "no": 2, "long": 3, "short": 4}
 
 SPAN_SELECTION_METHODS = ("joint", "disjoint", "joint-exhaustive")
 
-# Opening and closing tags in word pieces: BERT's 107 and 108, as in the release, or in a vocabulary
-# without these the last two that every vocabulary of ours has.
+# Opening and closing tags in WordPiece: BERT's 107 and 108, as in the release, or, in a vocabulary
+# without these, the last two that every vocabulary of ours has.
 _HTML_TOKENS = (("[unused102]", "[unused103]"), ("[unused97]", "[unused98]"))
 
 # The released SentencePiece vocabulary: CLS, SEP and the HTML tags by the ids of `<unused_N>`.
@@ -69,7 +69,7 @@ class NqFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NqDecodingOptions(Options):
-    """How spans become answers."""
+    """How answers are decoded from spans."""
 
     span_selection_method: str = option(
         "joint",
@@ -172,13 +172,13 @@ class NqInputConfig(NqExampleOptions, FeatureOptions):
 
     @property
     def unanswerable_rate(self):
-        """Share of the windows to keep on a page without any answer."""
+        """The fraction of windows to keep on a page without any answer."""
         rate = self.include_unknown_rate_for_unanswerable
         return 4 * self.include_unknown_rate if rate is None else rate
 
     @classmethod
     def for_tokenizer(cls, tokenizer, **fields):
-        """The defaults for a tokenizer's kind of vocabulary, replaced by `fields`.
+        """The defaults for a tokenizer's kind of vocabulary, overridden by `fields`.
 
         Raises:
             ValueError: if the vocabulary lacks a token that the features need.
@@ -199,11 +199,11 @@ class NqInputConfig(NqExampleOptions, FeatureOptions):
 def special_token_ids(tokenizer):
     """The ids of CLS, SEP and the two of HTML tags.
 
-    With word pieces they are the vocabulary's, wherever they stand: `[CLS]`, `[SEP]` and two of
+    With WordPiece, they are looked up in the vocabulary: `[CLS]`, `[SEP]` and two of
     `_HTML_TOKENS`.
 
     Returns:
-        dict of the field of `NqInputConfig` to int.
+        dict from the field of `NqInputConfig` to int.
 
     Raises:
         ValueError: if the vocabulary lacks one of them.

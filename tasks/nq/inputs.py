@@ -13,7 +13,7 @@ __all__ = ["PADDING", "RecordConfig"]
 LONG_FEATURES = ("token_ids", "sentence_ids", "long_breakpoints")
 GLOBAL_FEATURES = ("global_token_ids", "global_breakpoints")
 LABELS = ("sa_start", "sa_end", "la_start", "la_end", "answer_type")
-# What the model takes, and what fills each feature up to a common length.
+# The features of the model, and their padding values.
 PADDING = {**dict.fromkeys((*LONG_FEATURES, *GLOBAL_FEATURES), 0), "sentence_ids": -1}
 
 

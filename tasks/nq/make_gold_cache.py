@@ -14,7 +14,7 @@ from etcmodel.options import Options, option, run_program
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GoldCacheOptions(Options):
-    """What to keep, and where."""
+    """The input and the output of the program."""
 
     aliases = {"gold_path": "input_pattern", "gold_cache_path": "output_file"}
 
@@ -28,7 +28,7 @@ class GoldCacheOptions(Options):
 
 
 def main(options):
-    """Writes the cache that `GoldCacheOptions` describe, and counts what it holds."""
+    """Writes the cache that `GoldCacheOptions` describe, and prints its number of examples."""
     from . import gold
 
     if options.num_threads is not None:

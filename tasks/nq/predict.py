@@ -1,4 +1,4 @@
-"""From raw Natural Questions lines to answers, with an exported model."""
+"""Answers raw Natural Questions lines with an exported model."""
 
 from etcmodel import finetuning
 
@@ -11,7 +11,7 @@ __all__ = ["NqPredictor"]
 class NqPredictor(finetuning.Predictor):
     """Answers questions about pages, taken one at a time, with an exported model.
 
-    `predict` gives the official format: {"predictions": [{"example_id": int, …}, …]}.
+    `predict` returns the official format: {"predictions": [{"example_id": int, …}, …]}.
 
     Args:
         directory: an export, or a directory of numbered exports (the highest number is used).

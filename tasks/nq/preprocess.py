@@ -60,7 +60,8 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
         """The options of each split: one pattern and one prefix.
 
         Raises:
-            ValueError: if `input_dir` has neither split, or a file both as it is and compressed.
+            ValueError: if `input_dir` has neither split, or a file both uncompressed and
+                compressed.
         """
         options = dataclasses.replace(self, spm_model_file=self.chosen_spm_model_file)
         return [options] if self.input_pattern else list(options._splits())
@@ -87,7 +88,7 @@ class PreprocessOptions(NqExampleOptions, program.TokenizerTypeOptions):
 
 
 def _patterns(pattern):
-    """Of a pattern and that of compressed files, those that match: list of str."""
+    """The given pattern and the pattern of compressed files, if they match: list of str."""
     import tensorflow as tf  # Takes seconds to import.
 
     found = {x: opener.shown(tf.io.gfile.glob(x), x) for x in (pattern, f"{pattern}.gz")}

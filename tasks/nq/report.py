@@ -1,6 +1,6 @@
-"""The report on Natural Questions: long and short answers, and where the long one stands.
+"""The report on Natural Questions: long and short answers, and the position of the long answer.
 
-The comparison takes the first paragraph, table or list of each page, with the same score, and no
+The baseline predicts the first paragraph, table or list of each page, with equal scores, and no
 short answer.
 """
 
@@ -20,11 +20,11 @@ __all__ = ["read_results"]
 def read_results(given):
     """The `reports.results.Results` of a `Given`, whose gold files must have the pages.
 
-    One page at a time is in memory: all of them would need gigabytes.
+    Only one page at a time is in memory: all of them would need gigabytes.
 
     Raises:
         ValueError: if a file is malformed, there is no gold example with annotations, or no
-            prediction is of one.
+            prediction matches one.
     """
     predictions = results.read_object(given.predictions_file)
     parsed = parse_predictions(predictions)
@@ -96,14 +96,14 @@ def _item(page, prediction):
 
 
 def _judged(item, long, short):
-    """An `Item` with what the verdicts tell."""
+    """Completes an `Item` with its verdicts."""
     is_right = all(x.correct or not (x.gold_has_answer or x.predicted) for x in (long, short))
     score = float(long.correct) if long.gold_has_answer else None
     return dataclasses.replace(item, is_right=is_right, score=score)
 
 
 def _first_long(page):
-    """The long answer of the first annotator who gave one, else none."""
+    """The long answer of the first annotator who gave one, or none."""
     found = (note.long_answer for note in page.annotations if note.long_answer.exists)
     return next(found, NO_PREDICTION.long)
 

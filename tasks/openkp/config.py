@@ -19,12 +19,12 @@ __all__ = [
     "VisualConfig",
 ]
 
-MAX_KEY_PHRASES = 3  # A page of the dataset has at most so many.
-FORMAT_VERSION = 2  # Of records. 1: words were split at any white space, font sizes not rounded.
+MAX_KEY_PHRASES = 3  # The maximum per page in the dataset.
+FORMAT_VERSION = 2  # Of records. 1 split words at any white space and kept font sizes.
 NUM_FONT_IDS = 24
 LABEL_OCCURRENCES = ("first", "max")
 
-# Visual features of a VDOM element, in the order in which the model takes them.
+# Visual features of a VDOM element, in the order of the model's inputs.
 FLOAT_FEATURES = (
     "global_x_coords",
     "global_y_coords",
@@ -126,16 +126,17 @@ class OpenKpInputConfig(OpenKpExampleOptions, FeatureOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VisualConfig:
-    """How the visual features are given to the model.
+    """How the model uses the visual features.
 
     Attributes:
         use_in_long, use_in_global: bool. Add them to the embeddings of the long tokens of an
             element, and to that of its global token.
-        ranges: dict, as `DENSE_RANGES`. What float features are clipped to, and then scaled from to
+        ranges: dict, as in `DENSE_RANGES`. Float features are clipped to these ranges and scaled to
             [-1, 1].
         indicators_to_cross: tuple of `INDICATOR_FEATURES`. Their combination gets an embedding; the
             others are dense features.
-        num_extra_dense_layers: int. Dense layers after the projection of the dense features.
+        num_extra_dense_layers: int. Number of dense layers after the projection of the dense
+            features.
     """
 
     use_in_long: bool = True
@@ -178,5 +179,5 @@ class VisualConfig:
 
     @property
     def is_used(self):
-        """Whether the model takes visual features at all."""
+        """Whether the model uses visual features."""
         return self.use_in_long or self.use_in_global

@@ -20,7 +20,7 @@ _MAX_BAD_SHOWN = 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleaningOptions(Options):
-    """What to clean, and where to."""
+    """The input and the output of the program."""
 
     input_file: str = option("", "OpenKP's JSONL file, compressed or not.", is_needed=True)
     output_file: str = option("", "File to write the clean lines to.", is_needed=True)
@@ -29,7 +29,7 @@ class CleaningOptions(Options):
 
 
 def main(options):
-    """Cleans the file that `CleaningOptions` name, and tells what was left out."""
+    """Cleans the file that `CleaningOptions` name, and reports what was left out."""
     report = validation.clean_file(**dataclasses.asdict(options))
     for message in report.bad[:_MAX_BAD_SHOWN]:
         print(f"skipped {message}", file=sys.stderr)

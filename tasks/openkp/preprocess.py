@@ -48,7 +48,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
     def __post_init__(self):
         super().__post_init__()
         if not self.output_prefix and not set(self.input_pattern) & set("*?[,"):
-            # A frozen dataclass sets its own derived field so.
+            # How a frozen dataclass sets a derived field.
             object.__setattr__(self, "output_prefix", self._prefix(self.input_pattern))
 
     def check_inputs(self):
@@ -61,7 +61,7 @@ class PreprocessOptions(OpenKpExampleOptions, program.PreprocessOptions):
         return os.path.join(self.output_dir, f"{name}.tfrecord")
 
     def sets(self):
-        """The options of each file, named as it; one set if there is a prefix.
+        """The options of each file, with outputs named after it; one set if there is a prefix.
 
         Raises:
             ValueError: if a pattern matches no file, or two files have one name.
@@ -109,7 +109,7 @@ def run_job(job):
         "parse_success_count": statistics["examples_written"],
         "parse_fail_count": statistics["examples_read"] - statistics["examples_written"],
     }
-    with atomic_files.alone_in(folder):  # Runs for other files may be writing theirs.
+    with atomic_files.alone_in(folder):  # Runs for other files may be writing at the same time.
         known = _known_counts(path)
         known[",".join(map(os.path.basename, names))] = counts
         atomic_files.write_json(path, known)
@@ -124,7 +124,7 @@ def _known_counts(path):
     try:
         return bounded_json.read_object(path)
     except ValueError:
-        return {}  # If it is not ours, they are told anew.
+        return {}  # If the file is not ours, it is replaced.
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The report on OpenKP: phrases, and where those that are right occur first.
+"""The report on OpenKP: phrases, and the first positions of the correct ones.
 
-The comparison takes the most frequent words of a page that have four letters or more.
+The baseline predicts the most frequent words of a page with at least four letters.
 """
 
 import collections
@@ -60,7 +60,7 @@ def _item(page, predicted):
 
 
 def _points(page, predictions):
-    """Of each true phrase that is on the page: where it is first, and whether it was found."""
+    """For each true phrase on the page: its first position, and whether it was found."""
     words = phrases.normalized_words(page.words)
     found = {phrase.lower() for phrase in predictions.get(page.url, [])[:_DEPTH]}
     for phrase in sorted(page.key_phrases):

@@ -124,7 +124,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
 
     def __post_init__(self):
         super().__post_init__()
-        visual = self.visual()  # Refuses options outside their range.
+        visual = self.visual()  # Rejects options out of range.
         if self.eval_fraction_of_removed_examples >= 1:
             raise ValueError(
                 "`eval_fraction_of_removed_examples` must be in [0, 1). "
@@ -141,7 +141,7 @@ class OpenKpConfig(OpenKpFeatureOptions, options.PaddingOptions, finetuning.Fine
             )
 
     def visual(self):
-        """How the visual features are given to the model."""
+        """How the model uses the visual features."""
         return VisualConfig(
             use_in_long=self.use_visual_features_in_long,
             use_in_global=self.use_visual_features_in_global,

@@ -72,6 +72,6 @@ class SummarizationInputConfig(SummarizationFeatureOptions, FeatureOptions):
 
 
 def check_punctuation(options):
-    """Raises ValueError if options have a `split_punctuation`, which no such vocabulary knows."""
+    """Raises ValueError if `split_punctuation` is set, which these vocabularies do not support."""
     if options.split_punctuation:
         raise ValueError("`split_punctuation` must be left out: it is for encoders alone.")

@@ -10,7 +10,7 @@ __all__ = ["GenerationOptions", "SummarizationConfig"]
 
 option = finetuning.option
 _OF_MODEL = "None: the value in the checkpoint's generation_config.json, or else"
-# Entries of a config that bound lengths, which models without learned positions do not have.
+# Config entries that limit lengths; models without learned positions lack them.
 _POSITIONS = {
     "long_seq_length": "max_encoder_position_embeddings",
     "target_length": "max_decoder_position_embeddings",
@@ -19,7 +19,7 @@ _POSITIONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GenerationOptions(options.Options):
-    """How summaries are generated, by the names of a model's `generate`."""
+    """Options of generation, named as in a model's `generate`."""
 
     num_beams: int | None = option(
         None, f"Number of beams; 1 for greedy search. {_OF_MODEL} 1.", role="decoding"
@@ -112,16 +112,16 @@ class SummarizationConfig(
         return inputs.RecordConfig.of_run(self, skip_padding=self.batch_by_length)
 
     def features(self):
-        """How raw documents become features, at inference."""
+        """The feature settings at inference."""
         return SummarizationInputConfig(**options.shared(SummarizationInputConfig, self))
 
     def generation(self):
-        """The options of generation that are given: dict."""
+        """The given options of generation: dict."""
         names = [field.name for field in options.option_fields(GenerationOptions)]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def model_config(self):
-        """The model's config: the first token of an LED is global (Beltagy et al. 2020, 7.1)."""
+        """The model's config; the first token of an LED is global (Beltagy et al. 2020, 7.1)."""
         config = self.encoder_config
         if getattr(config, "global_positions", None) == ():
             return dataclasses.replace(config, global_positions=(0,))

@@ -24,7 +24,7 @@ class TriviaQaFeatureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TriviaQaEvidenceOptions(Options):
-    """Where the documents are."""
+    """The location of the documents."""
 
     evidence_dir: str | None = option(
         None,
@@ -72,7 +72,7 @@ class TriviaQaInputConfig(TriviaQaExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`."""
 
     def make_processor(self, tokenizer):
-        """The `EtcProcessor` that arranges a question and a document; ValueError if it cannot."""
+        """Makes the `EtcProcessor` for a question and a document; may raise a ValueError."""
         from etcmodel.text.processor import EtcProcessor
 
         lengths = {"max_long_len": self.long_seq_length, "max_global_len": self.global_seq_length}

@@ -45,13 +45,13 @@ class WikiHopExampleOptions(WikiHopFeatureOptions):
 class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
     """Settings of `examples.make_features`.
 
-    The ids are the release's, for word pieces and sentence pieces alike.
+    The ids are those of the release, for both WordPiece and SentencePiece.
 
     Attributes:
-        is_training: bool. Refuse an example without an answer.
-        *_global_token_id: int. Global tokens of candidates, query tokens, documents, sentences.
-        *_global_token_type_id: int. Their token types.
-        *_token_type_id: int. Token types of the parts of the long input.
+        is_training: bool. Reject examples without an answer.
+        *_global_token_id: int. The global tokens of candidates, query tokens, documents and
+            sentences. *_global_token_type_id: int. Their token types. *_token_type_id: int. Token
+            types of the parts of the long input.
     """
 
     is_training: bool = False
@@ -71,7 +71,7 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
         """Checks that a tokenizer fits these settings.
 
         Raises:
-            ValueError: names the file and what is wrong with it.
+            ValueError: names the file and its problem.
         """
         if not tokenizer.sp_model:
             tokenizer.require_tokens(["[PAD]", "[UNK]"])

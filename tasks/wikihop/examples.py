@@ -35,13 +35,13 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class ConvertedExample:
-    """What became of an example.
+    """A converted example.
 
     Attributes:
         features: dict of str to list of int, float or str.
         num_long_tokens, num_global_tokens: int. Without padding.
-        num_sentences_left_out: int. Sentences without room.
-        num_mentions: int. Places in the documents where a candidate was found.
+        num_sentences_left_out: int. Number of sentences without room.
+        num_mentions: int. Number of candidate mentions found in the documents.
     """
 
     features: dict
@@ -58,7 +58,7 @@ def make_features(example, config, tokenizer, split_sentences=None):
         example: a `WikiHopExample`.
         config: a `WikiHopInputConfig`.
         tokenizer: an `etcmodel.text.tokenization.FullTokenizer`.
-        split_sentences: function of a str to the list of its sentences. None: the config's.
+        split_sentences: function from a str to the list of its sentences. None: the config's.
     Returns:
         A `ConvertedExample`. Its features (L long tokens, G global tokens):
             example_id, query: one str. candidates: str, one a candidate.
@@ -75,8 +75,9 @@ def make_features(example, config, tokenizer, split_sentences=None):
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
 
     Raises:
-        ValueError: if the answer is no candidate or training finds none, a candidate or the query
-            has no tokens, or the example does not fit without any sentence; names the example.
+        ValueError: if the answer is not a candidate or missing in training, a candidate or the
+            query has no tokens, or the example does not fit even without sentences; names the
+            example.
     """
     split_sentences = split_sentences or sentence_splitting.sentence_splitter(
         config.sentence_splitter
@@ -114,7 +115,7 @@ def make_features(example, config, tokenizer, split_sentences=None):
 
 
 def _ordered_documents(example, config):
-    """The documents, in an order that depends on the seed and the example alone."""
+    """The documents, in an order that depends only on the seed and the example."""
     documents = list(example.documents)
     if config.shuffle_docs_within_example:
         random.Random(f"{config.random_seed} {example.example_id}").shuffle(documents)
@@ -122,7 +123,7 @@ def _ordered_documents(example, config):
 
 
 def _texts_and_label(example, config):
-    """The features that are neither input."""
+    """The features that belong to neither input."""
     compatible = config.release_compatible
     features = {
         "example_id": [example.example_id],

@@ -18,7 +18,7 @@ class RecordConfig(finetuning.RecordConfig):
     """The format that the records must have.
 
     Attributes:
-        measures_labels: bool. Whether an evaluation compares with the answers in the records.
+        measures_labels: bool. Whether evaluations compare with the answers in the records.
     """
 
     measures_labels: bool = False

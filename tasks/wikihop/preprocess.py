@@ -56,7 +56,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         1, "Number of TFRecord files for development.", lower_bound=1, upper_bound=99_999
     )
     statistics_file: str = ""  # No flag, likewise.
-    is_training: bool = False  # No flag: one of the sets is to train on.
+    is_training: bool = False  # No flag: only one of the sets is for training.
 
     def check_inputs(self):
         if not (self.input_pattern or self.dev_input_pattern):
@@ -68,7 +68,7 @@ class PreprocessOptions(WikiHopExampleOptions, program.TokenizerTypeOptions):
         return {**super().feature_fields(), "is_training": self.is_training}
 
     def sets(self):
-        """The options of each set that is to be made: its input, its prefix, its shards."""
+        """The options of each set to make: its input, its prefix, its shards."""
         sets = {
             "train": (self.input_pattern, self.num_shards),
             "dev": (self.dev_input_pattern, self.num_dev_shards),

@@ -88,7 +88,7 @@ class WikiHopConfig(WikiHopFeatureOptions, options.PaddingOptions, finetuning.Fi
             )
 
     def model_config(self):
-        """`EncoderConfig`: that of the file, with what the options replace."""
+        """The `EncoderConfig` of the file, with the overrides of the options."""
         from etcmodel.models import encoders  # Imports TensorFlow, which takes seconds.
 
         names = ("local_radius", "hidden_dropout_prob", "attention_probs_dropout_prob")

@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
 
 
 class GraphTokenizer(tf.Module, abc.ABC):
-    """What the tokenizers of this module are. A saved model must hold it: it may own a resource."""
+    """Base of the tokenizers here. A saved model must own it, as it may have a resource."""
 
     @abc.abstractmethod
     def __call__(self, texts):
