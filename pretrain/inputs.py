@@ -172,8 +172,8 @@ def with_cpc_weight_shares(batches, warmup_steps, request):
 
     Args:
         batches: tf.data.Dataset of dicts; the first batch is the one after `request.skip_examples`.
-            warmup_steps: int. Number of steps in which the fraction rises from 0 to 1; 0 for
-            unchanged batches.
+        warmup_steps: int. Number of steps in which the fraction rises from 0 to 1; 0 for unchanged
+            batches.
         request: `training.TrainDataRequest`.
     Returns:
         tf.data.Dataset; its dicts also have a float32 `cpc_weight_share` [batch].

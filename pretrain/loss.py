@@ -55,8 +55,8 @@ def contrastive_loss(predictions, targets, mask, replicas=None):
     Args:
         predictions: float32 [n, size].
         targets: float32 [n, size]. The i-th is the true target of the i-th prediction, the others
-            are its negatives. mask: int [n]. 1 for real sentences; others are not used as
-            negatives.
+            are its negatives.
+        mask: int [n]. 1 for real sentences; others are not used as negatives.
         replicas: `tf.distribute.ReplicaContext` whose devices' targets are also negatives, or None.
     Returns:
         (float32 [n] cross entropies; float32 [n], 1 where the true target has the highest logit;

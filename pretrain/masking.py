@@ -26,8 +26,9 @@ def mask_batch(features, indices, seed, config):
     """`mask_window` for every window of a batch.
 
     Args:
-        features: dict of int32 [batch, ...], as in `mask_window`. indices: int64 [batch]. Indices
-            of the windows; each has different masks. seed: int. Seed of the masks.
+        features: dict of int32 [batch, ...], as in `mask_window`.
+        indices: int64 [batch]. Indices of the windows; each has different masks.
+        seed: int. Seed of the masks.
         config: `MaskingConfig`.
     Returns:
         dict of tensors [batch, ...], as from `mask_window`.

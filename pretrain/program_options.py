@@ -28,8 +28,8 @@ def option_flags(program_options, task_options, defaults, flag_values):
 
     Args:
         program_options: subclass of `PresetOptions`.
-        task_options: class of the options besides those of the program and the training. defaults:
-            dict from an option's name to a default that replaces that of its field.
+        task_options: class of the options besides those of the program and the training.
+        defaults: dict from an option's name to a default that replaces that of its field.
         flag_values: `flags.FlagValues` to define and read.
     """
     sections = {"program": program_options, "training": TrainingConfig, "task": task_options}

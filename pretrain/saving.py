@@ -20,8 +20,8 @@ def save(model, directory, tokenizer=None, *, do_lower_case=True, copy_local_to_
     Args:
         model: `PretrainModel`, or one of `text_model`.
         directory: str.
-        tokenizer: tokenizer with the vocabulary, or None. do_lower_case: bool. Whether the text was
-            lower-cased; WordPiece only.
+        tokenizer: tokenizer with the vocabulary, or None.
+        do_lower_case: bool. Whether the text was lower-cased; WordPiece only.
         copy_local_to_global: bool. See `checkpoints.copy_local_to_global`; only for Longformer.
     """
     if isinstance(model, PretrainModel):

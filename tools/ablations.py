@@ -19,9 +19,9 @@ from etcmodel.tools.run_demo import read_jsonl
 
 __all__ = ["VARIANTS", "AblationOptions", "Variant", "format_table", "main"]
 
-_OF_EACH_RUN = ("output_dir", "seeds", "variant")  # All else decides all results of a folder.
+_OF_EACH_RUN = ("output_dir", "seeds", "variant")  # All others determine all results of a folder.
 _LENGTHS = {"long_seq_length": 160, "global_seq_length": 56}
-_LOCAL_RADIUS = 16  # Far below the long length: what is further away is seen by global tokens.
+_LOCAL_RADIUS = 16  # Far below the long length: global tokens attend to what is further away.
 
 
 class Variant(NamedTuple):
@@ -30,8 +30,8 @@ class Variant(NamedTuple):
     Attributes:
         pretrained: bool. Fine-tune pre-trained weights, not random ones.
         cpc: bool. Pre-train with contrastive predictive coding, not with MLM alone.
-        hard_g2l: bool. Global tokens of sentences see only the long tokens of their sentence. Those
-            of candidates and of the query are exempt: their mentions are in any sentence.
+        hard_g2l: bool. Global tokens of sentences attend only to the long tokens of their sentence.
+            Those of candidates and of the query are exempt, as any sentence may mention them.
         structure: bool. Label the mentions of each candidate as linked to its global token.
     """
 
@@ -53,7 +53,7 @@ VARIANTS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AblationOptions(Options):
-    """What is compared, and how large it is."""
+    """The variants to compare, and the sizes of the runs."""
 
     output_dir: str = option("ablations_output", "Directory for data, runs and results.")
     num_train: int = option(3000, "Number of generated training questions.", lower_bound=1)
@@ -129,7 +129,7 @@ def _config_file(folder, hard_g2l):
 
 
 def _pretrain(folder, variant, seed, options):
-    """Pre-trains, once for all variants that agree in it; returns the checkpoint."""
+    """Pre-trains, once for all variants that share it; returns the checkpoint."""
     name = f"pretrained_cpc{variant.cpc:d}_hard{variant.hard_g2l:d}_seed{seed}"
     demo.pretrain(
         folder,

@@ -17,7 +17,7 @@ from .diagnosis.findings import BROKEN
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DoctorOptions(Options):
-    """What is looked at."""
+    """The options of the checks."""
 
     self_test: bool = option(
         True, "Run a self-test that checks values and measures speed; takes about ten seconds."
@@ -25,7 +25,7 @@ class DoctorOptions(Options):
 
 
 def run(options):
-    """Prints the findings as they come; exits with 1 if something is broken."""
+    """Prints each finding as it is made; exits with 1 if something is broken."""
     num_broken = 0
     for finding in _findings(options.self_test):
         num_broken += finding.state == BROKEN

@@ -35,7 +35,7 @@ __all__ = ["DrawOptions", "run"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrawOptions(Options):
-    """What is drawn, and where it goes."""
+    """The subject and the output of the program."""
 
     theme: str = option("light", "Background of the picture.", choices=tuple(style.THEMES))
     example: str | None = option(
@@ -67,12 +67,12 @@ class DrawOptions(Options):
 
 
 def run(options):
-    """Writes the picture as `DrawOptions` say; it appears when it is complete.
+    """Writes the picture that `DrawOptions` describe; the file appears when it is complete.
 
     Raises:
-        ValueError: as `attention_subjects.read_subject` and `attention_subjects.draw`.
+        ValueError: as in `attention_subjects.read_subject` and `attention_subjects.draw`.
     """
-    # With TensorFlow and Matplotlib, which take seconds to import.
+    # Imports TensorFlow and Matplotlib, which takes seconds.
     from . import attention_subjects, memory_subjects, sequence_subjects, transient_subjects
 
     theme = style.THEMES[options.theme]

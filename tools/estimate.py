@@ -28,7 +28,7 @@ _GB = 1e9
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EstimateOptions(scaling.ScalingOptions):
-    """Which model, and of what size its input is."""
+    """The model, and the size of its input."""
 
     preset: str = option(
         "etc_base",
@@ -59,7 +59,7 @@ def run(options):
     """Prints the table, or that of a training step on several devices.
 
     Raises:
-        ValueError: naming the file, for a config that is none of ETC.
+        ValueError: naming the file, for a config that is not of ETC.
     """
     # Imports TensorFlow, which takes seconds.
     from etcmodel.models import encoders, presets
@@ -82,17 +82,17 @@ def run(options):
 
 
 def num_parameters(config):
-    """Of an encoder of that config, none of which is made: int."""
+    """The number of parameters of an encoder, which is not built: int."""
     from etcmodel.checkpoints import coverage
 
     return sum(math.prod(shape) for shape in coverage.encoder_shapes(config).values())
 
 
 def table(name, costs, options):
-    """What is printed: str.
+    """The printed table: str.
 
     Args:
-        name: str. The model's.
+        name: str. The model's name.
         costs: `benchmarks.costs.Costs`.
         options: `EstimateOptions`.
     """

@@ -27,7 +27,7 @@ _LINES, _PAGES = (".jsonl", ".jsonl.gz"), (".html", ".htm")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InspectOptions(VocabularyOptions):
-    """What is shown of what."""
+    """The model, the input and the contents of the page."""
 
     checkpoint: str = option(
         "", "Folder of an ETC encoder, or of a model with a head on top of one.", is_needed=True
@@ -58,10 +58,11 @@ class InspectOptions(VocabularyOptions):
 
 
 def run(options):
-    """Writes the page as `InspectOptions` say.
+    """Writes the page that `InspectOptions` describe.
 
     Raises:
-        ValueError: in a line that names the file or the flag, for what cannot be read or shown.
+        ValueError: in one line that names the file or the flag, if something cannot be read or
+            shown.
     """
     # Imports TensorFlow, which takes seconds.
     from etcmodel import inspection
@@ -92,7 +93,7 @@ def run(options):
 
 
 def read_example(options):
-    """The example of the input, as a processor takes it: dict of fields."""
+    """The example of the input, in the form for a processor: dict of fields."""
     path = options.input
     if path.endswith(_LINES):
         for number, (_, example) in enumerate(readers.read_json_lines(path)):
@@ -109,7 +110,7 @@ def read_example(options):
 
 
 def make_processor(options, model):
-    """The model's `EtcProcessor`, or one of the vocabulary that is given."""
+    """The model's `EtcProcessor`, or one for the given vocabulary."""
     # With TensorFlow.
     from etcmodel.checkpoints import processors
     from etcmodel.inspection import calls
@@ -138,7 +139,7 @@ def make_processor(options, model):
 
 
 def make_batch(options, processor, example):
-    """`ProcessedBatch` of the example alone: one row, cut where it is too long."""
+    """`ProcessedBatch` with only the example: one row, cut if it is too long."""
     length = min(options.max_tokens, processor.config.long_limit)
     settings = {"max_long_len": length, "truncation": "tokens", "stride": None, "pack": False}
     settings |= {"pad_to": "longest", "pad_to_multiple_of": 1}

@@ -33,7 +33,7 @@ _TASKS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
-    """What is shown, and where it goes."""
+    """The contents and the output of the report."""
 
     run: str | None = option(None, "Directory of a run: the --output_dir of its training.")
     task: str | None = option(None, "Task that the predictions are for.", choices=_TASKS)
@@ -71,7 +71,7 @@ class ReportOptions(Options):
 
 
 def write_report(options):
-    """Writes the page that `ReportOptions` describe; it appears when it is complete."""
+    """Writes the page that `ReportOptions` describe; the file appears when it is complete."""
     check_files(options)
     atomic_files.check_writable(options.output)
     from etcmodel.reports import page, results, run_files  # With TensorFlow, after the flags.

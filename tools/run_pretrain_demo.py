@@ -20,10 +20,10 @@ from etcmodel.text.word_vocabulary import write_vocabulary
 from etcmodel.tools.demos import folders, pretrain_curves, prose
 from etcmodel.tools.run_demo import read_json, read_jsonl, run
 
-_LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # Of questions with their paragraphs.
+_LONG_LENGTH, _GLOBAL_LENGTH = 208, 64  # For questions with their paragraphs.
 _WINDOW_LONG_LENGTH, _WINDOW_GLOBAL_LENGTH = 256, 32
 VOCAB_SIZE = 4000
-_HELD_OUT = 20  # One document of so many.
+_HELD_OUT = 20  # One document in this many.
 _CURVE = ("mlm_accuracy", "mlm_loss", "cpc_accuracy", "cpc_chance")
 _FIGURES = ("em", "f1", "sp_f1", "joint_f1")
 ETC_CONFIG = {
@@ -31,7 +31,7 @@ ETC_CONFIG = {
     "num_hidden_layers": 4,
     "num_attention_heads": 2,
     "intermediate_size": 128,
-    "local_radius": _LONG_LENGTH,  # Every token sees the question and all paragraphs.
+    "local_radius": _LONG_LENGTH,  # Every token attends to the question and all paragraphs.
     "relative_pos_max_distance": 8,
     "relative_vocab_size": 20,
     "hidden_dropout_prob": 0.0,
@@ -46,7 +46,7 @@ ETC_CONFIG = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainDemoOptions(Options):
-    """How large the demo is."""
+    """The size of the demo."""
 
     output_dir: str = option(
         "pretrain_demo_output", "Directory to create; an existing one is replaced."
@@ -112,7 +112,7 @@ def write_config(path, vocab_size, **changes):
 
 
 def write_first_weights(folder, seed):
-    """The weights that both models begin with; returns the checkpoint."""
+    """Makes the initial weights of both models; returns the checkpoint."""
     run(
         "tools.demos.first_weights",
         model_config_file=folder / "etc_config.json",

@@ -25,7 +25,7 @@ _POLL_SECONDS = 0.2
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServeOptions(Options):
-    """What is served, where, and within which limits."""
+    """The model, the address and the limits of the server."""
 
     model_dir: str = option(
         "",
@@ -111,10 +111,10 @@ class ServeOptions(Options):
 
 
 def run(options):
-    """Serves until a signal comes.
+    """Serves until a signal arrives.
 
     Raises:
-        ValueError, OSError: in a line, if there is no model or the address cannot be used.
+        ValueError, OSError: in one line, if there is no model or the address cannot be used.
     """
     from etcmodel.serving import rest  # Imports TensorFlow, which takes seconds.
 
@@ -146,7 +146,7 @@ def run(options):
 
 
 def serve(server, what, stop_timeout):
-    """Serves in the background, and stops at the first signal; a second one ends at once."""
+    """Serves in the background and stops at the first signal; a second signal ends it at once."""
     # The handler takes no lock, not even that of a `threading.Event`: the main thread, which it
     # interrupts, may hold it.
     received = []

@@ -33,20 +33,20 @@ ETC_CONFIG = {
     "use_hard_g2l_mask": True,
     "use_pre_activation_order": True,
 }
-# Each token of the question has a global token, by which all of the text can attend to it.
+# Each token of the question has a global token, through which the whole text can attend to it.
 PROCESSOR = {"question_globals": "tokens", "max_long_len": 1024, "stride": 128}
-# Small regions, whose texts are short, teach the most in a time.
+# Small regions, with short texts, teach the most per unit of time.
 _SMALL = {"num_towns": 2, "num_people": 2}
 _BATCH_SIZE = 16
 _LEARNING_RATE = 4e-3
-_EVIDENCE_WEIGHT = 20.0  # Its loss is a mean over sentences, of which nearly none is evidence.
+_EVIDENCE_WEIGHT = 20.0  # Its loss is a mean over sentences, hardly any of which are evidence.
 _STEPS_PER_LINE = 50
 _SHOWN = ("loss", "start_accuracy", "end_accuracy", "evidence_loss")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServedDemoOptions(Options):
-    """How large the demo is."""
+    """The size of the demo."""
 
     output_dir: str = option(
         "served_demo_output", "Directory to create; an existing one is replaced."
@@ -63,12 +63,12 @@ class ServedDemoOptions(Options):
 
 
 def evidence_targets(batch):
-    """Which global tokens are of sentences that `extra["evidence"]` names.
+    """Labels for the global tokens of sentences in `extra["evidence"]`.
 
     Args:
         batch: `ProcessedBatch` of examples of `demos.region`.
     Returns:
-        int32 0/1 [batch, global_len]; -1 for what is no sentence.
+        int32 0/1 [batch, global_len]; -1 for tokens that are not sentences.
     """
     targets = np.full(batch["global_token_ids"].shape, -1, np.int32)
     for encoding in batch.encodings:
@@ -85,10 +85,10 @@ def evidence_targets(batch):
 
 
 def guess(example):
-    """An answer without a model.
+    """A baseline answer without a model: str.
 
-    It is the last name or number that the question does not have, in the first of the sentences
-    that share the most words with the question: str.
+    It is the last name or number that is not in the question, in the first of the sentences that
+    share the most words with the question.
     """
     asked = set(_words(example["question"]))
     sentences = re.split(r"(?<=[.!?])\s+", " ".join(example["documents"]))
@@ -108,9 +108,9 @@ def scores(examples, answers, evidence=None):
     Args:
         examples: of `demos.region`.
         answers: list of str.
-        evidence: list of sets of sentences, (document, start), that were taken for evidence.
+        evidence: list of sets of predicted evidence sentences, (document, start).
     Returns:
-        dict of float in [0, 1]: `em` and `f1` of answers, as HotpotQA has them; with evidence also
+        dict of float in [0, 1]: `em` and `f1` of answers, as in HotpotQA; with evidence also
         `evidence_em` and `evidence_f1` of these sets.
     """
     truths = [region.content(x, x["extra"]["answer"]) for x in examples]
@@ -129,7 +129,7 @@ def _sentence(place):
 
 
 def make_model(folder, num_layers, seed):
-    """A new model, with a processor of the demo's vocabulary, which is written to the folder."""
+    """A new model, with a processor for the demo's vocabulary, which is written to the folder."""
     import tf_keras  # TensorFlow takes seconds to import, which `--help` need not wait for.
 
     from etcmodel import EtcConfig, EtcForQuestionAnswering, EtcProcessor
@@ -148,7 +148,7 @@ def make_model(folder, num_layers, seed):
 
 
 def train(model, stages):
-    """Trains on the lists of examples of `stages`, one after the other, each once."""
+    """Trains on the lists of examples of `stages` in sequence, each once."""
     import tf_keras
 
     from etcmodel.text.targets import answer_targets
@@ -168,7 +168,7 @@ def train(model, stages):
         if step % _STEPS_PER_LINE == 0 or step == num_steps:
             figures = (f"{name}={logs[name]:.3f}" for name in _SHOWN)
             print(f"step {step} of {num_steps}: {' '.join(figures)}", flush=True)
-            model.reset_metrics()  # The next line is of the next steps alone.
+            model.reset_metrics()  # The next line covers only the next steps.
 
     progress = tf_keras.callbacks.LambdaCallback(on_batch_end=report)
     for examples in stages:
@@ -177,7 +177,7 @@ def train(model, stages):
 
 
 def ask(export, examples):
-    """What an export answers: (answers, evidence) as `scores` takes them."""
+    """The predictions of an export: (answers, evidence) for `scores`."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  The export needs its operations.
 
@@ -198,7 +198,7 @@ def ask(export, examples):
 
 
 def examples(seed):
-    """Three questions about documents that are neither trained nor measured on, to try.
+    """Three example questions about documents outside the training and evaluation sets.
 
     Returns:
         list of dict of `question` and `documents`. The questions begin with different words, and

@@ -23,13 +23,13 @@ from etcmodel.tools.sweeps.presets import PRESETS
 __all__ = ["PICTURE_FILE", "SweepOptions", "make_plan", "run_plan"]
 
 PICTURE_FILE = "parallel_coordinates.png"
-_TRAIN = "train"  # The sub-command of `etcmodel` whose programs a sweep runs.
-_IN_PHASES = ("char_lm",)  # Whose --output_dir holds several runs, and none of its own.
+_TRAIN = "train"  # The command of `etcmodel` whose programs a sweep runs.
+_IN_PHASES = ("char_lm",)  # Programs whose --output_dir contains several runs.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SweepOptions(Options):
-    """Which program is run, with which options, and how."""
+    """The program, the search space and the settings of a sweep."""
 
     program: str | None = option(
         None,
@@ -87,9 +87,9 @@ def make_plan(options, flags=()):
 
     Args:
         options: `SweepOptions`.
-        flags: sequence of str. What every trial is given.
+        flags: sequence of str. Flags for every trial.
     Raises:
-        ValueError: if something is missing, or an option to be tried is none of the program.
+        ValueError: if something is missing, or an option in the space is not one of the program.
     """
     if not options.output_dir:
         raise ValueError("A sweep also needs --output_dir.")
@@ -124,10 +124,10 @@ def make_plan(options, flags=()):
 
 
 def _check_names(plan):
-    """Refuses a space with an option that the program lacks, as its own help tells them."""
+    """Rejects a space with an option that is not in the program's own help."""
     asked = subprocess.run([*plan.command, "--help"], capture_output=True, text=True)
     known = re.findall(r"^  --(?:\[no\])?(\w+):", asked.stdout, re.M)
-    if not known:  # It does not begin, such as for want of a package.
+    if not known:  # It does not start, for example because of a missing package.
         problem = (asked.stderr.strip() or f"exit code {asked.returncode}").splitlines()[-1]
         raise ValueError(f"`{plan.title} --help` tells no options: {problem}")
     for name in plan.space:
@@ -139,13 +139,13 @@ def _check_names(plan):
 
 
 def run_plan(plan, theme=style.LIGHT):
-    """Runs a sweep to its end, and writes and prints what it found.
+    """Runs a sweep to completion, and writes and prints the results.
 
     Args:
         plan: `Plan`.
         theme: `style.Theme` of the picture.
     Raises:
-        ValueError: if the folder is that of another sweep, or all trials failed.
+        ValueError: if the folder belongs to another sweep, or all trials failed.
     """
     from etcmodel.tools.sweeps import picture, report, sweeping  # Optuna takes a while to import.
 

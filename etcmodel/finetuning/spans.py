@@ -36,8 +36,8 @@ def best_spans(start_logits, end_logits, places, text, *, max_length=30, num_bes
         places: two int [num_tokens]. The characters `text[start:end]` of each token; -1 for tokens
             that may not be part of a span.
         text: str.
-        max_length: int. Maximum number of tokens in a span. num_best: int. Number of starts, ends,
-            and spans to consider.
+        max_length: int. Maximum number of tokens in a span.
+        num_best: int. Number of starts, ends, and spans to consider.
     Returns:
         list of `Span`, the best first; ties are in text order.
     """

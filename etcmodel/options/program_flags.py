@@ -27,8 +27,8 @@ class ProgramFlags:
             must be unique.
         flag_values: `flags.FlagValues` to define and read.
         aliases: dict from an alias to the name of an option, in addition to the aliases of the
-            classes. defaults: dict from an option's name to a default that replaces that of its
-            field.
+            classes.
+        defaults: dict from an option's name to a default that replaces that of its field.
     Attributes:
         groups: dict from a flag to the group in which --help lists it. Flags that are not options
             may be added.

@@ -71,7 +71,7 @@ def example_reader(read, parse, *, noun="examples"):
         read: function from a path to an iterable over the file's contents: (str, the place, such as
             "line 3"; the input of `parse`).
         parse: function from a raw example to an example; raises ValueError for a malformed one.
-            noun: str. The name of the examples in messages.
+        noun: str. The name of the examples in messages.
 
     Returns:
         A generator function `read_examples`; see its docstring.

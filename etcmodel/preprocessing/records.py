@@ -26,9 +26,9 @@ class Converted:
     Attributes:
         features: list of dict, one per TF example, from feature name to list of int, float or str
             (lists from `preprocessing.padded` are written fastest).
-        counts: dict of str to int. Summed over all examples in the statistics. lengths: dict of str
-            to int. Averaged over all examples in the statistics. lines: dict from a name in
-            `Job.line_files` to a line (str) for that file.
+        counts: dict of str to int. Summed over all examples in the statistics.
+        lengths: dict of str to int. Averaged over all examples in the statistics.
+        lines: dict from a name in `Job.line_files` to a line (str) for that file.
         problem: str. What is wrong with a malformed example; '' for nothing.
 
     >>> from etcmodel import preprocessing

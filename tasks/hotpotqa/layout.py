@@ -29,8 +29,8 @@ class InputLayout:
     """The two inputs of an example, while they are filled.
 
     Attributes:
-        long, globals: dict from feature to list, all as long as the input so far. labels: dict from
-            feature to list. Added to the features unchanged.
+        long, globals: dict from feature to list, all as long as the input so far.
+        labels: dict from feature to list. Added to the features unchanged.
         num_left_out: int. Number of pieces and edges without room.
     """
 

@@ -30,9 +30,9 @@ class HotpotQaModel(tf_keras.Model):
     Args:
         encoder_config: `EncoderConfig`.
         answer_encoding_method: 'span' or 'bio'.
-        flat_sequence: bool. Ignore paragraphs (paper, table 3). skip_padding: bool. Exclude padding
-            from answers and facts, and do not encode positions that are padding in the whole batch
-            (`models.padding`).
+        flat_sequence: bool. Ignore paragraphs (paper, table 3).
+        skip_padding: bool. Exclude padding from answers and facts, and do not encode positions that
+            are padding in the whole batch (`models.padding`).
         **kwargs: arguments of the Keras model.
     Call args:
         features: dict of int [batch, long_len] `long_token_ids`, `long_token_type_ids`,

@@ -27,9 +27,9 @@ class NqModel(tf_keras.Model):
 
     Args:
         encoder_config: `EncoderConfig`.
-        mask_long_output: bool. Exclude positions outside the page and the CLS token. skip_padding:
-            bool. Exclude padding from the positions, and do not encode positions that are padding
-            in the whole batch (`models.padding`).
+        mask_long_output: bool. Exclude positions outside the page and the CLS token.
+        skip_padding: bool. Exclude padding from the positions, and do not encode positions that are
+            padding in the whole batch (`models.padding`).
         cls_token_id, sep_token_id: int. For `mask_long_output`: the page is between the first two
             SEP.
         **kwargs: arguments of the Keras model.

@@ -26,8 +26,8 @@ class Prediction:
     Attributes:
         long: `Span`, `NO_SPAN` for none.
         long_score, short_score: float.
-        short: tuple of `Span`s, without missing ones. yes_no: str. 'NONE', 'YES' or 'NO'; with the
-            latter two, there are no short spans.
+        short: tuple of `Span`s, without missing ones.
+        yes_no: str. 'NONE', 'YES' or 'NO'; with the latter two, there are no short spans.
     """
 
     long: Span

@@ -42,8 +42,8 @@ class Annotation:
     """The annotation of one annotator.
 
     Attributes:
-        long_answer: `Span`; `NO_SPAN` for none. short_answers: tuple of `Span`s, without missing
-            ones, in file order.
+        long_answer: `Span`; `NO_SPAN` for none.
+        short_answers: tuple of `Span`s, without missing ones, in file order.
         yes_no: str. 'NONE', 'YES' or 'NO'.
     """
 

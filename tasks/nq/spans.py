@@ -11,8 +11,8 @@ class Span(NamedTuple):
     """A part of a page, in tokens and in bytes of its HTML.
 
     Attributes:
-        start, end: int. The tokens `[start, end)`; both are -1 for no span. start_byte, end_byte:
-            int. The same in bytes; both are -1 if they are not known.
+        start, end: int. The tokens `[start, end)`; both are -1 for no span.
+        start_byte, end_byte: int. The same in bytes; both are -1 if they are not known.
     """
 
     start: int

@@ -50,8 +50,9 @@ class WikiHopInputConfig(WikiHopExampleOptions, FeatureOptions):
     Attributes:
         is_training: bool. Reject examples without an answer.
         *_global_token_id: int. The global tokens of candidates, query tokens, documents and
-            sentences. *_global_token_type_id: int. Their token types. *_token_type_id: int. Token
-            types of the parts of the long input.
+            sentences.
+        *_global_token_type_id: int. Their token types.
+        *_token_type_id: int. Token types of the parts of the long input.
     """
 
     is_training: bool = False

@@ -20,7 +20,7 @@ HEAD_SIZE = 32
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiftedPretrainingOptions(Options):
-    """What is measured on which texts."""
+    """The texts and the settings of the measurement."""
 
     texts: tuple = option(
         (), "Text files, compressed with gzip if they end in .gz.", is_needed=True

@@ -25,7 +25,7 @@ CHARACTERS_PER_TOKEN = 10  # More than enough to fill the input.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LongPositionsOptions(Options):
-    """What is measured on which texts."""
+    """The texts and the settings of the measurement."""
 
     model: str = option("", "Folder of a Hugging Face BERT.", is_needed=True)
     texts: tuple = option(
@@ -50,7 +50,7 @@ def cosine(one, other):
 
 
 def tables(table, size):
-    """Ways of making a longer table of positions: dict of name to [size, hidden_size]."""
+    """Ways of extending the position table: dict from name to [size, hidden_size]."""
     rows, length = np.arange(size), len(table)
     is_forward = rows // length % 2 == 0
     random = np.random.default_rng(0).normal(0, 0.02, [size - length, table.shape[1]])

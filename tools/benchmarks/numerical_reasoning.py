@@ -1,9 +1,9 @@
-"""Numerical reasoning without a memory, with a tied one, with an untied one, and in full attention.
+"""Compares numerical reasoning with no memory, a tied or untied memory, and full attention.
 
-As table 3 of Gupta and Berant 2020 (arXiv:2006.03274), far smaller, on passages of our own. Runs
-the task's programs as a user runs them; what there is already in --output_dir is taken as it is,
-and a training that was stopped goes on, so that the same command continues a run that ended early.
-Prints a table; a training that was not made in one go has no `seconds` there.
+Like table 3 of Gupta and Berant 2020 (arXiv:2006.03274), but far smaller, on generated passages.
+Runs the task's programs as a user would; existing results in --output_dir are reused and stopped
+trainings resume, so the same command continues a run that ended early. Prints a table; a training
+that was interrupted has no `seconds` there.
 
   python -m etcmodel.tools.benchmarks.numerical_reasoning --output_dir=numbers
 """
@@ -21,12 +21,12 @@ from etcmodel.tools.benchmarks import programs
 __all__ = ["NumericalBenchmarkOptions", "memories", "table"]
 
 _PROGRAMS = "etcmodel.tasks.numerical_reasoning"
-_OF_EACH_RUN = ("output_dir", "seeds", "memories")  # All else decides all results of a folder.
+_OF_EACH_RUN = ("output_dir", "seeds", "memories")  # All others determine all results of a folder.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NumericalBenchmarkOptions(Options):
-    """What is generated and trained."""
+    """The data to generate and the models to train."""
 
     output_dir: str = option("numbers", "Directory for data, runs and scores.")
     sentences: int = option(2, "Number of sentences in a passage.", lower_bound=1)

@@ -1,10 +1,10 @@
-"""Preprocesses varied copies of real examples here and on Dask's workers, and compares the bytes.
+"""Preprocesses copies of real examples locally and on Dask workers, and compares the bytes.
 
   pip install 'apache-beam[dask]'
   python -m etcmodel.tools.benchmarks.preprocessing_dask --source=hotpotqa.json \
       --vocab_file=vocab.txt --megabytes=200 --folder=/data
 
-Of the two workers one is killed when it has a part of the shards written; Dask starts another one.
+One of the two workers is killed when it has written some of the shards; Dask starts another one.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ class DaskOptions(options.Options):
 def digests(folder):
     """dict of the name of each file below a folder to the digest of its content.
 
-    The time that statistics tell is left out.
+    The time in the statistics is ignored.
     """
     found = {}
     for path in sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file()):
@@ -58,7 +58,7 @@ def digests(folder):
 
 
 def compare(chosen):
-    """Preprocesses here and on Dask's workers.
+    """Preprocesses locally and on Dask workers.
 
     Args:
         chosen: `DaskOptions`.
@@ -103,7 +103,7 @@ def _preprocess(chosen, raw, output, **flags):
 
 
 def main(chosen):
-    """Compares, and prints what was found; fails if the bytes differ or no worker was killed."""
+    """Compares and prints the result; fails if the bytes differ or no worker was killed."""
     options.check_files(chosen)
     found = compare(chosen)
     print(json.dumps(found))

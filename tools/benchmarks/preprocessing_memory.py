@@ -1,8 +1,8 @@
-"""Memory of a preprocessing, by how much of a large file it has read (Linux).
+"""Measures the memory of a preprocessing, by how much of a large file it has read (Linux).
 
 Writes a raw file of varied copies of real examples, runs the data set's program on it as a user
-does, and looks at the memory of its processes. What was written is removed at the end. Flags of the
-data set's program may follow `--`.
+would, and samples the memory of its processes. The files are removed at the end. Flags of the data
+set's program may follow `--`.
 
   python -m etcmodel.tools.benchmarks.preprocessing_memory --dataset=nq --source=nq.jsonl \
       --vocab_file=vocab.txt --megabytes=1000 --folder=/data -- --include_unknown_rate=0.02
@@ -44,14 +44,14 @@ class MemoryOptions(options.Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What was seen.
+    """The result of a measurement.
 
     Attributes:
         dataset: str.
         megabytes: float. Of the raw file.
         num_examples, num_records: int.
         seconds: float. Wall time of the program.
-        peaks: list of int. Bytes at most until 10 %, 50 % and all of the file was read.
+        peaks: list of int. Peak memory in bytes until 10 %, 50 % and all of the file was read.
     """
 
     dataset: str
@@ -69,7 +69,7 @@ def measure(chosen, flags=()):
         chosen: `MemoryOptions`.
         flags: sequence of str. Further flags of the data set's program.
     Raises:
-        ChildProcessError: if the program fails, which tells why itself.
+        ChildProcessError: if the program fails; it prints the reason itself.
     """
     with tempfile.TemporaryDirectory(dir=chosen.folder or None) as folder:
         path = os.path.join(folder, "raw.json")

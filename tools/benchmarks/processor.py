@@ -60,7 +60,7 @@ def measure(sides, documents, rounds):
     """Seconds of each side and round.
 
     Args:
-        sides: dict of str to function that makes, anew, a function of a document.
+        sides: dict from str to a function that makes a new function of a document.
         documents: list of str.
         rounds: int. After the first.
     Returns:

@@ -28,7 +28,7 @@ __all__ = ["RealQuestionsOptions", "kinds", "table"]
 _PROGRAMS = "etcmodel.tasks.hotpotqa"
 _LEAST_FACTS = 2  # Each question has as many or more.
 _SHOWN = {"f1": "answer F1", "sp_f1": "facts F1", "joint_f1": "joint F1"}
-# What a run's name tells; all else decides all results of a folder.
+# Options in a run's name; all others determine all results of a folder.
 _OF_EACH_RUN = ("output_dir", "num_train", "kinds", "seeds", "distractors", "copies")
 _SECONDS = "train_seconds"  # Of the training program by the clock, since it was last started.
 
