@@ -29,7 +29,7 @@ _EVAL_SEED = 0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecordConfig(finetuning.RecordConfig):
-    """What the records must agree with; see the base class.
+    """The format that the records must have; see the base class.
 
     Attributes:
         windows: str, one of `config.WINDOWS`.

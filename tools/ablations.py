@@ -85,7 +85,7 @@ def format_table(results):
 
 
 def _documents_of(questions):
-    """The documents of each question, without it and its candidates, as one: {"id", "text"}."""
+    """The documents of each question as one text, without the question: {"id", "text"}."""
     return [{"id": example["id"], "text": " ".join(example["supports"])} for example in questions]
 
 

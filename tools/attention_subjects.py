@@ -22,9 +22,9 @@ class Subject:
 
     Attributes:
         structure: `GlobalLocalStructure` of a batch of one.
-        local_radius: int. Long tokens visible on each side.
-        long_tokens: tuple of str, one a long token; or empty.
-        global_tokens: tuple of str, one a global token; or empty.
+        local_radius: int. Number of long tokens attended to on each side.
+        long_tokens: tuple of str, one per long token; or empty.
+        global_tokens: tuple of str, one per global token; or empty.
     """
 
     structure: GlobalLocalStructure

@@ -27,7 +27,7 @@ _RADIUS = 84  # Of ETC's base model.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(ClockOptions):
-    """What is measured."""
+    """The models, the lengths and the phases to measure."""
 
     output_dir: str = option("benchmark", "Directory for results.json and results.png.")
     lengths: tuple[int, ...] = option(
@@ -79,7 +79,7 @@ class BenchmarkOptions(ClockOptions):
     theme: str = option("light", "Background of the picture.", choices=tuple(style.THEMES))
 
     def effective(self):
-        """The options with what `quick` stands for."""
+        """The options, with the values that `quick` implies."""
         if not self.quick:
             return self
         return dataclasses.replace(
@@ -87,7 +87,7 @@ class BenchmarkOptions(ClockOptions):
         )
 
     def sizes(self):
-        """Sizes and dropout of all models, as `worker` takes them."""
+        """Sizes and dropout of all models, for `worker`."""
         return {
             "dropout": self.dropout,
             "layers": self.num_hidden_layers,
@@ -118,7 +118,7 @@ def make_workers(length, global_length, options):
 
 
 def make_peers(length, options):
-    """The models of other libraries that are asked for."""
+    """The requested models of other libraries."""
     trains = length <= options.peer_train_max_length
     phases = ("forward", "train") if trains else ("forward",)
     settings = {
@@ -139,7 +139,7 @@ def make_peers(length, options):
 
 
 def measure_length(length, matmul, options):
-    """Figures of all models at one length: list of dicts. A model that dies is left out."""
+    """Results of all models at one length: list of dicts. Crashed models are left out."""
     global_length = options.global_length or min(length // 16, 512)
     workers = make_workers(length, global_length, options)
     for worker in (matmul, *workers):
@@ -179,7 +179,7 @@ def measure_length(length, matmul, options):
 
 
 def _figure(what, times, peak, speeds, options):
-    """The figures of a model: what was measured, and what was found."""
+    """The results of a model: settings and measurements."""
     seconds = statistics.median(times)
     figure = {
         **what,
@@ -206,7 +206,7 @@ def _figure(what, times, peak, speeds, options):
 
 
 def main(options):
-    """Measures what `BenchmarkOptions` ask for, prints a table and writes the files."""
+    """Runs the benchmark of `BenchmarkOptions`, prints a table and writes the files."""
     check_files(options)
     options = options.effective()
     matmul = tensorflow_worker("matmul", "matmul", ("float32", "bfloat16"))

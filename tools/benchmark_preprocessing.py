@@ -30,12 +30,12 @@ __all__ = ["Measurement", "measure", "report", "table"]
 
 _NUM_WARM_UP = 5  # Examples converted before the clock starts: caches fill, tables are built.
 _ALL = "all"
-_FOLDERS = {"triviaqa": {"evidence_dir": "evidence"}}  # Options that name what is beside examples.
+_FOLDERS = {"triviaqa": {"evidence_dir": "evidence"}}  # Options that name further files.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What one process did.
+    """The measurement of one process.
 
     Attributes:
         dataset: str.
@@ -59,7 +59,7 @@ class Measurement:
         return self.megabytes / self.seconds
 
     def to_dict(self):
-        """All figures by name, rates too: dict that JSON can hold."""
+        """All results by name, including rates: JSON-serializable dict."""
         rates = {name: getattr(self, name) for name in _RATES}
         return {**dataclasses.asdict(self), **rates}
 
@@ -73,7 +73,7 @@ def measure(dataset, *, num_examples, seed=0):
     Args:
         dataset: str. A key of `make_demo_data.GENERATORS`.
         num_examples: int.
-        seed: int. Decides the examples.
+        seed: int. Seed of the examples.
     Returns:
         `Measurement`.
     """
@@ -103,7 +103,7 @@ def measure(dataset, *, num_examples, seed=0):
 
 
 def table(measurements):
-    """The measurements as lines of text, one each below a line of names."""
+    """The measurements as a text table, one line each below a header."""
     names = ["dataset", "examples", "records", "MB", "s", "examples/s", "MB/s"]
     rows = [
         [
@@ -126,7 +126,7 @@ def table(measurements):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(options.Options):
-    """What to measure."""
+    """The data sets and files to measure."""
 
     dataset: str = option(
         _ALL,
@@ -161,7 +161,7 @@ class BenchmarkOptions(options.Options):
             raise ValueError("--vocab_file must be given with raw files.")
 
     def raw_files(self):
-        """dict of a data set to the raw file that is given for it."""
+        """dict from a data set to its given raw file."""
         return {name: path for name in tokenizing.TEXTS if (path := getattr(self, name))}
 
 
@@ -173,7 +173,7 @@ def report(datasets, *, num_examples, seed=0):
 
 
 def report_shares(chosen):
-    """Measures the raw files that `BenchmarkOptions` give and prints the table and the JSON."""
+    """Measures the raw files of `BenchmarkOptions` and prints the table and the JSON."""
     options.check_files(chosen)
     with tempfile.TemporaryDirectory() as folder:
         shares = [
@@ -193,7 +193,7 @@ def report_shares(chosen):
 
 
 def main(chosen):
-    """Measures what `BenchmarkOptions` ask for."""
+    """Runs the benchmark of `BenchmarkOptions`."""
     if chosen.raw_files():
         report_shares(chosen)
         return

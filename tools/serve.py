@@ -162,7 +162,7 @@ def serve(server, what, stop_timeout):
         thread.start()
         print(f"serving {what} at {server.url}", flush=True)
         while not received:
-            time.sleep(_POLL_SECONDS)  # A signal given to another thread does not wake this one.
+            time.sleep(_POLL_SECONDS)  # A signal to another thread does not wake this one.
         num_lost = server.stop(stop_timeout)
     lost = f", {num_lost} given up" if num_lost else ""
     print(f"stopped: {server.num_answers} requests answered{lost}", flush=True)

@@ -48,7 +48,7 @@ class PreprocessOptions(options_lib.FeatureOptions, options_lib.VocabularyOption
     init_checkpoint: str = option(
         "",
         "Folder of the model to train, such as BERT: its vocabulary is used, and text is "
-        "lowercased as that model requires. If it is the path of a checkpoint, --do_lower_case is "
+        "lower-cased as that model requires. If it is the path of a checkpoint, --do_lower_case is "
         "checked against its name.",
         example="my_bert",
     )

@@ -130,7 +130,7 @@ def _checks(model, settings, tensors):
     if (penalty := tensors.get("length_penalty")) is not None:
         words = "`length_penalty` must be a finite number. Received:"
         checks.append(tf.debugging.Assert(tf.math.is_finite(penalty), [words, penalty]))
-    with tf.control_dependencies(checks):  # A length that cannot be is told before one of two.
+    with tf.control_dependencies(checks):  # Reports an invalid length before a contradiction.
         shortest, longest = tensors["min_length"], tensors["max_length"]
         message = "`min_length` must be at most `max_length`."
         order = tf.debugging.assert_less_equal(shortest, longest, message)

@@ -56,7 +56,7 @@ def _first_line(error):
 def training_batches(file_pattern, parse, request, *, shuffle_buffer=1024, length_of=None):
     """Endless batches, reshuffled every epoch; the order depends on `request.seed` only.
 
-    All workers see the same order of examples and take turns, so that a global batch has the same
+    All workers use the same order of examples and take turns, so that a global batch has the same
     examples for any number of devices.
 
     Args:

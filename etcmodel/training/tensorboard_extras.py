@@ -171,7 +171,7 @@ def _picture(layer, sides):
             panel.grid(visible=False)
         panels[0].set_ylabel("long tokens that look")
         drawing.colorbar(drawn, ax=list(panels), label="probability, mean of the heads")
-        drawing.suptitle(f"Whom tokens look at, layer {layer}: darker is more", x=0.01, ha="left")
+        drawing.suptitle(f"Attention, layer {layer}: darker is more", x=0.01, ha="left")
         buffer = io.BytesIO()
         drawing.savefig(buffer, format="png", dpi=100)
         buffer.seek(0)

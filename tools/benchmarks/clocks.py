@@ -1,4 +1,4 @@
-"""What the seconds of a benchmark are of."""
+"""The clock of a benchmark."""
 
 import dataclasses
 import time
@@ -12,7 +12,7 @@ _CLOCKS = {"time": time.perf_counter, "processor": time.process_time}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClockOptions(Options):
-    """How it is measured."""
+    """The choice of a clock."""
 
     clock: str = option(
         "time",

@@ -24,7 +24,7 @@ __all__ = ["IngredientOptions", "main"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IngredientOptions(Options):
-    """What is measured."""
+    """The tables, rows and seeds to run."""
 
     output_dir: str = option("ingredients", "Directory for runs and results.")
     kinds: tuple = option(tuple(KINDS), "Tables to produce.", choices=tuple(KINDS))
@@ -51,7 +51,7 @@ class IngredientOptions(Options):
 
 
 def main(options):
-    """Runs what `IngredientOptions` ask for, and prints the tables."""
+    """Runs the rows of `IngredientOptions`, and prints the tables."""
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     results = row_results.Results(folder / "results.jsonl")

@@ -19,7 +19,7 @@ __all__ = ["InputRateOptions", "Rate", "main", "measure"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InputRateOptions(Options):
-    """Which records are read, and how many."""
+    """The records to read, and their number."""
 
     long_seq_length: int = option(4096, "Length of the long input, in tokens.", lower_bound=1)
     global_seq_length: int = option(230, "Length of the global input, in tokens.", lower_bound=1)
@@ -33,7 +33,7 @@ class InputRateOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class Rate:
-    """What was measured.
+    """The measured rate.
 
     Attributes:
         examples: int.

@@ -84,7 +84,7 @@ class LiftedPretrainingOptions(Options):
 
 
 def main(options):
-    """Measures what `LiftedPretrainingOptions` ask for, and prints a table."""
+    """Runs the benchmark of `LiftedPretrainingOptions`, and prints a table."""
     from etcmodel.tools.benchmarks import lifted_stages  # With TensorFlow.
 
     for name, length, losses in lifted_stages.measure(options):

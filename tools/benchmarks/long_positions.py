@@ -75,7 +75,7 @@ class Reader:
 
 
 def main(options):
-    """Measures what `LongPositionsOptions` ask for, and prints a table."""
+    """Runs the benchmark of `LongPositionsOptions`, and prints a table."""
     tokenizer = tokenization.FullTokenizer(os.path.join(options.model, "vocab.txt"))
     read = Reader(tokenizer)
     texts = [read_ids(path, tokenizer, options.tokens - 2, options.skip) for path in options.texts]

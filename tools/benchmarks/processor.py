@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessorOptions(Options):
-    """What is tokenized, and how often."""
+    """The text to tokenize, and the number of rounds."""
 
     vocab: str = option("", "Lower-cased WordPiece vocabulary.", is_file=True, is_needed=True)
     text: tuple = option((), "Text files, compressed with gzip if they end in .gz.", is_needed=True)
@@ -120,7 +120,7 @@ def _sides(vocab):
 
 
 def main(options):
-    """Measures what `ProcessorOptions` ask for, and prints a table."""
+    """Runs the benchmark of `ProcessorOptions`, and prints a table."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["RAYON_NUM_THREADS"] = "1"
     tokenizer = tokenization.FullTokenizer(options.vocab)

@@ -48,7 +48,7 @@ _KINDS = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RealQuestionsOptions(Options):
-    """Which questions, and how long is trained."""
+    """The questions, and the length of the training."""
 
     questions: str = option(
         "hotpotqa.json", "JSON file of questions with answers, in HotpotQA's format."
@@ -124,7 +124,7 @@ def kinds(folder):
     """The flags of `run_finetuning` for each kind of run: dict of name to dict.
 
     Args:
-        folder: path of the folder with the models to begin with, "lifted", "random" and
+        folder: path of the folder with the initial models "lifted" (from BERT), "random" and
             "pretrained".
     """
     return {

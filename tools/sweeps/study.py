@@ -195,7 +195,7 @@ class Study:
 
     def keep_goal(self, goal):
         """Stores the goal of the first trial's task."""
-        with atomic_files.alone_in(self._plan.folder):  # Optuna fails if two add one thing.
+        with atomic_files.alone_in(self._plan.folder):  # Optuna fails if two add the same.
             if self.goal() is None:
                 self._study.set_user_attr("goal", [goal.metric, goal.higher_is_better])
 
