@@ -75,7 +75,7 @@ class ReleaseFlags:
             flag_values=flag_values,
         )
         for name, (kind, why) in self.no_effect.items():
-            help_text = f"Accepted, as the release has it; no effect: {why}."
+            help_text = f"Accepted for compatibility with the release; no effect: {why}."
             _DEFINERS[kind](name, None, help_text, flag_values=flag_values)
         translated = [*self.modes, *self.predictions_name[:1], "use_tpu"]
         return {
