@@ -68,7 +68,7 @@ def example_reader(read, parse, *, noun="examples"):
     """Makes a function that reads the examples of a task's raw files.
 
     Args:
-        read: function from a path to an iterable of (str, the place, such as "line 3"; raw example).
+        read: function from a path to an iterable of (place such as "line 3", raw example).
         parse: function from a raw example to an example; raises ValueError for a malformed one.
         noun: str. The name of the examples in messages.
 

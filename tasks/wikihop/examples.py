@@ -75,9 +75,8 @@ def make_features(example, config, tokenizer, split_sentences=None):
             global_token_ids, global_token_type_ids: int [G]. 0 is padding.
 
     Raises:
-        ValueError: if the answer is not a candidate or missing in training, a candidate or the
-            query has no tokens, or the example does not fit even without sentences; names the
-            example.
+        ValueError: naming the example, if the answer is no candidate or missing in training, a
+            candidate or the query has no tokens, or it does not fit even without sentences.
     """
     split_sentences = split_sentences or sentence_splitting.sentence_splitter(
         config.sentence_splitter
