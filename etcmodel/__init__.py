@@ -1,7 +1,7 @@
 """Extended Transformer Construction (ETC) for TensorFlow 2: long and structured inputs.
 
 `etcmodel.EtcConfig`, `etcmodel.EtcModel`, `etcmodel.from_pretrained` … are imported at first use,
-so that programs which only prepare data do not wait for TensorFlow.
+so that programs that only prepare data do not wait for TensorFlow.
 """
 
 import sys

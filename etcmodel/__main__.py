@@ -1,4 +1,4 @@
-"""`python -m etcmodel`: the command `etcmodel`, where it is not on the path."""
+"""`python -m etcmodel`: the command `etcmodel`, if it is not on the path."""
 
 from etcmodel.cli import main
 

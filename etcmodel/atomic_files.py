@@ -1,17 +1,15 @@
-"""Files and folders that appear under their names only when they are complete.
+"""Atomic writes: files and folders appear under their names only once they are complete.
 
-They are written beside their place under a temporary name. What a killed process leaves there is
-removed by the next one that writes to the same place: a live process holds a lock on its temporary
-file or folder, which the system takes back when it ends. Where there are no locks, as on remote
-(`gs://…`) and some network file systems, what was left stays. No TensorFlow is needed for local
-files.
+They are written under a temporary name beside the final path. What a killed process leaves there is
+removed by the next one that writes to the same path: a live process holds a lock on its temporary
+file or folder, which the system releases when the process ends. Without locks, as on remote
+(`gs://…`) and some network file systems, leftovers stay. TensorFlow is not needed for local files.
 
 Files that belong together are replaced together (`replace_files`). The new ones are complete in a
 `scratch_folder` beside the old ones, and a file there lists the moves to come, before the first one
-is made: until then the old files are untouched, from then on each move may be made again, or taken
-back, by renaming alone. The old files wait in the scratch folder, and are deleted after all new
-ones are in place. Who reads or writes there next completes what a killed process had begun
-(`settle`).
+is made: until then the old files are untouched, from then on each move can be repeated or undone by
+renaming alone. The old files wait in the scratch folder, and are deleted after all new ones are in
+place. The next reader or writer completes what a killed process has begun (`settle`).
 """
 
 import contextlib
@@ -47,23 +45,23 @@ __all__ = [
 ]
 
 _SCRATCH = re.compile(r"(.+)\.unfinished-[0-9a-f]{8,}")
-_AHEAD, _BACK = "moves.json", "moves_back.json"  # The list of moves, by the direction.
+_AHEAD, _BACK = "moves.json", "moves_back.json"  # The list of moves, by direction.
 _MOVES, _OLDS, _OLD = "moves", "olds", "replaced-{:05d}"
 _OLD_OF_EARLIER_VERSIONS = "old-00000"
-# What comes last of what is replaced together: weights, a checkpoint's index, settings of shards.
+# What is moved last: weights, a checkpoint's index, settings of shards.
 _LAST_ENDINGS = ("", ".index", ".config.json")
 
 
 @contextlib.contextmanager
 def new_file(path):
-    """Gives a temporary name to write to; at the end, the file gets its own name.
+    """Context manager: yields a temporary name, and renames the file at the end.
 
     Args:
-        path: str. An older file is replaced. Folders are made.
+        path: str. An existing file is replaced. Folders are created.
     Yields:
-        str. The temporary name; an empty file of that name is there.
+        str. The temporary name of an existing, empty file.
     Raises:
-        OSError: if nothing can be written there.
+        OSError: if the file cannot be written.
     """
     with _temporary(path, ".tmp") as temporary:
         yield temporary
@@ -72,7 +70,7 @@ def new_file(path):
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Likewise for a folder; an older one that is not empty is not replaced.
+    """Like `new_file`, for a folder; an existing one that is not empty is not replaced.
 
     Yields:
         str. Name of an empty folder.
@@ -84,9 +82,9 @@ def new_folder(path):
 
 @contextlib.contextmanager
 def scratch_folder(path):
-    """Gives a folder beside `path`, for what is to be moved from there; it is gone at the end.
+    """Context manager: a temporary folder beside `path`, for files to be moved from there.
 
-    What a killed process had begun to move there is completed first.
+    Moves that a killed process has begun there are completed first.
 
     Yields:
         str. Name of an empty folder.
@@ -97,19 +95,19 @@ def scratch_folder(path):
     settle(directory, lambda x: x == name)
     with _temporary(path, "", is_folder=True) as temporary:
         yield temporary
-    # Now its place is taken.
+    # Now its path is taken.
     file_systems.file_system(path).remove_abandoned([os.path.join(directory, name)], _is_needed)
 
 
 def temporary_names(path):
-    """Names beside `path` of what is written in its place, or was when its process was killed."""
+    """Returns temporary names beside `path`, of running and of killed processes."""
     directory, name = os.path.split(os.fspath(path).rstrip("/"))
     files = file_systems.file_system(path)
     return [x for x in files.names(directory) if file_systems.is_temporary(x, name)]
 
 
 def check_writable(path):
-    """Finds out, before long work, whether a file of that name can be written.
+    """Checks, before long work, whether a file of that name can be written.
 
     Raises:
         OSError: naming it, if not.
@@ -121,18 +119,18 @@ def check_writable(path):
 
 
 def replace_files(moves, folder, others=tuple):
-    """Gives new files the place of old ones: of all of them, or after a failure of none.
+    """Replaces old files by new ones: all of them, or after a failure none.
 
-    The old ones go first, the last of the new names before the others, and the new ones come in
-    their order: what any program finds there meanwhile is no mixture.
+    The old ones are moved first, the last of the new names before the others, and the new ones come
+    in order: no program ever finds a mixture.
 
     Args:
         moves: list of (path in `folder`, its new path). All new paths are beside `folder`.
         folder: str. A `scratch_folder`; it keeps the old files until the new ones are there.
-        others: function without arguments of further paths, of files that are to be gone if they
-            are there. It is called when no other process moves files there.
+        others: function without arguments that returns further paths, of files to remove if they
+            exist. It is called while no other process moves files there.
     Raises:
-        OSError: if a file cannot be moved; or a ValueError, if a foreign program is in the way.
+        OSError: if a file cannot be moved; or a ValueError, if a foreign program interferes.
     """
     directory, files = os.path.dirname(folder), file_systems.file_system(folder)
     with alone_in(directory):
@@ -153,24 +151,24 @@ def replace_files(moves, folder, others=tuple):
             try:
                 _move(folder, plan)
             except BaseException:
-                with contextlib.suppress(Exception):  # The first error tells more.
+                with contextlib.suppress(Exception):  # The first error is more informative.
                     _move_back(folder, plan)
                 raise
 
 
 def is_beside(path, folder):
-    """Whether `replace_files` can move files of a `scratch_folder` to `path`: bool."""
+    """Returns whether `replace_files` can move files of a `scratch_folder` to `path`: bool."""
     folders = (os.path.dirname(os.fspath(x)) for x in (path, folder))
     return len(set(map(os.path.abspath, folders))) == 1
 
 
 def move_all(folder, last, others=()):
-    """`replace_files` by all files of a `scratch_folder`, under the names that they have there.
+    """Applies `replace_files` to all files of a `scratch_folder`, keeping their names.
 
     Args:
         folder: str.
-        last: str. Name of the file that comes last: without it, programs take the rest for nothing.
-        others: sequence of str. Names of older files that are to be gone, too.
+        last: str. Name of the file to move last: without it, programs ignore the rest.
+        others: sequence of str. Names of older files to remove, too.
     """
     directory, names = os.path.dirname(folder), file_systems.file_system(folder).names(folder)
     names = sorted(names, key=lambda name: (name == last, name))
@@ -179,15 +177,15 @@ def move_all(folder, last, others=()):
 
 
 def settle(directory, concerns=None):
-    """Completes what killed processes had begun to replace in a folder; waits for live ones.
+    """Completes replacements that killed processes have begun in a folder; waits for live ones.
 
     Args:
-        directory: str. It need not be there.
-        concerns: function of the name of a file: whether it is to be read or written now. None: all
+        directory: str. It need not exist.
+        concerns: function of a file's name: whether it is about to be read or written. None: all
             are.
     Raises:
-        ValueError: in a line that says what to do, if files of concern cannot be moved, or it
-            cannot be known whether the process lives, as where there are no locks.
+        ValueError: in a line that says what to do, if such files cannot be moved, or it is unknown
+            whether the process lives, as without locks.
     """
     directory = os.fspath(directory)
     for folder, plan, is_locked in _begun(directory, concerns):
@@ -211,16 +209,16 @@ def settle(directory, concerns=None):
 
 
 def finish(directory):
-    """As `settle`, also where there are no locks: no other process may be writing there."""
+    """Like `settle`, also without locks: no other process may be writing there."""
     for folder, plan, _ in _begun(directory):
         _complete(folder, plan)
 
 
 def go_back(directory):
-    """Brings old files back whose replacing a killed process had begun: the opposite of `finish`.
+    """Undoes a replacement that a killed process has begun: the opposite of `finish`.
 
     Raises:
-        ValueError: if there is nothing to take back.
+        ValueError: if there is nothing to undo.
     """
     was_begun = False
     for folder, plan, _ in _begun(directory):
@@ -232,11 +230,11 @@ def go_back(directory):
 
 
 def remains_of_older_versions(directory, concerns=None):
-    """Tells what earlier versions left that were killed while they replaced files, if it is needed.
+    """Reports needed leftovers of earlier versions that were killed while replacing files.
 
     Args:
         directory: str.
-        concerns: as in `settle`, of the name of the main file, or of a checkpoint without ending.
+        concerns: as in `settle`, of the name of the main file, or of a checkpoint without suffix.
     Returns:
         str. A sentence for an error, or an empty one.
     """
@@ -252,9 +250,9 @@ def remains_of_older_versions(directory, concerns=None):
 
 
 def _begun(directory, concerns=None):
-    """Each replacing in a folder that is not complete; waits for its process, if it lives.
+    """Each incomplete replacement in a folder; waits for its process, if it lives.
 
-    What is no list of moves is an error where the main file is of concern, and else left alone.
+    An invalid list of moves is an error if the main file is of concern, and else ignored.
 
     Yields:
         (scratch folder, its list of moves, whether its lock is held until the next one).
@@ -289,7 +287,7 @@ def _journal(files, folder):
 
 
 def _plan(journal):
-    """The moves that a file lists; all are within its folder and that above."""
+    """The moves listed in a file; all are within its folder and the one above."""
     files = file_systems.file_system(journal)
     plan = bounded_json.load_object(files.read(journal), journal)
     moves, olds = plan.get(_MOVES), plan.get(_OLDS)
@@ -309,7 +307,7 @@ def _complete(folder, plan):
 
 
 def _places(folder, plan):
-    """dicts of the path of a file to that in the scratch folder: of new files, and of old ones."""
+    """dicts of a file's path to that in the scratch folder: of new files, and of old ones."""
     directory = os.path.dirname(folder)
     new = {os.path.join(directory, y): os.path.join(folder, x) for x, y in plan[_MOVES]}
     names = (os.path.join(directory, name) for name in plan[_OLDS])
@@ -317,7 +315,7 @@ def _places(folder, plan):
 
 
 def _move(folder, plan):
-    """Makes the moves that are not made yet."""
+    """Makes the remaining moves."""
     files, (new, old) = file_systems.file_system(folder), _places(folder, plan)
     if files.renames_at_once:
         _check_no_others(files, folder, new, old)
@@ -347,7 +345,7 @@ def _check_no_others(files, folder, new, old):
 
 
 def _move_back(folder, plan):
-    """Takes back the moves that are made."""
+    """Undoes the moves made so far."""
     files, (new, old) = file_systems.file_system(folder), _places(folder, plan)
     ahead, back = (os.path.join(folder, name) for name in (_AHEAD, _BACK))
     if files.renames_at_once:
@@ -367,7 +365,7 @@ def _move_back(folder, plan):
 
 
 def _is_needed(path):
-    """Whether what a killed process left holds the only copy of something."""
+    """Whether the leftovers of a killed process have the only copy of something."""
     files, match = file_systems.file_system(path), _SCRATCH.fullmatch(os.path.basename(path))
     if not match:
         return False
@@ -381,28 +379,28 @@ def _is_needed(path):
 
 @contextlib.contextmanager
 def alone_in(folder):
-    """Waits for other processes that are in such a block for the same folder, if it has locks."""
+    """Waits for other processes in such a block for the same folder, if it has locks."""
     with file_systems.file_system(folder).alone_in(folder):
         yield
 
 
 @contextlib.contextmanager
 def held(path):
-    """Holds a lock file, which the death of the process frees, too; it is gone at the end.
+    """Holds a lock file, which is also freed if the process dies; it is removed at the end.
 
-    Where there are no locks, as on remote file systems, nothing is held.
+    Without locks, as on remote file systems, nothing is held.
 
     Args:
-        path: str. Its folder is made.
+        path: str. Its folder is created.
     Raises:
-        BlockingIOError: if another process holds it; tells which, as far as it is known.
+        BlockingIOError: naming the process, if known, if another one holds it.
     """
     with file_systems.file_system(path).held(os.fspath(path)):
         yield
 
 
 def write_json(path, value):
-    """Writes a value as indented JSON; folders are made.
+    """Writes a value as indented JSON; folders are created.
 
     >>> from etcmodel import finetuning
     >>> finetuning.write_json("found/metrics.json", {"accuracy": 0.5})
@@ -416,14 +414,14 @@ def write_json(path, value):
 
 @contextlib.contextmanager
 def prepared_copy(source, path):
-    """Copies a file, which gets its name at the end of the block; it is written before that."""
+    """Copies a file at once; the copy gets its name at the end of the block."""
     with new_file(path) as temporary:
         file_systems.gfile().copy(source, temporary, overwrite=True)
         yield
 
 
 def write_text(path, parts):
-    """Writes strings one after the other, such as the lines of a JSONL file; folders are made.
+    """Writes strings one after the other, such as the lines of a JSONL file; creates folders.
 
     Args:
         path: str.
@@ -439,10 +437,10 @@ def write_text(path, parts):
 
 
 def write_texts(texts):
-    """Writes many files; a folder is listed once for leftovers, not again for each file.
+    """Writes many files; lists a folder for leftovers only once, not again for each file.
 
     Args:
-        texts: dict of path to str. Each file appears when it is complete; folders are made.
+        texts: dict of path to str. Each file appears once it is complete; folders are created.
     """
     paths = {}
     for path in texts:

@@ -1,7 +1,7 @@
-"""The picture of who may attend to whom, and as what, like figures 2 and 3 of the paper.
+"""Draws which tokens may attend to which, and as what, like figures 2 and 3 of the paper.
 
-Rows of the picture are queries and columns are keys, of the global and of the long input. What has
-the color of the ground is masked; another color is the relative label of the pair. Matplotlib is
+Rows of the picture are queries and columns are keys, of the global and of the long input. Pairs in
+the background's color are masked; another color is the relative label of the pair. Matplotlib is
 imported when a picture is drawn.
 """
 
@@ -28,13 +28,13 @@ _TITLE_LINE, _LEGEND_LINE = 0.21, 0.24
 _MOST_LEGEND_LINES = 8
 _SHARES = {"g": 0.45, "l": 0.6}  # Of the panels: up to here a side has room for all its names.
 _LEAST_SHARE = 0.25  # Of a side that has more of them.
-_LEAST_BETWEEN = 0.06  # In narrower tokens, the lines between them hide them.
+_LEAST_BETWEEN = 0.06  # In narrower tokens, lines between them would hide them.
 _MOST_TICKS = 25  # Of the positions beside their colors.
 
 
 @dataclasses.dataclass(frozen=True)
 class _Palette:
-    """Colors of labels, each of which differs from the ground, which is masked.
+    """Colors of labels, each of which differs from the background, which means masked.
 
     Attributes:
         positions: from the farthest left to the farthest right: blue before, green after.
@@ -92,7 +92,7 @@ _CAPTION_OF_PIECES = (
 
 @dataclasses.dataclass(frozen=True)
 class Legend:
-    """What labels mean.
+    """The meaning of labels.
 
     Attributes:
         labels: `RelationLabels`.
@@ -105,7 +105,7 @@ class Legend:
     names: dict = dataclasses.field(default_factory=dict)
 
     def meanings(self):
-        """What labels stand for, in words, without those of positions."""
+        """Describes labels in words, except those of positions."""
         masked = {MASKED: "masked: may not attend"}
         if not self.has_labels:
             return {0: "may attend", **masked}
@@ -120,7 +120,7 @@ class Legend:
 
 
 def from_windows(local, radius):
-    """[tokens, 2 * radius + 1] to [tokens, tokens]; masked beyond the radius."""
+    """Expands [tokens, 2 * radius + 1] to [tokens, tokens]; masked beyond the radius."""
     length = len(local)
     full = np.full([length, length], MASKED)
     for query in range(length):
@@ -134,9 +134,9 @@ class _Side:
     """The long or the global tokens that are drawn.
 
     Attributes:
-        places: int array. Theirs in the row.
-        words: sequence of str, one a token, or empty.
-        has_numbers: bool. Whether names begin with the place, where a token before has no name.
+        places: int array. Their positions in the row.
+        words: sequence of str, one per token, or empty.
+        has_numbers: bool. Whether names begin with the position, as an earlier token has no name.
     """
 
     places: np.ndarray
@@ -148,13 +148,13 @@ class _Side:
 
     @property
     def most_letters(self):
-        """int. Of a name."""
+        """int. The most letters of a name."""
         longest = max(map(len, self.words), default=0)
         numbers = len(str(self.places[-1])) + 1
         return min(longest + numbers * (self.has_numbers or not longest), _MOST_LETTERS)
 
     def names(self, interval):
-        """Of every so many tokens: list of str."""
+        """Names of every `interval`th token: list of str."""
         places = self.places[::interval].tolist()
         if not self.words:
             return [str(place) for place in places]
@@ -166,11 +166,11 @@ class _Side:
 
 @dataclasses.dataclass(frozen=True)
 class _Frame:
-    """Where the panels lie: known before anything is drawn, so that nothing overlaps.
+    """The positions of the panels: known before drawing, so that nothing overlaps.
 
     Attributes:
-        left, top: float. Of the first panel, in inches from the left and from above.
-        widths, heights: dict of float by side: of the panels of its tokens as keys, as queries.
+        left, top: float. Position of the first panel, in inches from the left and from above.
+        widths, heights: dict of float by side: of the panels with its tokens as keys, as queries.
     """
 
     left: float
@@ -188,12 +188,12 @@ class _Frame:
         return cls(names, top, _shared(sides, width), _shared(sides, height))
 
     def tokens_per_square(self, sides):
-        """How many tokens a row or a column stands for, so that it is no narrower than a dot."""
+        """How many tokens a row or a column stands for, so that it is at least one dot wide."""
         shortest = {side: min(self.widths[side], self.heights[side]) for side in sides}
         return {x: _interval(len(side), int(shortest[x] * _DOTS)) for x, side in sides.items()}
 
     def add_panel(self, figure, query_side, key_side):
-        """The `Axes` of a piece."""
+        """Adds the `Axes` of a piece."""
         first = next(iter(self.widths))
         left = self.left + (self.widths[first] + _GAP) * (key_side != first)
         top = self.top + (self.heights[first] + _GAP) * (query_side != first)
@@ -212,24 +212,24 @@ def draw(
     places=None,
     hint="",
 ):
-    """A `matplotlib.figure.Figure` of 1200 pixels, with the four pieces and a legend.
+    """Draws a `matplotlib.figure.Figure` of 1200 pixels, with the four pieces and a legend.
 
-    What is large stays readable: of names without room every second, fifth, tenth and so on is
-    written, a row or column may stand for several tokens, and panels of a few global tokens beside
-    many long ones are as large as their names need.
+    Large inputs stay readable: if there is no room for all names, every second, fifth, tenth and so
+    on is written, a row or column may stand for several tokens, and panels of a few global tokens
+    beside many long ones are as large as their names need.
 
     Args:
         labels: dict of int arrays [queries, keys] by piece ("g2g", "g2l", "l2g", "l2l"); `MASKED`
             where the query may not attend to the key. With `places`, a function of a piece and the
-            places of queries and keys, which gives such an array: those of a long input need not
-            be in memory at once.
+            positions of queries and keys that returns such an array: those of a long input need not
+            all be in memory at once.
         legend: `Legend`.
-        local_radius: int, or None where there is no such thing.
-        long_tokens, global_tokens: sequences of str, one a token that is drawn; or empty.
+        local_radius: int, or None if there is none.
+        long_tokens, global_tokens: sequences of str, one per drawn token; or empty.
         title: str.
         theme: `style.LIGHT`, `style.DARK` or `style.NEUTRAL`.
-        places: dict of int arrays by side ("g", "l"): the tokens that are drawn. None: all.
-        hint: str. How to see more, written where not all is to be seen.
+        places: dict of int arrays by side ("g", "l"): the tokens to draw. None: all.
+        hint: str. How to show more, written if not everything is shown.
     Raises:
         ValueError: if there are no long tokens.
     """
@@ -260,7 +260,7 @@ def draw(
 
 
 def check_sizes(num_long, num_global):
-    """Raises ValueError if there are no long tokens, or too many tokens to be seen."""
+    """Raises ValueError if there are no long tokens, or too many tokens to show."""
     if num_long == 0 or num_global + num_long > _MOST_TOKENS:
         raise ValueError(
             f"A picture shows at least 1 long token and at most {_MOST_TOKENS} tokens. Received: "
@@ -275,7 +275,7 @@ def _position_colors(theme):
 
 
 def _color_table(legend, highest, theme):
-    """Colors by label, float [labels, 4], up to the highest; the last, at `MASKED`, is the ground.
+    """Colors by label, float [labels, 4]; the last, at `MASKED`, is the background.
 
     Args:
         legend: `Legend`.
@@ -294,7 +294,7 @@ def _color_table(legend, highest, theme):
 
 
 def _by_places(labels):
-    """Labels of all pairs as a function of places, and all places."""
+    """Labels of all pairs as a function of positions, and all positions."""
     num_long, num_global = labels["l2g"].shape
     check_sizes(num_long, num_global)
     places = {"g": np.arange(num_global), "l": np.arange(num_long)}
@@ -322,16 +322,16 @@ def _shared(sides, length):
 
 
 def _interval(number, most):
-    """The least of 1, 2, 5, 10, 20, … so that at most `most` of a number of things are left."""
+    """The least of 1, 2, 5, 10, 20, … by which `number` things are thinned to at most `most`."""
     candidates = (x * 10**power for power in itertools.count() for x in (1, 2, 5))
     return next(x for x in candidates if -(-number // x) <= max(most, 1))
 
 
 def _squares(labels, sides, steps, num_positions):
-    """The labels that are drawn: dict of int arrays by piece.
+    """The labels to draw: dict of int arrays by piece.
 
-    Of several pairs in a square the highest label is drawn, so that no relation and no link is
-    lost; of mere positions that of the first pair.
+    For several pairs in a square the highest label is drawn, so that no relation and no link is
+    lost; for positions alone that of the first pair.
     """
     found = {}
     for piece in (f"{query}2{key}" for query in sides for key in sides):
@@ -347,7 +347,7 @@ def _squares(labels, sides, steps, num_positions):
 
 
 def _left_out(steps, hint):
-    """What is told where not all is to be seen: list of one line, or none."""
+    """The hint if not everything is shown: list of one line, or none."""
     joined = {"g": "global", "l": "long"}
     several = [f"{step} {joined[side]}" for side, step in steps.items() if step > 1]
     told = f"A row or column stands for {' or '.join(several)} tokens. " if several else ""
@@ -355,14 +355,14 @@ def _left_out(steps, hint):
 
 
 def _add_axes(figure, left, top, width, height):
-    """`Axes` at a place, in inches from the left and from above."""
+    """Adds `Axes` at a position, in inches from the left and from above."""
     bottom = _HEIGHT - top - height
     size = (left / _WIDTH, bottom / _HEIGHT, width / _WIDTH, height / _HEIGHT)
     return figure.add_axes(size)
 
 
 def _add_panels(figure, frame, sides, squares, steps, table, theme):
-    """Draws the pieces; returns whether each token is there, with its name."""
+    """Draws the pieces; returns whether each token is shown with its name."""
     first, is_whole = next(iter(sides)), True
     for piece, pairs in squares.items():
         query_side, key_side = piece[::2]
@@ -386,7 +386,7 @@ def _add_panels(figure, frame, sides, squares, steps, table, theme):
 
 
 def _draw_lines(axis, number, length, theme):
-    """Thin lines between tokens, where these are wide enough."""
+    """Draws thin lines between tokens that are wide enough."""
     if length >= _LEAST_BETWEEN * number:
         axis.set_ticks(np.arange(1, number) - 0.5, minor=True)
         axis.grid(which="minor", color=_PALETTES[theme].between, linewidth=0.5)
@@ -409,7 +409,7 @@ def _num_lines(meanings):
 
 
 def _meanings_of(legend, found):
-    """What the labels that are drawn mean: dict of int to str."""
+    """The meanings of the drawn labels: dict of int to str."""
     meanings, found = legend.meanings(), set(found.tolist())
     unnamed = sorted(x for x in found if x >= legend.labels.num_reserved and x not in meanings)
     meanings = {**{label: f"label {label}" for label in unnamed}, **meanings}
@@ -417,7 +417,7 @@ def _meanings_of(legend, found):
 
 
 def _add_legend(figure, table, meanings, theme):
-    """Tells what the colors of labels mean."""
+    """Adds the legend of the labels' colors."""
     from matplotlib.patches import Patch
 
     handles = [
@@ -434,7 +434,7 @@ def _add_legend(figure, table, meanings, theme):
 
 
 def _add_bar(figure, frame, k, theme):
-    """Tells what the colors of positions mean, those up to `k` apart."""
+    """Adds the legend of the positions' colors, up to `k` apart."""
     from matplotlib import cm, colors
 
     height = 0.6 * (_HEIGHT - frame.top)

@@ -1,4 +1,4 @@
-"""Data sets whose iterators end at once."""
+"""Data sets whose iterators end without delay."""
 
 import tensorflow as tf
 
@@ -6,10 +6,10 @@ __all__ = ["without_autotuning"]
 
 
 def without_autotuning(dataset):
-    """The data set, with a number of threads for its parallel parts that stays as it is.
+    """Returns the data set with a fixed number of threads for its parallel parts.
 
-    TensorFlow's tuning (seen with 2.20) makes the end of some iterators wait until its thread wakes
-    for the next round, which takes the longer the longer the iterator was in use: each evaluation
+    TensorFlow's autotuning (observed with 2.20) delays the end of some iterators until its thread
+    wakes for the next round, which takes longer the longer the iterator was in use: each evaluation
     might end seconds late.
 
     Args:

@@ -1,7 +1,7 @@
-"""JSON of foreign files, within bounds of depth, size and digits: it may be anything.
+"""Reads JSON from untrusted files, within limits of depth, size and digits.
 
-Python's reader fails in other ways than by a `ValueError` on what is nested deep, and some make of
-a few bytes gigabytes. No TensorFlow is needed, but to read a whole file.
+Python's reader fails with errors other than `ValueError` on deeply nested values, and a few bytes
+can become gigabytes. TensorFlow is only needed to read a whole file.
 """
 
 import itertools
@@ -28,7 +28,7 @@ TOO_LONG = f"longer than {MAX_BYTES >> 20} MiB"
 _STRING = re.compile(rb'"[^"]*"?')
 _OTHERS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
-# What other encodings than UTF-8 begin with, with a byte order mark or, before ASCII, without.
+# How encodings other than UTF-8 begin, with a byte order mark or, before ASCII, without.
 _ENCODINGS = {
     "UTF-32": rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]",
     "UTF-16": rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]",
@@ -55,16 +55,16 @@ def _with_each_name_once(pairs):
 
 
 def loads(text, max_bytes=None, object_pairs_hook=None):
-    """The value of a JSON text.
+    """Parses a JSON text.
 
     Args:
-        text: str, or bytes in UTF-8, with a byte order mark or without.
+        text: str, or bytes in UTF-8, with or without a byte order mark.
         max_bytes: int. None: `MAX_BYTES`.
-        object_pairs_hook: as of `json.loads`.
+        object_pairs_hook: see `json.loads`.
     Raises:
-        json.JSONDecodeError: if it is not JSON; that tells the place.
+        json.JSONDecodeError: if it is not JSON; with the position.
         UnicodeDecodeError: if it is not UTF-8.
-        ValueError: if it is beyond the bounds, or in another encoding.
+        ValueError: if it exceeds the limits, or has another encoding.
     """
     encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if problem := problem_of_size(len(encoded), max_bytes) or _problem_of_depth(encoded):
@@ -81,7 +81,7 @@ def loads(text, max_bytes=None, object_pairs_hook=None):
 
 
 def read_object(path, advice="", max_bytes=None):
-    """`load_object` of a file, local or remote (`gs://…`)."""
+    """Applies `load_object` to a file, local or remote (`gs://…`)."""
     import tensorflow as tf  # Slow to import.
 
     if tf.io.gfile.isdir(path):
@@ -92,7 +92,7 @@ def read_object(path, advice="", max_bytes=None):
 
 
 def load_object(text, source, advice="", max_bytes=None):
-    """Likewise a dict, such as a file holds.
+    """Parses a JSON object, such as the content of a file: dict.
 
     Args:
         text: as in `loads`.
@@ -100,8 +100,8 @@ def load_object(text, source, advice="", max_bytes=None):
         advice: str. What to do if it is damaged: a sentence.
         max_bytes: as in `loads`.
     Raises:
-        ValueError: naming the file, and the place where it is known, if it is no JSON object, or an
-            object in it has a name twice.
+        ValueError: naming the file, and the position if it is known, if it is not a JSON object, or
+            an object in it has a name twice.
     """
     try:
         value = loads(text, max_bytes, _with_each_name_once)
@@ -129,7 +129,7 @@ def _sentences(problem, advice):
 
 
 def check_encoding(text):
-    """Raises ValueError if bytes begin as those of another encoding than UTF-8 do."""
+    """Raises ValueError if bytes begin like an encoding other than UTF-8."""
     for name, beginning in _ENCODINGS.items():
         if re.match(beginning, text):
             raise ValueError(
@@ -138,16 +138,16 @@ def check_encoding(text):
 
 
 def problem_of_size(num_bytes, max_bytes=None):
-    """What is wrong with a text of so many bytes: str, '' for nothing."""
+    """Returns what is wrong with a text of so many bytes: str, '' for nothing."""
     if num_bytes <= (max_bytes or MAX_BYTES):
         return ""
     return f"longer than {max_bytes >> 20} MiB" if max_bytes else TOO_LONG
 
 
 def _problem_of_depth(text):
-    # Each step leaves less to the next, and those over all bytes are no loops of Python's.
+    # Each step leaves less to the next, and those over all bytes are not Python loops.
     marks = text.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _OTHERS)
-    # Two quotes side by side change nothing for the rest, whether they open a string or end one.
+    # Two adjacent quotes do not affect the rest, whether they open a string or end one.
     brackets = _STRING.sub(b"", marks.replace(b'""', b""))
     depths = itertools.accumulate(map(_STEPS.__getitem__, brackets))
     too_deep = len(brackets) > MAX_DEPTH and max(depths) > MAX_DEPTH

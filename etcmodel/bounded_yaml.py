@@ -1,9 +1,8 @@
-"""YAML of foreign files, within bounds of size, depth and aliases: it may be anything.
+"""Reads YAML from untrusted files, within limits of size, depth and aliases.
 
-PyYAML fails in other ways than by its own errors on values that are none and on what is nested
-deep, and a few bytes of aliases can stand for gigabytes. What is taken are mappings, lists, texts,
-numbers, true, false and null; there are no dates: what looks like one is a text. No TensorFlow is
-needed.
+PyYAML fails with errors other than its own on invalid values and deep nesting, and a few bytes of
+aliases can stand for gigabytes. Accepted are mappings, lists, texts, numbers, true, false and null;
+there are no dates: they are read as text. TensorFlow is not needed.
 """
 
 import yaml
@@ -14,7 +13,7 @@ __all__ = ["INTEGERS", "MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "loads"]
 
 MAX_BYTES = 256 << 10  # A file of options has a few thousand.
 MAX_DEPTH = 50  # One of options has three levels.
-MAX_VALUES = 10_000  # Keys too, each alias with all that it stands for.
+MAX_VALUES = 10_000  # Keys included, and each alias with everything it stands for.
 INTEGERS = range(-(2**63), 2**63)  # Those of signed 64 bits.
 
 _PREFIX = "tag:yaml.org,2002:"
@@ -23,16 +22,16 @@ _DATE = _PREFIX + "timestamp"
 
 
 def loads(text, source):
-    """The value of a YAML text.
+    """Parses a YAML text.
 
     Args:
         text: str, or bytes in UTF-8.
-        source: str. What to call the text in an error, such as its file.
+        source: str. The name of the text in errors, such as its file.
     Returns:
         dict, list, str, int, float, bool or None.
     Raises:
-        ValueError: in one line that names the source and, where there is one, the line, if it is
-            beyond the bounds or malformed, or a key stands twice.
+        ValueError: in one line that names the source and, if there is one, the line, if it exceeds
+            the limits or is malformed, or a key occurs twice.
     """
     encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(encoded) > MAX_BYTES:
@@ -53,9 +52,9 @@ def loads(text, source):
 
 
 class _Loader(yaml.SafeLoader):
-    """Counts what it composes, aliases as what they stand for, and refuses what is no plain value.
+    """Counts the composed values, with aliases expanded, and refuses values that are not plain.
 
-    A key that stands twice is refused, too: YAML's loader would take the last.
+    A key that occurs twice is refused, too: YAML's loader would take the last.
     """
 
     yaml_implicit_resolvers = {
@@ -120,7 +119,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _children(node):
-    """The nodes right within a node."""
+    """The direct children of a node."""
     if isinstance(node, yaml.MappingNode):
         return [child for pair in node.value for child in pair]
     return node.value if isinstance(node, yaml.SequenceNode) else []

@@ -1,10 +1,10 @@
-"""Times for people."""
+"""Human-readable durations."""
 
 __all__ = ["format_duration"]
 
 
 def format_duration(seconds):
-    """A time for people in its two largest units, such as 42s, 1m32s, 3h07m or 2d05h."""
+    """Formats a duration in its two largest units, such as 42s, 1m32s, 3h07m or 2d05h."""
     seconds = round(seconds)
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if days:

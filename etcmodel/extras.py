@@ -1,6 +1,6 @@
-"""The extras of the package, such as `etcmodel[train]`: what to install where one is missing.
+"""The package's extras, such as `etcmodel[train]`: which one to install if one is missing.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import contextlib
@@ -10,15 +10,15 @@ __all__ = ["MissingExtraError", "needed"]
 
 
 class MissingExtraError(ModuleNotFoundError):
-    """A package is not installed that an extra of this one brings."""
+    """A package that an extra of this one installs is missing."""
 
 
 @contextlib.contextmanager
 def needed(extra: str, reason: str = "") -> Iterator[None]:
-    """Tells which extra to install if an import of this block fails.
+    """Names the extra to install if an import in this block fails.
 
     Args:
-        extra: str. Name of the extra that brings what the block imports.
+        extra: str. Name of the extra that installs what the block imports.
         reason: str. What needs it: a sentence.
     Raises:
         MissingExtraError: naming the package and the extra, if the package is not installed.

@@ -1,4 +1,4 @@
-"""What the values of features may be, checked in one pass: in input pipelines and in exports."""
+"""Checks the values of features in one pass: in input pipelines and in exports."""
 
 import collections
 import dataclasses
@@ -13,13 +13,13 @@ _INT32 = np.iinfo(np.int32)
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The values that a feature may have.
+    """The range of values that a feature may have.
 
     Attributes:
         lowest: int, or float for floats.
-        bound: int, all values are below it; or the name of a feature, which stands for the length
-            of that feature; or None: any int32 from `lowest` on.
-        meaning: str. What the values are, for error messages.
+        bound: int, all values are below it; or the name of a feature, for the length of that
+            feature; or None: any int32 from `lowest` on.
+        meaning: str. The meaning of the values, for error messages.
 
     >>> from etcmodel.feature_checks import Range
     >>> Range(0, 128, "the ids of the vocabulary")
@@ -50,7 +50,7 @@ class FeatureChecks:
     int64_features: tuple = ()
 
     def problem(self, name, values, lengths):
-        """What is wrong with values that are not in tensors yet, in words; '' for nothing.
+        """Describes what is wrong with values that are not in tensors yet; '' for nothing.
 
         Args:
             name: str. The feature.
@@ -66,14 +66,15 @@ class FeatureChecks:
         return "".join([*_parts(name, wrong[0], value_range, highest)]) if wrong.size else ""
 
     def checked(self, features, lengths, axes):
-        """The same features, after a check of their values.
+        """Returns the features after a check of their values.
 
         Args:
             features: dict of name to tensor.
-            lengths: dict of feature name to the length that it has: int, or an int tensor that can
-                be broadcast to the first axes of the features.
-            axes: dict of feature name to a key; features of one key and type have one shape and
-                are checked together. Lengths that are tensors need a key for each feature.
+            lengths: dict of feature name to its length: int, or an int tensor that broadcasts to
+                the first axes of the features.
+            axes: dict of feature name to a key; features with the same key and dtype have the same
+                shape and are checked together. Lengths that are tensors need a key for each
+                feature.
         Returns:
             dict of tensors. Computing them raises `tf.errors.InvalidArgumentError`, naming feature,
             value and range, if a value is outside.
@@ -96,13 +97,13 @@ class FeatureChecks:
         return _ANY_INT32 if is_int64 else None
 
     def _check(self, names, features, lengths):
-        """bool []: true. It is an error, when it is computed, if a value is outside its range."""
+        """bool []: true. Computing it raises an error if a value is outside its range."""
         values = tf.stack([features[name] for name in names])  # [names, ...]
         column = [len(names)] + [1] * (len(values.shape) - 1)
         ranges = [self._range(name, values.dtype.as_numpy_dtype) for name in names]
         lowest = tf.constant([r.lowest for r in ranges], values.dtype, column)
         highest = tf.stack([tf.cast(_highest(r, lengths), values.dtype) for r in ranges])
-        # Lengths may be of the first axes alone.
+        # Lengths may have only the first axes.
         for _ in range(len(values.shape) - len(highest.shape)):
             highest = highest[..., tf.newaxis]
         is_right = tf.reduce_all((values >= lowest) & (values <= highest))
@@ -142,14 +143,14 @@ def _parts(name, value, value_range, highest):
 
 
 def check_lengths(lengths, axes):
-    """Checks that examples have all features, and those of one axis in one length.
+    """Checks that examples have all features, and that features of one axis have equal lengths.
 
     Args:
         lengths: dict of feature name to int tensor [batch].
         axes: dict of feature name to the name of its axis.
     Returns:
-        list of operations, which raise `tf.errors.InvalidArgumentError`, naming a feature and the
-        lengths, if it is not so.
+        list of operations, which otherwise raise `tf.errors.InvalidArgumentError`, naming a feature
+        and the lengths.
     """
     checks = []
     first_of_axis = {}

@@ -1,7 +1,7 @@
 """Relative position labels and attention masks as dense tensors (paper, sections 3.1 and 3.2).
 
-A "local" tensor holds for each of `seq_len` tokens the `2 * local_radius + 1` tokens around it:
-column `j` belongs to the token `j - local_radius` places to the right.
+A "local" tensor has, for each of `seq_len` tokens, the `2 * local_radius + 1` tokens around it:
+column `j` belongs to the token `j - local_radius` positions to the right.
 """
 
 import tensorflow as tf
@@ -24,11 +24,11 @@ __all__ = [
     "overwrite_relative_att_ids_outside_segments",
 ]
 
-INPUT_MASK_KINDS = ("padding", "a token")  # Of 0 and 1, as errors name them.
+INPUT_MASK_KINDS = ("padding", "a token")  # Of 0 and 1, as named in errors.
 
 
 def make_att_mask_from_input_mask(input_mask, name=None):
-    """Real tokens see real tokens, padding sees padding.
+    """Makes an attention mask in which real tokens attend to real tokens, and padding to padding.
 
     Args:
         input_mask: int [batch, seq_len]. 1 for real tokens, 0 for padding.
@@ -45,7 +45,7 @@ def make_att_mask_from_input_mask(input_mask, name=None):
 
 
 def make_segmented_att_mask(segment_ids, name=None):
-    """Each token sees the tokens of its own segment.
+    """Makes an attention mask in which each token attends to the tokens of its own segment.
 
     Args:
         segment_ids: int [batch, seq_len].
@@ -65,7 +65,7 @@ def make_segmented_att_mask(segment_ids, name=None):
 
 
 def make_att_mask_from_breakpoints(att_breakpoints, use_starting_breakpoints=False, name=None):
-    """Each token sees the tokens between the same two breakpoints.
+    """Makes an attention mask in which tokens attend to those between the same two breakpoints.
 
     Args:
         att_breakpoints: int [batch, seq_len]. 1 at the last token of each segment (at the first
@@ -86,11 +86,11 @@ def make_att_mask_from_breakpoints(att_breakpoints, use_starting_breakpoints=Fal
 
 
 def make_local_segmented_att_mask(segment_ids, local_radius, name=None):
-    """Each token sees the tokens of its own segment within the radius.
+    """Makes a local attention mask: each token attends to its own segment within the radius.
 
     Args:
         segment_ids: int [batch, seq_len].
-        local_radius: int, at least 1. Tokens visible on each side.
+        local_radius: int, at least 1. Tokens attended to on each side.
         name: name of the operation.
     Returns:
         int32 [batch, seq_len, 2 * local_radius + 1]. 1 where attention is allowed; 0 beyond the
@@ -114,7 +114,7 @@ def make_local_segmented_att_mask(segment_ids, local_radius, name=None):
 def make_local_att_mask_from_breakpoints(
     att_breakpoints, local_radius, use_starting_breakpoints=False, name=None
 ):
-    """As `make_local_segmented_att_mask`, from breakpoints (`make_att_mask_from_breakpoints`).
+    """Like `make_local_segmented_att_mask`, from breakpoints (`make_att_mask_from_breakpoints`).
 
     >>> from etcmodel import feature_utils
     >>> feature_utils.make_local_att_mask_from_breakpoints([[0, 1, 1]], 1).numpy().tolist()
@@ -134,7 +134,7 @@ def segment_ids_from_breakpoints(
     The numbers rise to the right with starting breakpoints and to the left with ending ones.
 
     Raises:
-        ValueError: with the name, if breakpoints are others than 0 and 1; see `mask_of`.
+        ValueError: with the name, if breakpoints have values other than 0 and 1; see `mask_of`.
     """
     kinds = ("inside of a segment", "at the end of one")
     breakpoints = tf.cast(argument_checks.mask_of(name, att_breakpoints, kinds), tf.int32)
@@ -142,7 +142,7 @@ def segment_ids_from_breakpoints(
 
 
 def local_window(values, local_radius):
-    """What each token has around it; 0 beyond the ends.
+    """Returns the values around each token; 0 beyond the ends.
 
     Args:
         values: [batch, seq_len].

@@ -1,4 +1,4 @@
-"""What `atomic_files` needs of file systems: local ones, which have locks, and remote ones."""
+"""File systems for `atomic_files`: local ones, which have locks, and remote ones."""
 
 import contextlib
 import errno
@@ -11,7 +11,7 @@ import threading
 
 __all__ = ["LocalFiles", "RemoteFiles", "file_system", "gfile", "is_temporary", "naming"]
 
-# What may follow a name: of this library, and of its first edition.
+# Suffixes of names: of this library, and of its first edition.
 _TEMPORARY = r"(\.[0-9a-f]+)?\.tmp|\.unfinished-[0-9a-f]{8,}"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS)  # Where it has no meaning.
 _IS_TEMPORARY = re.compile(f"({_TEMPORARY})$")
@@ -30,7 +30,7 @@ _of_thread = _OfThread()
 
 @contextlib.contextmanager
 def naming(path):
-    """Gives errors of the system the file's name where they have none."""
+    """Adds the file's name to system errors without one."""
     try:
         yield
     except OSError as error:
@@ -40,14 +40,14 @@ def naming(path):
 
 
 def is_temporary(entry, name):
-    """Whether a name in a folder is one under which the file or folder `name` is written: bool."""
+    """Whether an entry of a folder is a temporary name of the file or folder `name`: bool."""
     return bool(re.fullmatch(re.escape(name) + f"({_TEMPORARY})", entry))
 
 
 class LocalFiles:
-    """What is done with files of this machine."""
+    """Operations on this machine's files."""
 
-    renames_at_once = True  # What is renamed is at one of the two places, never at both.
+    renames_at_once = True  # A renamed file is at one of the two paths, never at both.
 
     @staticmethod
     def rename(source, target):
@@ -70,7 +70,7 @@ class LocalFiles:
 
     @staticmethod
     def sync(path):
-        """Waits until a file, or the names in a folder, would outlive a loss of power."""
+        """Waits until a file, or the names in a folder, would survive a power failure."""
         descriptor = os.open(path or ".", os.O_RDONLY)
         try:
             with naming(path):
@@ -98,7 +98,7 @@ class LocalFiles:
     @staticmethod
     @contextlib.contextmanager
     def locked(path):
-        """Waits for the lock of a file; gives whether it is held, as where there are locks."""
+        """Waits for the lock of a file; yields whether it is held, as where there are locks."""
         descriptor = _lock(path, wait=True)
         try:
             yield descriptor is not None
@@ -158,7 +158,7 @@ class LocalFiles:
             if not is_there:
                 os.close(descriptor)
         try:
-            with contextlib.suppress(OSError):  # A full disk: it is held without telling by whom.
+            with contextlib.suppress(OSError):  # A full disk: it is held without naming the holder.
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
             yield
@@ -176,8 +176,8 @@ class LocalFiles:
 
     @classmethod
     def remove_abandoned(cls, paths, is_needed):
-        """Removes what killed processes left of those paths, unless `is_needed` of its path."""
-        found = {}  # Of each folder, which is listed once, however many paths there are.
+        """Removes leftovers of killed processes for those paths, unless `is_needed` of its path."""
+        found = {}  # By folder, each listed only once for any number of paths.
         for path in paths:
             folder, name = os.path.split(path)
             if folder not in found:
@@ -199,7 +199,7 @@ class LocalFiles:
 
 @contextlib.contextmanager
 def _owned(descriptor):
-    """Notes that this thread holds a lock, or none for None, and frees it at the end."""
+    """Records that this thread holds a lock, or none for None, and frees it at the end."""
     if descriptor is None:
         yield
         return
@@ -221,10 +221,10 @@ def _is_owned(path):
 
 
 def _lock(path, wait=False):
-    """A descriptor that holds the lock of a file or folder; None if it cannot be had."""
+    """A descriptor that holds the lock of a file or folder; None if it is not available."""
     with contextlib.ExitStack() as stack:
         try:
-            # NFS locks only what is open for writing, which no folder can be.
+            # NFS locks only files open for writing, which no folder can be.
             descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
             stack.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -238,7 +238,7 @@ def _lock(path, wait=False):
 
 
 class RemoteFiles:
-    """Likewise for what TensorFlow reaches."""
+    """The same for files that TensorFlow can access."""
 
     renames_at_once = False  # Buckets copy, and then remove.
 
@@ -248,7 +248,7 @@ class RemoteFiles:
 
     @staticmethod
     def exists(path):
-        # TensorFlow's file system in memory takes the start of a name for a folder.
+        # TensorFlow's in-memory file system takes the start of a name for a folder.
         return gfile().exists(path) and not gfile().isdir(path)
 
     @staticmethod
@@ -262,7 +262,7 @@ class RemoteFiles:
 
     @staticmethod
     def sync(path):
-        del path  # A bucket keeps what is closed.
+        del path  # A bucket keeps closed files.
 
     @classmethod
     @contextlib.contextmanager
@@ -312,7 +312,7 @@ class RemoteFiles:
 
     @staticmethod
     def remove_abandoned(paths, is_needed):
-        del paths, is_needed  # They may be a live process's of another machine.
+        del paths, is_needed  # They may belong to a live process on another machine.
 
 
 def gfile():

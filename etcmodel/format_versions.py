@@ -1,23 +1,23 @@
-"""Versions of what programs write to disk: what a later version wrote is refused, not misread.
+"""Versions of files that programs write: those of a later version are refused, not misread.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 __all__ = ["ENTRY", "EXPORT", "RUN", "check"]
 
-ENTRY = "format_version"  # Of a JSON object; what lacks it is of version 1.
+ENTRY = "format_version"  # Of a JSON object; without it, the version is 1.
 EXPORT = RUN = 1
 
 
 def check(values, newest, path):
-    """Refuses what a later version of this package wrote.
+    """Refuses files written by a later version of this package.
 
     Args:
-        values: dict that JSON held.
-        newest: int. The last version that can be read.
-        path: str. Where they were read.
+        values: dict read from JSON.
+        newest: int. The latest version that can be read.
+        path: str. The file they were read from.
     Raises:
-        ValueError: naming the path, if the version is a later one, or none.
+        ValueError: naming the path, if the version is a later one, or invalid.
     """
     version = values.get(ENTRY, 1)
     if type(version) is not int or version < 1:

@@ -1,7 +1,7 @@
-"""The values of a JSON file of any size, one after the other, in memory that does not grow with it.
+"""Streams the values of a JSON file of any size, with bounded memory.
 
-The file is cut into its values by their brackets alone, and each of them is read on its own: one
-beyond the bounds of `bounded_json` does not hide those that follow.
+The file is split into its values by their brackets alone, and each of them is parsed on its own:
+one that exceeds the limits of `bounded_json` does not hide those that follow.
 """
 
 import json
@@ -17,14 +17,14 @@ NO_UTF8 = "invalid UTF-8"  # The message of such an error.
 
 _NO_SPACE = re.compile(rb"[^ \t\r\n]")
 _BRACKET_OR_QUOTE = re.compile(rb'["\[\]{}]')
-# Possessive: a string may be long, and there is nothing to try again.
+# Possessive: a string may be long, and there is nothing to backtrack to.
 _WITHIN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _AFTER_SCALAR = re.compile(rb'[ \t\r\n,"\[\]{}]')
 _ANY = re.compile(b".", re.DOTALL)
 
 
 class JsonPlaceError(ValueError):
-    """What is wrong at a place of a file, which `offset` (int, in bytes) tells."""
+    """An error at a position of a file, `offset` (int, in bytes)."""
 
     def __init__(self, message, offset):
         super().__init__(message)
@@ -35,14 +35,14 @@ def read(file, member=None, is_parsed=True):
     """Streams the elements of a JSON array, or JSON values one after another.
 
     Args:
-        file: binary file, open to be read: an array, or values of which the first is an object.
-        member: str. It is one object, whose array of this name is read; its other members are
-            passed over unread. None: it has no name.
-        is_parsed: bool. Else values are str of JSON, where bytes that are no UTF-8 are surrogate
-            code points.
+        file: binary file, open for reading: an array, or values of which the first is an object.
+        member: str. The file is one object, whose array of this name is read; its other members are
+            skipped. None: no such object.
+        is_parsed: bool. Whether values are parsed; else they are JSON strings, in which bytes that
+            are not UTF-8 are surrogate code points.
     Yields:
-        (value, problem): a JSON value and '', or None and what is wrong with a value that is beyond
-        the bounds of depth, size or digits.
+        (value, problem): a JSON value and '', or None and what is wrong with a value that exceeds
+        the limits of depth, size or digits.
     Raises:
         JsonPlaceError: if it is not such JSON in UTF-8.
         ValueError: if it is another kind of file, or the object has no such array.
@@ -87,7 +87,7 @@ def _check_end(tokens):
 
 
 def _enter_array(scanner, name):
-    """Moves behind the opening bracket of an object's array; False if it has none of the name."""
+    """Moves behind the opening bracket of an object's array; False if there is none of the name."""
     wanted = json.dumps(name).encode("utf-8")
     for token in scanner.tokens():
         if token.mark == b"}":
@@ -102,12 +102,12 @@ def _enter_array(scanner, name):
 
 
 class _Token(NamedTuple):
-    """A value, or a mark that is part of none.
+    """A value, or a mark outside of values.
 
     Attributes:
         offset: int. Where it starts.
         mark: bytes. A comma or a closing bracket; b"" for a value.
-        text: bytes. The value's; None if it is too long.
+        text: bytes. The value's text; None if it is too long.
     """
 
     offset: int
@@ -153,23 +153,23 @@ def _text(token):
 
 
 class _Scanner:
-    """Moves over a file, block by block, and keeps what it passes while it reads a value.
+    """Scans a file, block by block, and keeps the text of a value while scanning it.
 
     Attributes:
-        block: bytes that were read last.
-        position: int. How much of them was passed.
+        block: the bytes read last.
+        position: int. How many of them were scanned.
     """
 
     def __init__(self, file):
         self._file = file
         self._block_offset = 0
         self.block, self.position = b"", 0
-        # Of the value that is read: where it starts in the block, and what blocks before had of it.
+        # Of the current value: where it starts in the block, and its part in previous blocks.
         self._start, self._parts, self._size = None, [], 0
 
     @property
     def offset(self):
-        """Place in the file: int, in bytes."""
+        """Position in the file: int, in bytes."""
         return self._block_offset + self.position
 
     def find(self, pattern):
@@ -230,7 +230,7 @@ class _Scanner:
         return bool(self.block)
 
     def _keep(self, end):
-        """Keeps what a value has in this block up to `end`, unless it is too long already."""
+        """Keeps a value's part in this block up to `end`, unless it is too long already."""
         if self._start is not None:
             self._size += end - self._start
             if bounded_json.problem_of_size(self._size):

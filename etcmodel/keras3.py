@@ -1,8 +1,8 @@
-"""Encoders and heads inside of Keras 3 models: `etcmodel.keras3.layer(model)`.
+"""Encoders and heads in Keras 3 models: `etcmodel.keras3.layer(model)`.
 
-etcmodel's models are layers of Keras 2 (`tf_keras`), whose weights Keras 3 does not find. A
-`TfKerasLayer` is a Keras 3 layer around one of them. Its `keras.Variable`s hold the model's own
-TensorFlow variables, no copies: what one Keras trains or loads, the other has, too.
+etcmodel's models are layers of Keras 2 (`tf_keras`), whose weights Keras 3 does not track. A
+`TfKerasLayer` is a Keras 3 layer around one of them. Its `keras.Variable`s wrap the model's own
+TensorFlow variables without copies: both Keras versions train and load the same weights.
 
 Import this module before `keras.saving.load_model` reads a file with such a layer.
 """
@@ -25,7 +25,7 @@ __all__ = ["TfKerasLayer", "TfKerasLoss", "layer", "loss"]
 
 
 def _keras():
-    """The package `keras`: Keras 3 that runs on TensorFlow; or an ImportError of one line."""
+    """Returns the package `keras`, Keras 3 on TensorFlow; or raises a one-line ImportError."""
     try:
         import keras
     except (ImportError, ValueError) as error:  # A backend is missing, or unknown.
@@ -41,28 +41,28 @@ def _keras():
 
 
 keras = _keras()
-# The `keras.Variable` of each TensorFlow variable, so that layers which share weights share these.
+# The `keras.Variable` of each TensorFlow variable, so that layers that share weights share it.
 _ADOPTED = weakref.WeakValueDictionary()
 _DENSE = side_inputs.SIDE_INPUT_AXES.keys()  # What an `EtcModel` takes in place of a structure.
 
 
 def layer(model, *, relation_names=(), name=None, dtype=None, trainable=True):
-    """A Keras 3 layer around an encoder or a head, with the same weights.
+    """Wraps an encoder or a head as a Keras 3 layer with the same weights.
 
     Args:
         model: encoder, or model with a head; or another `tf_keras` model around these, which is
             built, registered (`tf_keras.utils.register_keras_serializable`) and called with
-            `training`. What it does not train now, such as an `encoder` with `trainable = False`,
-            the layer does not train either.
+            `training`. Weights that it does not train now, such as an `encoder` with
+            `trainable = False`, are not trained by the layer either.
         relation_names: see `TfKerasLayer`.
         name: str. Name of the layer; by default the model's.
-        dtype: str. The name of the policy that the model computes in; by default Keras 3's own,
+        dtype: str. The name of the model's dtype policy; by default Keras 3's own,
             `keras.config.dtype_policy()`, which must be that of the model.
-        trainable: bool. As of all Keras layers.
+        trainable: bool. As in all Keras layers.
     Returns:
         `TfKerasLayer`.
     Raises:
-        ValueError: if `model` is no `tf_keras` layer, has no weights yet, or computes in another
+        ValueError: if `model` is not a `tf_keras` layer, has no weights yet, or has another dtype
             policy.
 
     >>> import keras
@@ -92,12 +92,12 @@ def layer(model, *, relation_names=(), name=None, dtype=None, trainable=True):
 
 
 def loss(head):
-    """The loss that a head has by itself, for `compile` of Keras 3.
+    """Returns a head's default loss, for `compile` of Keras 3.
 
     Args:
-        head: model with a head, whose `default_loss()` is taken.
+        head: model with a head, whose `default_loss()` is used.
     Returns:
-        `TfKerasLoss`, or a dict of them by the names of the outputs.
+        `TfKerasLoss`, or a dict of them by output name.
     Raises:
         ValueError: if the model has no head.
 
@@ -120,17 +120,17 @@ class TfKerasLayer(keras.layers.Layer):
             the order of their labels (see `models.features`); a head has its own.
         frozen: sequence of str. Names of the weights that are not trained; None for those that the
             model does not train.
-        **kwargs: of the Keras layer.
+        **kwargs: arguments of the Keras layer.
     Call args:
         features: dict of name to int tensor, or token ids [batch, length], as heads take them; for
-            an `EtcModel` as its heads, which make masks and structure of them, or with dense masks
-            or labels, such as `l2l_att_mask`, all arguments of its call; for other encoders the
-            arguments of their call.
-        training: bool. Whether there is dropout.
+            an `EtcModel` the features that its heads take, from which masks and structure are
+            built, or, with dense masks or labels such as `l2l_att_mask`, all arguments of its call;
+            for other encoders the arguments of their call.
+        training: bool. Whether to apply dropout.
     Returns:
-        What the model returns: logits of heads, hidden states of encoders.
+        The model's outputs: logits of heads, hidden states of encoders.
     Raises:
-        ValueError: as the model; or if it has weights that it made after the layer.
+        ValueError: see the model; also if it has weights created after the layer.
 
     >>> layer = etcmodel.keras3.layer(etcmodel.from_pretrained("my_model"))
     >>> layer.trainable_variables[0].value is layer.model.trainable_weights[0]
@@ -156,7 +156,7 @@ class TfKerasLayer(keras.layers.Layer):
         self.build(None)
 
     def call(self, features, training=None):
-        if tf.is_tensor(features) and features.dtype.is_floating:  # Made so by a `Sequential`.
+        if tf.is_tensor(features) and features.dtype.is_floating:  # Cast by a `Sequential`.
             fail(
                 "Token ids must be integers: let the model begin with "
                 f"`keras.Input([None], dtype='int32')`. Received: {features.dtype.name}"
@@ -164,7 +164,7 @@ class TfKerasLayer(keras.layers.Layer):
         if hasattr(features, "items"):  # Inputs may be optional.
             features = {name: x for name, x in features.items() if x is not None}
         call = functools.partial(self._outputs_and_losses, training=training)
-        # Else there are no gradients, for which an eager call would keep all tensors.
+        # Otherwise there are no gradients, for which an eager call would keep all tensors.
         if training is not None and training is not False:
             call = functools.partial(_with_summed_gradients, call)
         outputs, losses = call(features)
@@ -174,7 +174,7 @@ class TfKerasLayer(keras.layers.Layer):
         return outputs
 
     def _outputs_and_losses(self, features, training):
-        """What the model returns, and the losses that its layers add."""
+        """The model's outputs, and the losses that its layers add."""
         is_named = hasattr(features, "items")
         is_dense = is_named and _DENSE & features.keys()
         if isinstance(self.model, conveniences.EncoderConveniences) and not is_dense:
@@ -190,7 +190,7 @@ class TfKerasLayer(keras.layers.Layer):
         try:
             return super().compute_output_spec(*args, **kwargs)
         except ValueError as error:
-            # Keras's words around it are not of use: the model says what is wrong.
+            # Keras's text around it does not help: the model's message says what is wrong.
             raise error.__context__ or error from None
 
     def save_own_variables(self, store):
@@ -229,13 +229,13 @@ class TfKerasLayer(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="etcmodel")
 class TfKerasLoss(keras.losses.Loss):
-    """A `tf_keras` loss as one of Keras 3; see `loss`.
+    """A `tf_keras` loss as a Keras 3 loss; see `loss`.
 
     Args:
         loss: `tf_keras.losses.Loss`, or its dict.
-        **kwargs: of the Keras loss.
+        **kwargs: arguments of the Keras loss.
     Call args:
-        y_true, y_pred: as of `loss`, whose values Keras 3 weights and reduces.
+        y_true, y_pred: as for `loss`, whose values Keras 3 weights and reduces.
 
     >>> loss = etcmodel.keras3.loss(etcmodel.from_pretrained("my_model"))
     >>> round(float(loss([0], [[0.0, 0.0]])), 3)
@@ -252,15 +252,15 @@ class TfKerasLoss(keras.losses.Loss):
         return self.loss.call(y_true, y_pred)
 
     def get_config(self):
-        # In the format that names no modules; see `_registered`.
+        # In the format without module names; see `_registered`.
         serialized = tf_keras.losses.serialize(self.loss, use_legacy_format=True)
         return {**super().get_config(), "loss": serialized}
 
 
 def _registered(name):
-    """The class of a model, by the name under which `tf_keras` knows it.
+    """The class of a model, by its registered name in `tf_keras`.
 
-    Not by the name of its module, since a file from elsewhere could import any.
+    Not by its module's name, since a file from elsewhere could import any module.
     """
     package, _, class_name = name.rpartition(">")
     if package == "etcmodel":
@@ -271,15 +271,15 @@ def _registered(name):
 
 
 def _policy_name(model):
-    """The name of the policy in which a model computes, of its encoder if it is a head."""
+    """The name of a model's dtype policy, its encoder's if it is a head."""
     return getattr(model, "encoder", model).dtype_policy.name
 
 
 def _with_summed_gradients(function, features):
-    """`function(features)`, where the gradients of variables are tensors, not `tf.IndexedSlices`.
+    """Calls `function(features)` so that gradients of variables are tensors, not `IndexedSlices`.
 
-    These have a row for each token, also where tokens are the same, and Keras 3's optimizers square
-    them one by one: Adam would take other steps than for the gradient, their sum.
+    `tf.IndexedSlices` have a row for each token, even if tokens are equal, and Keras 3's optimizers
+    square them one by one: Adam would take other steps than for the gradient, their sum.
     """
     structures = []
 
@@ -323,5 +323,5 @@ def _path(variable):
 
 
 def _key(variable):
-    """The key of a weight in a file, where a slash would open a folder."""
+    """The key of a weight in a file, in which a slash would open a group."""
     return _path(variable).replace("/", ".")

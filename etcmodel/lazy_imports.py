@@ -9,13 +9,13 @@ __all__ = ["attributes"]
 
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], typing.Any]:
-    """The `__getattr__` of a package's `__init__`: imports what is asked for.
+    """Makes the `__getattr__` of a package's `__init__`, which imports attributes at first use.
 
-    `dir` of the package tells its `__all__` then, and not what it needs itself.
+    `dir` of the package then lists its `__all__`, not its internal imports.
 
     Args:
         package: str. Name of the package.
-        homes: dict of the name of an attribute to the module that has it, or is it: a name within
+        homes: dict of an attribute's name to the module that contains it, or is it: a name within
             the package, or a dotted one.
     Returns:
         function of an attribute's name that returns the attribute.

@@ -1,10 +1,10 @@
-"""Opens every file that people bring: what it holds decides, and its name is but a hint.
+"""Opens users' files of any layout, detected by content; names are only hints.
 
-Read are prose, lines, JSON arrays and JSON lines, tables with a header, Parquet and Arrow, and
-folders of texts; local or remote; packed or not; with UTF-8's byte order mark or without. What is
-read is held one line, one value or one batch of rows at a time. What is passed over is told.
+It reads prose, lines, JSON arrays and JSON lines, tables with a header, Parquet and Arrow, and
+folders of texts; local or remote; compressed or not; with or without UTF-8's byte order mark. Only
+one line, one value or one batch of rows is in memory at a time. Skipped content is reported.
 
-No TensorFlow is needed for local files.
+TensorFlow is not needed for local files.
 """
 
 import bz2
@@ -50,22 +50,22 @@ __all__ = [
 BLOCK = json_stream.BLOCK  # Bytes that are read at once.
 
 _BUFFER = 1 << 16
-_HEAD = 512  # Bytes by which a file is known; a tar archive says so at byte 257.
+_HEAD = 512  # Bytes by which a file is recognized; a tar archive's mark is at byte 257.
 _BOM = "\ufeff"
 _NO_SPACE = re.compile(rb"\S")
 _INNER_BYTES = re.compile(rb"[\x80-\xbf]")  # Of a character of UTF-8.
 
 
-# Bytes: counted, unpacked, and known by their beginning.
+# Bytes: counted, decompressed, and recognized by their beginning.
 
 _meter = contextvars.ContextVar("etcmodel_reading_meter", default=None)
 
 
 class ReadingMeter:
-    """Counts what is read in its context, for an estimate of the time that is left.
+    """Counts the bytes read in its context, to estimate the remaining time.
 
     Args:
-        total: int. Bytes of all files, as they lie there.
+        total: int. Bytes of all files, as stored.
     """
 
     def __init__(self, total):
@@ -73,7 +73,7 @@ class ReadingMeter:
 
     @contextlib.contextmanager
     def active(self):
-        """The context in which this meter counts."""
+        """Context manager in which this meter counts."""
         token = _meter.set(self)
         try:
             yield self
@@ -81,14 +81,14 @@ class ReadingMeter:
             _meter.reset(token)
 
     def seconds_left(self, seconds):
-        """An estimate, where so much was read in this many seconds; None while there is none."""
+        """Estimates the remaining seconds from the seconds so far; None while it is unknown."""
         if not self.read:
             return None
         return max(0.0, seconds * (self.total / self.read - 1))
 
 
 class _Source(io.RawIOBase):
-    """A file as it lies there, local or remote, whose bytes are counted on reading."""
+    """A file as stored, local or remote, whose bytes are counted on reading."""
 
     def __init__(self, path, meter):
         is_remote = "://" in str(path)
@@ -126,7 +126,7 @@ class _Source(io.RawIOBase):
 
 
 class BrokenFileError(ValueError):
-    """A file of a format of bytes that is cut off or damaged.
+    """A file of a binary format that is truncated or damaged.
 
     Args:
         format_name: str, such as "gzip".
@@ -138,7 +138,7 @@ class BrokenFileError(ValueError):
         self._parts = format_name, _one_line(problem)
 
     def after(self, place):
-        """The message with the last place (str) that could be read."""
+        """The message with the last position (str) that could be read."""
         return "broken {0} file after {2}: {1}".format(*self._parts, place)
 
 
@@ -147,9 +147,9 @@ def _one_line(problem):
 
 
 class _Zstd:
-    """What a zstd file holds, in one frame or many; as other packings of the standard library.
+    """Decompresses a zstd file of one or many frames, with the standard library's interface.
 
-    It is fed little at a time: 256 bytes may stand for 8 MB.
+    It is fed in small pieces: 256 bytes may stand for 8 MB.
     """
 
     def __init__(self, file):
@@ -176,7 +176,7 @@ class _Zstd:
         return found
 
 
-# By what a packed file begins with: how it is called, and what unpacks it.
+# By the beginning of a compressed file: the format's name, and what decompresses it.
 _PACKINGS = (
     (re.compile(rb"\x1f\x8b"), "gzip", lambda file: gzip.GzipFile(fileobj=file)),
     (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "bzip2", bz2.BZ2File),
@@ -187,7 +187,7 @@ _PACKED_ENDING = re.compile(r"(\.(gz|bz2|xz|zstd?))+$", re.IGNORECASE)
 
 
 class _Unpacked(io.RawIOBase):
-    """What a packed file holds; it is a `BrokenFileError` if that cannot be told to its end."""
+    """The content of a compressed file; `BrokenFileError` if it cannot be read to its end."""
 
     def __init__(self, file, packing, unpack):
         self._file, self._packing = file, packing
@@ -201,7 +201,7 @@ class _Unpacked(io.RawIOBase):
             data = self._inner.read(len(buffer))
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             if getattr(error, "errno", None) is not None:
-                raise  # It is the file system's, not about what the file holds.
+                raise  # It is the file system's, not about the content.
             raise BrokenFileError(self._packing, error) from error
         buffer[: len(data)] = data
         return len(data)
@@ -211,7 +211,7 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-# What a file that is no text begins with, what it then is, and what helps. Letters alone are not
+# The beginnings of files that are not text, what they are, and what helps. Letters alone are not
 # enough: prose may begin with them.
 _BINARY = rb"(?s:.{0,7})[\0-\x08\x0e-\x1f]"
 _NO_TEXT = (
@@ -230,7 +230,7 @@ _NO_TEXT = (
 
 
 def _opened(path, is_metered=True):
-    """The bytes of a file, unpacked: a buffered binary file, which the caller closes."""
+    """The bytes of a file, decompressed: a buffered binary file, which the caller closes."""
     file = io.BufferedReader(_Source(path, _meter.get() if is_metered else None), _BUFFER)
     try:
         head, file = _with_head(file)
@@ -245,16 +245,16 @@ def _opened(path, is_metered=True):
 
 
 def _with_head(file):
-    """What a buffered file begins with, and the file, whose `peek` shows as much: `_HEAD` bytes."""
+    """The beginning of a buffered file, and the file, whose `peek` shows as much: `_HEAD` bytes."""
     head = file.peek(_HEAD)
     if len(head) >= _HEAD or file.seekable():
         return head, file
-    head = file.read(_HEAD)  # Of a pipe, or of what unpacks, the first bytes may be few.
+    head = file.read(_HEAD)  # A pipe or a decompressor may first return few bytes.
     return head, io.BufferedReader(_Rewound(head, file), _BUFFER)
 
 
 class _Rewound(io.RawIOBase):
-    """A file whose beginning was read already."""
+    """A file whose beginning has been read already."""
 
     def __init__(self, start, file):
         self._start, self._file = io.BytesIO(start), file
@@ -271,7 +271,7 @@ class _Rewound(io.RawIOBase):
 
 
 def _as_text(file):
-    """A file of `_opened` behind its byte order mark; ValueError if it is no text."""
+    """A file of `_opened` after its byte order mark; ValueError if it is not text."""
     head = file.peek(_HEAD)
     for magic, what, advice in _NO_TEXT:
         if re.match(magic, head):
@@ -286,13 +286,13 @@ def _as_text(file):
 
 
 def open_bytes(path, *, is_metered=True):
-    """The bytes of a text, unpacked and without a byte order mark; the caller closes the file.
+    """Opens the bytes of a text, decompressed and without byte order mark; the caller closes it.
 
     Args:
         path: str. Local or remote (`gs://…`).
-        is_metered: bool. Count what is read for an active `ReadingMeter`.
+        is_metered: bool. Whether an active `ReadingMeter` counts what is read.
     Raises:
-        ValueError: saying what the file is, if it is no text in UTF-8, or is damaged.
+        ValueError: saying what the file is, if it is not text in UTF-8, or is damaged.
         OSError: if it cannot be read.
     """
     file = _opened(path, is_metered)
@@ -307,7 +307,7 @@ def open_bytes(path, *, is_metered=True):
 
 
 def _naming_rows(path, rows):
-    """The same rows; errors name the file, and of a damaged one the last row that was read.
+    """Yields the rows; errors name the file, and for a damaged one the last row that was read.
 
     Args:
         path: str.
@@ -329,7 +329,7 @@ def _naming_rows(path, rows):
 
 @contextlib.contextmanager
 def _naming(path):
-    """Names the file in errors of the system, and where a package is needed to read it."""
+    """Names the file in system errors, and if a package is needed to read it."""
     try:
         with file_systems.naming(path):
             yield
@@ -355,19 +355,19 @@ def _placed(path, error):
 
 
 def read_lines(path, *, keep_blank=False):
-    """Streams the lines of a text, and holds no more than one of them.
+    """Streams the lines of a text, with only one of them in memory.
 
     Args:
-        path: str. Packed or not, local or remote.
-        keep_blank: bool. Also yield lines of white space, and lines of any length whole.
+        path: str. Compressed or not, local or remote.
+        keep_blank: bool. Whether to yield lines of white space, too, and lines of any length whole.
 
     Yields:
-        (line number from 1, str). Bytes that are no UTF-8 are surrogate code points: see
-        `check_utf8`. Of a line longer than `bounded_json.MAX_BYTES` it is the beginning, which is
-        too long, too.
+        (line number from 1, str). Bytes that are not UTF-8 are surrogate code points: see
+        `check_utf8`. A line longer than `bounded_json.MAX_BYTES` is cut to its beginning, which is
+        also too long.
 
     Raises:
-        ValueError: naming the file, if it is no text, or is damaged, then with the place.
+        ValueError: naming the file, if it is not text, or is damaged, then with the position.
         OSError: naming the file, if it cannot be read.
     """
 
@@ -379,7 +379,7 @@ def read_lines(path, *, keep_blank=False):
 
 
 def read_entries(path):
-    """The lines of a list, without white space around them: list of str.
+    """Reads the lines of a list, without white space around them: list of str.
 
     Raises:
         ValueError: naming the file and the line, if one is not UTF-8.
@@ -395,7 +395,7 @@ def read_entries(path):
 
 
 def read_text(path, *, is_metered=True):
-    """The text of a whole file.
+    """Reads the text of a whole file.
 
     Args:
         path, is_metered: as in `open_bytes`.
@@ -414,7 +414,7 @@ def read_text(path, *, is_metered=True):
 
 
 def check_utf8(line):
-    """Raises ValueError, with the place, if a line of `read_lines` was not UTF-8."""
+    """Raises ValueError, with the position, if a line of `read_lines` was not UTF-8."""
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -422,7 +422,7 @@ def check_utf8(line):
 
 
 def load_json_line(line):
-    """The JSON value of a line of `read_lines`.
+    """Parses the JSON value of a line of `read_lines`.
 
     Raises:
         ValueError: if it is not UTF-8 or not JSON.
@@ -444,7 +444,7 @@ def _lines(file, keep_blank, unit="line"):
 
 
 def _full_lines(file):
-    """Yields (number, line) of the lines that are not white space alone, cut off where too long."""
+    """Yields (number, line) of lines that are not only white space, cut off if too long."""
     number, parts, size = 1, [], 0
     while block := file.read(BLOCK):
         position = 0
@@ -469,16 +469,16 @@ def _full_lines(file):
         yield number, b"".join(parts)
 
 
-# Rows: what a file holds, whatever its layout.
+# Rows: the content of a file, whatever its layout.
 
 
 class Row(NamedTuple):
-    """An example of a file.
+    """One example of a file.
 
     Attributes:
-        unit: str. What is counted: "element", "line" or "row"; `PROSE` of a text without layout.
-        number: int. Which one it is: elements count from 0, others from 1.
-        value: what is there: of JSON any value, of tables and columns a dict, of prose a line.
+        unit: str. What is counted: "element", "line" or "row"; `PROSE` for a text without layout.
+        number: int. Its number: elements count from 0, others from 1.
+        value: the content: for JSON any value, for tables and columns a dict, for prose a line.
         problem: str. Why it cannot be read; '' for nothing.
     """
 
@@ -510,12 +510,12 @@ _ROWS_PER_BATCH = 64
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """How tables are written.
+    """The format of a table.
 
     Attributes:
-        delimiter: str. What separates cells. None: of tab, comma and semicolon what the header has,
-            the one of the file's ending first.
-        quoting: bool. Whether cells may be in double quotes. None: not where tabs separate them.
+        delimiter: str. Separates cells. None: tab, comma or semicolon, whichever the header has,
+            preferring that of the file's suffix.
+        quoting: bool. Whether cells may be in double quotes. None: not if tabs separate them.
     """
 
     delimiter: str | None = None
@@ -529,7 +529,7 @@ class Table:
             )
 
     def completed(self, header, ending):
-        """The same, nothing left open, for the table whose first line is `header` (bytes)."""
+        """Returns the format with all fields set, for a table that begins with `header` (bytes)."""
         likely = [_DELIMITERS.get(ending, "\t"), "\t", ",", ";"]
         found = [x for x in likely if x.encode() in header]
         delimiter = self.delimiter or (found or likely)[0]
@@ -537,25 +537,27 @@ class Table:
 
 
 def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=False, tells=True):
-    """Streams what a file holds, one example after the other, whatever its layout.
+    """Streams a file's examples one after the other, whatever its layout.
 
-    That is a JSON array; JSON objects, one a line or one after another; a table whose name ends in
-    `.csv`, `.tsv` or `.tab`, with or without that if `table` is given; Parquet or Arrow. A line
-    that is not JSON among such that are is a problem of that line alone.
+    Layouts are a JSON array; JSON objects, one per line or consecutive; a table whose name ends in
+    `.csv`, `.tsv` or `.tab`, or any name if `table` is given; Parquet or Arrow. A line that is not
+    JSON among JSON lines is a problem of that line alone.
 
     Args:
-        path: str. Packed or not, local or remote.
-        member: str. One JSON object may hold all, in the array of this name.
-        is_parsed: bool. Else JSON values are str that `load_json_line` takes.
-        table: `Table`. Any file may be a table, which is written so.
-        may_be_prose: bool. What has no other layout is prose, and all of its lines are yielded.
-        tells: bool. Whether to warn of what may have been meant otherwise.
+        path: str. Compressed or not, local or remote.
+        member: str. One JSON object may contain all examples, in the array of this name.
+        is_parsed: bool. Whether JSON values are parsed; else they are str that `load_json_line`
+            takes.
+        table: `Table`. Any file may be a table of this format.
+        may_be_prose: bool. Whether files without another layout are prose, all of whose lines are
+            yielded.
+        tells: bool. Whether to warn if something else may have been meant.
 
     Yields:
         `Row`s.
 
     Raises:
-        ValueError: naming the file, and the place, if it is damaged, or nothing of this kind.
+        ValueError: naming the file, and the position, if it is damaged, or none of these.
         MissingExtraError: naming file and package, if it needs a package that is not installed.
         OSError: naming the file, if it cannot be read.
     """
@@ -584,17 +586,17 @@ def read_rows(path, *, member=None, is_parsed=True, table=None, may_be_prose=Fal
 
 
 def _ending(path):
-    """The ending of a file's name in lower case, without that of its packing: str."""
+    """The suffix of a file's name in lower case, without that of its compression: str."""
     return os.path.splitext(unpacked_name(path))[1].lower()
 
 
 def unpacked_name(path):
-    """The name of a file without its folder and without the ending of its packing: str."""
+    """Returns a file's name without its folder and without its compression's suffix: str."""
     return _PACKED_ENDING.sub("", os.path.basename(str(path)))
 
 
 def _looked_ahead(file):
-    """The first lines that are not blank, two at least if there are, and the file as it was."""
+    """The first lines that are not blank, at least two if possible, and the file rewound."""
     start, is_enough = bytearray(), False
     while not is_enough and (block := file.read(BLOCK)):
         start += block
@@ -606,7 +608,7 @@ def _looked_ahead(file):
 
 
 def _layout(lines, ending, member, table, may_be_prose):
-    """How a text is laid out, by its first lines (bytes, none blank), else by its name's ending."""
+    """A text's layout, by its first lines (bytes, none blank), else by its name's suffix."""
     first = lines[0] if lines else b""
     is_json, is_table = ending in _JSON_ENDINGS, ending in _DELIMITERS
     if may_be_prose and not (is_json or is_table or _JSON_IN_PROSE.match(b"\n".join(lines[:2]))):
@@ -631,9 +633,9 @@ def _layout(lines, ending, member, table, may_be_prose):
 
 
 def _layout_of_objects(lines, ending, member):
-    """Likewise of a text that begins with a brace: damage does not hide what is whole."""
+    """The same for a text that begins with a brace: damage does not hide intact parts."""
     line = _object_of(lines[0])
-    # Two objects in two lines say enough.
+    # Two objects in two lines are enough.
     is_enough = line and all(map(_object_of, lines[1:2]))
     whole = [] if is_enough else [*_whole_objects(lines)]
     if member is not None:
@@ -658,7 +660,7 @@ def _has_line_of_its_own(lines):
 
 
 def _json_value(line):
-    """What a text (str or bytes) holds if it is JSON by itself, else None."""
+    """The value of a text (str or bytes) if it is JSON by itself, else None."""
     try:
         return bounded_json.loads(line)
     except ValueError:
@@ -666,7 +668,7 @@ def _json_value(line):
 
 
 def _object_of(line):
-    """The JSON object that a line (bytes) is, else an empty one."""
+    """The JSON object of a line (bytes), else an empty one."""
     value = _json_value(line) if line.startswith(b"{") else None
     return value if isinstance(value, dict) else {}
 
@@ -674,7 +676,7 @@ def _object_of(line):
 def _whole_objects(lines):
     """Yields (object, whether it has several lines) of the JSON objects that a text begins with."""
     start = io.BytesIO(b"\n".join(lines)[:BLOCK])
-    with contextlib.suppress(ValueError):  # At damage it ends.
+    with contextlib.suppress(ValueError):  # It ends at damage.
         for text, _ in json_stream.read(start, is_parsed=False):
             if text and isinstance(value := _json_value(text), dict):
                 yield value, "\n" in text
@@ -714,7 +716,7 @@ def _objects_of(line):
 
 
 def _table_rows(path, file, form, tells):
-    """Yields the `Row`s of a table but its header; tells what may have been meant otherwise."""
+    """Yields the `Row`s of a table except its header; reports possible misunderstandings."""
     rows = (_quoted if form.quoting else _unquoted)(file, form.delimiter)
     header = _header(rows)
     num_rows, odd, first_odd = 0, 0, 0
@@ -777,7 +779,7 @@ def _quoted(file, delimiter):
 
 
 def _cut_lines(file):
-    """Yields the lines of a file, cut off where too long."""
+    """Yields the lines of a file, cut off if too long."""
     while line := file.readline(bounded_json.MAX_BYTES + 1):
         yield line
         while len(line) >= BLOCK and not line.endswith(b"\n"):
@@ -852,7 +854,7 @@ def _batches(file, is_parquet):
 
 
 def _values_of_batch(batch):
-    """Yields (value, problem) of each row: a value that Python has not costs only its row."""
+    """Yields (value, problem) of each row: a value without a Python type costs only its row."""
     import pyarrow
 
     try:
@@ -870,7 +872,7 @@ def _values_of_batch(batch):
 
 
 def _is_plain(kind):
-    """Whether the values of a column are what JSON has."""
+    """Whether the values of a column are JSON types."""
     import pyarrow
 
     types = pyarrow.types
@@ -883,7 +885,7 @@ def _is_plain(kind):
 
 
 def _as_json(value):
-    """A value that JSON has not: bytes as the text that they are, others as people read them."""
+    """Converts a value that JSON lacks: bytes to their text, others to a readable form."""
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
@@ -891,19 +893,19 @@ def _as_json(value):
 
 
 def is_folder(path):
-    """Whether a path is a folder, local or remote."""
+    """Returns whether a path is a folder, local or remote."""
     return file_systems.gfile().isdir(path) if "://" in str(path) else os.path.isdir(path)
 
 
 def is_hidden(name):
-    """Whether a file or folder is one that its file system does not show."""
+    """Returns whether a file or folder is hidden by its file system."""
     return name.startswith(".")
 
 
 def shown(paths, pattern):
-    """The paths (list of str) of those that match a pattern, of which it names what is hidden."""
+    """Returns the paths that match a pattern; hidden ones only if it names them."""
 
-    def parts_of(path):  # What matches a relative pattern may begin with "./".
+    def parts_of(path):  # Matches of a relative pattern may begin with "./".
         return path.removeprefix("./").split("/")
 
     def is_shown(path):
@@ -920,8 +922,8 @@ def read_folder(folder, tells=True):
         folder, tells: as in `text_files`.
 
     Yields:
-        (str, str, str, str): path below the folder; text; label, the name of the folder in it where
-        the text lies, None for none; and why it cannot be read, '' for nothing.
+        (str, str, str, str): path below the folder; text; label, the name of the folder in it that
+        contains the text, None for none; and why it cannot be read, '' for nothing.
 
     Raises:
         OSError: naming the file, if it cannot be read.
@@ -935,11 +937,11 @@ def read_folder(folder, tells=True):
 
 
 def text_files(folder, tells=True):
-    """The `.txt` files of a folder and of all folders in it, packed or not, by name.
+    """Yields the `.txt` files of a folder and its subfolders, compressed or not, by name.
 
     Args:
         folder: str. Local or remote.
-        tells: bool. Whether to warn of how many files and folders are left out.
+        tells: bool. Whether to warn of how many files and folders are skipped.
 
     Yields:
         str. Path below the folder, with `/` between its parts.
@@ -961,7 +963,7 @@ def _texts_of(folder, below, above, hidden, others):
         inner = os.path.join(below, name)
         path = os.path.join(folder, inner)
         is_text = _ending(name) == ".txt"
-        # To ask takes a request for each of thousands of texts, where they are remote.
+        # Asking takes a request for each of thousands of texts, if they are remote.
         is_known = is_remote and (is_text or listed != name)
         if is_hidden(name):
             hidden.append(inner)

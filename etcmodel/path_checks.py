@@ -1,6 +1,6 @@
-"""Names of folders that TensorFlow would take for patterns.
+"""Refuses folder names that TensorFlow would take for patterns.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import os
@@ -11,14 +11,14 @@ _SPECIAL = "*?[\\"
 
 
 def check_no_pattern(path, name):
-    """Refuses a place where TensorFlow cannot find a checkpoint again.
+    """Refuses a path at which TensorFlow cannot find a checkpoint again.
 
-    It looks for the files of one by a pattern that begins with their path: in "run [1]" it finds
-    none, and where it makes room in "run*", it removes those of other runs.
+    TensorFlow finds a checkpoint's files by a pattern that begins with their path: in "run [1]" it
+    finds none, and when it deletes old ones in "run*", it removes those of other runs.
 
     Args:
         path: str or path, of a checkpoint or of its folder.
-        name: str. What it is, for the error: "`output_dir`".
+        name: str. Its name in the error: "`output_dir`".
     Raises:
         ValueError: naming the characters.
     """

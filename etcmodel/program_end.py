@@ -1,6 +1,6 @@
-"""How programs end: by an error or a signal they tell one line, and leave nothing unfinished.
+"""Ends programs cleanly: on an error or a signal they print one line, and clean up.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _ASSERTION = re.compile(r"assertion failed: \[(.*)\]")
-# Where in a graph an error came up: no help to who did not write it.
+# Where in a graph an error arose: no help to anyone who did not write it.
 _GRAPH_LINE = re.compile(
     r"Graph execution error|Detected at node|File \"|\d+ (root|derived) error|\(\d+\) .*:$"
 )
@@ -32,10 +32,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody wants the program to end: Ctrl-C or SIGTERM.
+    """The program is asked to end: Ctrl-C or SIGTERM.
 
     Args:
-        message: str. What to tell beside that, such as what was saved.
+        message: str. Further information, such as what was saved.
         signum: int. The signal.
     """
 
@@ -46,14 +46,14 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ends_in_one_line(name="error"):
-    """What ends this block early is told in one line: an error that says enough, or a signal.
+    """Reports what ends this block early in one line: an explanatory error, or a signal.
 
     Args:
-        name: str. What the line of an error begins with.
+        name: str. The beginning of an error's line.
     Raises:
-        SystemExit: with 1 for a ValueError, an ArithmeticError, want of memory, a package that is
-            not installed, or an error of the system or of TensorFlow; with the exit code of shells
-            for a program that a signal ended.
+        SystemExit: with 1 for a ValueError, an ArithmeticError, lack of memory, a package that is
+            not installed, or an error of the system or of TensorFlow; with the shells' exit code
+            for a program ended by a signal.
     """
     try:
         with on_signals(_raise_once()):
@@ -69,9 +69,9 @@ def ends_in_one_line(name="error"):
 
 
 def error_line(error):
-    """What an exception says: str.
+    """Returns an exception's message: str.
 
-    Of an assertion that failed within a graph or a data set it is what the assertion says, without
+    For an assertion that failed within a graph or a data set it is the assertion's message, without
     the lines that TensorFlow writes around it.
 
     >>> from etcmodel import training
@@ -98,14 +98,14 @@ def _is_of_tensorflow(error):
 
 
 def _without_graph(message):
-    """The line of TensorFlow's message that tells what went wrong, without names of operations."""
+    """The line of TensorFlow's message with the cause, without names of operations."""
     lines = [line.strip() for line in message.splitlines()]
     told = [line for line in lines if line and not _GRAPH_LINE.match(line)]
     return _OPERATION.sub("", told[0]) if told else message
 
 
 def _raise_once():
-    """A handler that lets what is removed on the way out be removed."""
+    """A handler that lets cleanup finish."""
     is_first = True
 
     def handle(signum, frame):
@@ -122,7 +122,7 @@ def _raise_once():
 def on_signals(handle):
     """Calls `handle` (function of signal and frame) for either signal within this block.
 
-    In threads other than the main one, which get no signals, nothing is changed.
+    In threads other than the main one, which get no signals, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -136,10 +136,10 @@ def on_signals(handle):
 
 
 def end_at_once_on_signals():
-    """Ends this process at either signal, in one line; for a program that has not yet begun.
+    """Ends this process at either signal, with one line; for a program that has not yet begun.
 
-    It then imports what it needs, for seconds: there is nothing to clean up, and an exception would
-    come up amid others' code. Signals that the process ignores stay ignored.
+    Imports then take seconds: there is nothing to clean up, and an exception would arise inside
+    others' code. Signals that the process ignores stay ignored.
     """
     stderr = os.dup(2)  # While TensorFlow is imported, the descriptor 2 may be put aside.
 
@@ -158,7 +158,7 @@ def end_at_once_on_signals():
 
 @contextlib.contextmanager
 def held_back():
-    """Ctrl-C comes only after this block, and never to the processes that are started in it.
+    """Delays Ctrl-C until after this block, and keeps it from processes started in it.
 
     A terminal sends it to all processes of a program: the one that started them ends them.
     """

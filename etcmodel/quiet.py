@@ -1,8 +1,8 @@
-"""Keeps TensorFlow's own messages out of what programs, and users of the library, see.
+"""Hides TensorFlow's own messages from users of programs and of the library.
 
-These are for who works on TensorFlow: plugins that are registered twice, services that start, a
-variable that takes long to copy. What goes wrong its exceptions tell, too. With
-TF_CPP_MIN_LOG_LEVEL=0 all is shown.
+They are meant for TensorFlow's developers: plugins registered twice, services that start, a
+variable that takes long to copy. Problems also raise exceptions. With TF_CPP_MIN_LOG_LEVEL=0
+everything is shown.
 """
 
 import contextlib
@@ -28,11 +28,12 @@ _OTHERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "official",
 def quiet_tensorflow(*, is_program=True):
     """Silences the messages of TensorFlow's C++ code, unless TF_CPP_MIN_LOG_LEVEL is 0.
 
-    To be called before TensorFlow is imported; later it silences what has no variable alone.
+    Call it before TensorFlow is imported; later it only silences messages that no variable
+    controls.
 
     Args:
-        is_program: bool. Whether other levels that are set, which are of how much is shown of
-            TensorFlow alone, mean silence, too; the library keeps to them.
+        is_program: bool. Whether other levels that are set, which control only how much TensorFlow
+            shows, also mean silence; the library respects them.
     """
     level = os.environ.get(_LEVEL, _FATAL)
     if level not in ("1", "2", _FATAL):
@@ -46,7 +47,7 @@ def quiet_tensorflow(*, is_program=True):
 
 
 def show_own_messages():
-    """Shows what this package logs at INFO, and of TensorFlow and its kin only warnings."""
+    """Shows this package's INFO log, and only warnings of TensorFlow and related packages."""
     from absl import logging as absl_logging
 
     absl_logging.set_verbosity(absl_logging.INFO)
@@ -60,7 +61,7 @@ def _is_own_or_warning(record):
 
 
 class _QuietImport(importlib.abc.MetaPathFinder):
-    """Imports TensorFlow with its standard error put aside, and then lowers Abseil's voice."""
+    """Imports TensorFlow with standard error redirected, and then raises Abseil's log level."""
 
     def __init__(self, level):
         self._level = level
@@ -85,15 +86,15 @@ class _QuietImport(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def _put_aside_stderr():
-    """Shows what is written to the process's standard error only if there is an exception.
+    """Shows the process's standard error only if there is an exception.
 
-    Where the process itself is ended, it still tells that this was in the import.
+    If the process itself is ended, it still reports that this was during the import.
     """
     _flush()
     try:
         file = tempfile.TemporaryFile()  # noqa: SIM115  # It is closed below.
         original = os.dup(2)
-    except OSError:  # There is no place, or nothing to be put aside.
+    except OSError:  # There is no room, or nothing to redirect.
         yield
         return
     with file as aside:
@@ -123,8 +124,8 @@ def _flush():
 def _set_abseil_level(level):
     """Calls `absl::SetMinLogLevel`: parts of TensorFlow log by Abseil, which reads no variable.
 
-    TensorFlow's library exports it, in the namespace that the headers beside it name. Where either
-    is otherwise, messages are shown.
+    TensorFlow's library exports it, in the namespace named by the headers beside it. If either
+    differs, messages are shown.
     """
     import tensorflow as tf
 

@@ -1,8 +1,8 @@
-"""Which TFRecord files a pattern means; sets of shards are taken whole.
+"""Finds the TFRecord files of a pattern; sets of shards are complete or refused.
 
-A shard's name ends in `-00003-of-00100`, with or without an ending such as `.tfrecord`; the files
-that differ in the first number only are one set. A pattern with wildcards must match all of a set
-or nothing of it: what is missing was lost, or never finished. To read a part on purpose, name its
+A shard's name ends in `-00003-of-00100`, with or without a suffix such as `.tfrecord`; files that
+differ only in the first number are one set. A pattern with wildcards must match all of a set or
+nothing of it: missing files were lost, or never finished. To read a part on purpose, name its
 files.
 """
 
@@ -30,7 +30,7 @@ _SHARD = re.compile(r"(?P<prefix>.*)-(?P<number>\d{5})-of-(?P<total>\d{5})(?P<su
 _ANY_SHARD = "-?????-of-?????"
 _SUFFIX = ".tfrecord"
 _OUR_SUFFIXES = ("", _SUFFIX)
-# Settings, statistics, readable examples and unfinished files, which lie beside the records.
+# Settings, statistics, readable examples and unfinished files beside the records.
 _NO_RECORDS = re.compile(r"\.(json|jsonl|txt|tmp)$|\.unfinished-[^/]*$")
 _OTHER_ENDINGS = {
     f"{_SUFFIX}*": _ANY_SHARD + _SUFFIX,
@@ -39,24 +39,24 @@ _OTHER_ENDINGS = {
 }
 _MANIFEST = ("records_per_shard", "bytes_per_shard")
 _MAX_NAMED = 5
-_STATS_AT_ONCE = 16  # Of remote files each takes long.
+_STATS_AT_ONCE = 16  # Each takes long for remote files.
 
 _Set = collections.namedtuple("_Set", ["prefix", "total", "suffix"])
 
 
 def shard_names(prefix, num_shards):
-    """The names of the files of a set: they end in `.tfrecord`, unless the prefix does."""
+    """Returns the names of a set's files: they end in `.tfrecord`, unless the prefix does."""
     return _names(_Set(prefix, num_shards, "" if prefix.endswith(_SUFFIX) else _SUFFIX))
 
 
 def written_shards(prefix):
-    """Paths of the shards of that prefix that are there, of any number of shards."""
+    """Returns the paths of existing shards with that prefix, of any number of shards."""
     suffix = _set_of(shard_names(prefix, 1)[0]).suffix
     return list(filter(_set_of, tf.io.gfile.glob(glob.escape(prefix) + _ANY_SHARD + suffix)))
 
 
 def read_settings(files):
-    """The settings that lie beside shards, as far as they are there.
+    """Reads the settings beside shards, if there are any.
 
     Returns:
         dict of the path of a settings file (`<prefix>.config.json`) to dict.
@@ -78,16 +78,16 @@ def _checked_settings(name):
 
 
 def known_num_records(files):
-    """Number of records in all of the files, by their settings; None if these do not tell."""
+    """Returns the number of records in all files, by their settings; None if unknown."""
     counts = _manifest(files, "records_per_shard")
     return sum(counts[file] for file in files) if counts.keys() >= set(files) else None
 
 
 def check_sizes(files):
-    """Compares the files' sizes with those in their settings, as far as these tell.
+    """Compares the files' sizes with those in their settings, if given there.
 
     Raises:
-        ValueError: names a file that was cut off, or is of another run.
+        ValueError: naming a file that was truncated, or is from another run.
     """
     known = _manifest(files, "bytes_per_shard")
     files = [file for file in files if file in known]
@@ -109,7 +109,7 @@ def _manifest(files, name):
         if (shards := _set_of(file)) and shards.suffix in _OUR_SUFFIXES:
             entries = settings.get(_settings_file(shards), {}).get(name) or []
             number = int(_SHARD.fullmatch(file)["number"])
-            if number < shards.total == len(entries):  # Else the settings are of another set.
+            if number < shards.total == len(entries):  # Else the settings are another set's.
                 found[file] = entries[number]
     return found
 
@@ -119,17 +119,17 @@ def _settings_file(shards):
 
 
 def matching_files(file_pattern):
-    """Sorted paths of the TFRecord files that are meant.
+    """Returns the sorted paths of the TFRecord files that a pattern matches.
 
     Args:
         file_pattern: str or list of str. A file; a pattern with wildcards, such as `train-*`, which
-            other files (.json, .jsonl, .txt, .tmp) do not match; or several of both, with commas
-            between. What matches nothing is tried again with `.tfrecord` and as a set's name
+            does not match other files (.json, .jsonl, .txt, .tmp); or several of both, separated by
+            commas. A pattern without matches is tried again with `.tfrecord` and as a set's name
             without the shards' numbers, so that the patterns of the authors' release
             (`train-*-of-00100`, `Train.tfrecord*`) find our shards.
     Raises:
-        ValueError: if one of them matches no file, or if wildcards match a part of a set, or two
-            sets of the same name; names the files.
+        ValueError: naming the files, if one of them matches no file, or wildcards match a part of a
+            set, or two sets of the same name.
 
     >>> from etcmodel import training
     >>> training.matching_files("my_records/train")
@@ -147,7 +147,7 @@ def matching_files(file_pattern):
 
 
 def _find_all(pattern):
-    """What `_find` returns for a pattern, or for each of several with commas between."""
+    """The result of `_find` for a pattern, or for each of several separated by commas."""
     parts = [_find(pattern)]
     if not parts[0] and "," in pattern:
         parts = [_find(part.strip()) for part in pattern.split(",")]
@@ -157,7 +157,7 @@ def _find_all(pattern):
 
 
 def _find(pattern):
-    """(paths, whether they are one file that was named) of a pattern; None if there is none."""
+    """(paths, whether they are one named file) of a pattern; None if there is none."""
     _settle(pattern)
     for name in (pattern, pattern + _SUFFIX):
         if tf.io.gfile.exists(name) and not tf.io.gfile.isdir(name):
@@ -169,7 +169,7 @@ def _find(pattern):
 
 
 def _settle(pattern):
-    """Completes what a killed program had begun to write where a pattern looks for files."""
+    """Completes interrupted writes of killed programs where a pattern looks for files."""
     folder = os.path.dirname(pattern)
     names = [os.path.basename(candidate) for candidate in _candidates(pattern)]
     for place in tf.io.gfile.glob(folder) if glob.has_magic(folder) else [folder]:
@@ -181,7 +181,7 @@ def _candidates(pattern):
     yield pattern + _SUFFIX
     yield pattern + _ANY_SHARD
     yield pattern + _ANY_SHARD + _SUFFIX
-    # A set may have the suffix before the numbers, or behind them.
+    # A set may have the suffix before or after the numbers.
     for ending, other in _OTHER_ENDINGS.items():
         if pattern.endswith(ending):
             yield pattern.removesuffix(ending) + other

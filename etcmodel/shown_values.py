@@ -1,6 +1,6 @@
-"""Values in messages, of a sane length whatever they are: somebody is to read the line.
+"""Formats values for messages, cut to a readable length.
 
-No TensorFlow is needed.
+TensorFlow is not needed.
 """
 
 import reprlib
@@ -14,17 +14,17 @@ _MAX_BITS = 1_000
 
 
 def shown(value, max_chars=_MAX_CHARS):
-    """A value as Python writes it, without the middle of what is long: str, of one line.
+    """Returns a value's `repr` in one line, without the middle of what is long: str.
 
     Args:
-        value: anything; of what is nested or has many items a part is looked at.
+        value: anything; only a part of nested or long values is used.
         max_chars: int.
     """
     return shortened(_REPR.repr(value).replace("\n", " "), max_chars)
 
 
 def shortened(text, max_chars=_MAX_LINE):
-    """A text without its middle, if it is longer than `max_chars`: str.
+    """Returns a text without its middle, if it is longer than `max_chars`: str.
 
     The beginning names the file or the flag, and the end says what is wrong.
     """
@@ -35,7 +35,7 @@ def shortened(text, max_chars=_MAX_LINE):
 
 
 def as_flag(value):
-    """A value as it is written on a command line, without the middle of what is long: str."""
+    """Returns a value as on a command line, without the middle of what is long: str."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)):
@@ -44,13 +44,13 @@ def as_flag(value):
 
 
 def listed(items, separator=", "):
-    """The first of some things, and how many more there are, for an error of one line: str."""
+    """Returns the first items, and how many more there are, for a one-line error: str."""
     more = len(items) - _MAX_NAMED
     return separator.join(items[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def named(names):
-    """The first of names that somebody gave, each without the middle of what is long: str."""
+    """Returns the first of the given names, each without the middle of what is long: str."""
     return listed([shortened(str(name), _MAX_CHARS) for name in names])
 
 

@@ -1,4 +1,4 @@
-"""What `help` and `inspect.signature` tell of a class whose arguments are declared elsewhere."""
+"""Signatures for `help` and `inspect.signature` of classes with arguments declared elsewhere."""
 
 import inspect
 
@@ -6,11 +6,11 @@ __all__ = ["ClassSignature", "settings"]
 
 
 class ClassSignature:
-    """The `__signature__` of a class and its subclasses; of an instance that is called, none.
+    """The `__signature__` of a class and its subclasses; none for callable instances.
 
     Args:
-        parameters: function of a class to the `inspect.Parameter`s of its constructor, or to None
-            for those of its `__init__`.
+        parameters: function of a class that returns the `inspect.Parameter`s of its constructor, or
+            None for those of its `__init__`.
     """
 
     def __init__(self, parameters):
@@ -24,7 +24,7 @@ class ClassSignature:
 
 
 def settings(vocab, config_class):
-    """Parameters: a vocabulary, and by name the fields of a dataclass; None without a class."""
+    """Parameters: a vocabulary, and by keyword the fields of a dataclass; None without a class."""
     if config_class is None:
         return None
     first = inspect.Parameter(vocab, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -1,4 +1,4 @@
-"""Tensor helpers that the layers and the feature functions share."""
+"""Tensor helpers shared by the layers and the feature functions."""
 
 import functools
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _axis(tensor, **axis):
-    """An axis that may be counted from the end, as a number from 0; ValueError if out of range."""
+    """Converts an axis, which may count from the end, to one from 0; ValueError if out of range."""
     ((name, value),) = axis.items()
     rank = tensor.shape.rank
     if not -rank <= value < rank:
@@ -46,7 +46,7 @@ def _shape_around(tensor, axis):
 
 
 def _axis_after_rows(tensor, axis):
-    """As `_axis`, for an axis that needs another one before it."""
+    """Like `_axis`, for an axis that needs another one before it."""
     number = _axis(tensor, axis=axis)
     if number == 0:
         raise ValueError(
@@ -98,11 +98,11 @@ def batch_gather_by_one_hot(params, indices, batch_dims=None, name=None):
     Args:
         params: [batch dims..., depth, rest...].
         indices: int [batch dims..., indices...].
-        batch_dims: number of leading axes in common; by default all of `indices` but the last. A
+        batch_dims: number of common leading axes; by default all of `indices` but the last. A
             negative number counts from the rank of `indices`.
         name: name of the operation.
     Raises:
-        ValueError: if there are not so many axes.
+        ValueError: if there are fewer axes.
 
     >>> from etcmodel import tensor_utils
     >>> tensor_utils.batch_gather_by_one_hot([[1.0, 2.0], [3.0, 4.0]], [[1, 1], [0, 1]]).numpy()
@@ -167,7 +167,7 @@ def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
         tensor = tf.convert_to_tensor(tensor)
         axis = _axis(tensor, axis=axis)
         check_positive(block_len=block_len)
-        # Taken before padding, which by an unknown number hides the known lengths.
+        # Taken before padding, which hides known lengths if its amount is unknown.
         shape = get_shape_list(tensor)
         num_blocks = -(-shape[axis] // block_len)
         tensor = pad_to_multiple(tensor, block_len, axis, constant_values=pad_value)
@@ -175,7 +175,7 @@ def split_into_blocks(tensor, block_len, axis, pad_value=0, name=None):
 
 
 def concat_3_blocks(blocked_seq, name=None):
-    """Puts each block between its neighbors (zeros where there is none).
+    """Concatenates each block with both neighbors (zeros if there is none).
 
     Args:
         blocked_seq: [batch, num_blocks, block_len, ...].
@@ -232,9 +232,9 @@ def skew_elements_right(tensor, axis, pad_value=0, name=None):
     moves one to the right of the row above.
 
     Args:
-        tensor: [..., rows, columns, ...], where `axis` is the columns' one.
+        tensor: [..., rows, columns, ...], where `axis` is that of the columns.
         axis: int, not 0.
-        pad_value: fills what is shifted in.
+        pad_value: value of the entries shifted in.
         name: name of the operation.
     Returns:
         [..., rows, rows + columns - 1, ...].
@@ -308,7 +308,7 @@ def einsum_wrap_ellipses(equation, *inputs, **kwargs):
     return tf.einsum(equation, *inputs, **kwargs)
 
 
-# Keras's own functions where there are any: layers can serialize those.
+# Keras's own functions if there are any: layers can serialize those.
 _ACTIVATIONS = {
     "gelu": gelu,
     "gelu_exact": gelu_exact,
@@ -319,9 +319,11 @@ _ACTIVATIONS = {
 
 
 def get_activation(activation_string):
-    """The function of that name: gelu (tanh approximation), gelu_exact, relu, tanh, linear (None).
+    """Returns an activation by name: gelu (tanh approximation), gelu_exact, relu, tanh or linear.
 
-    Anything that is not a string is returned as it is, so that a function may be given.
+    For linear it is None.
+
+    Anything that is not a string is returned unchanged, so that a function may be given.
 
     Raises:
         ValueError: if the name is unknown.

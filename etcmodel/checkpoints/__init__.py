@@ -1,4 +1,4 @@
-"""Reading and writing weights: the authors' checkpoints, this library's, those of others."""
+"""Loads, saves and converts checkpoints: the authors', this library's, Hugging Face's, BERT's."""
 
 from etcmodel.checkpoints.conversion import convert
 from etcmodel.checkpoints.coverage import check_restored

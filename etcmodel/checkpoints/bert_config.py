@@ -1,4 +1,4 @@
-"""From the config of a BERT or RoBERTa to that of the ETC that gives the same outputs."""
+"""Converts the config of BERT or RoBERTa to that of an ETC with the same outputs."""
 
 import dataclasses
 import types
@@ -19,7 +19,7 @@ __all__ = [
 
 ROBERTA_TYPES = ("roberta", "xlm-roberta", "camembert")
 TYPES = ("bert", *ROBERTA_TYPES)
-# What entries are called in `EtcConfig`.
+# Names of entries in `EtcConfig`.
 _NAMES = {
     "vocab_size": "vocab_size",
     "type_vocab_size": "segment_vocab_size",
@@ -43,7 +43,7 @@ _NEEDED = (
 )
 _OF_ETC = {field.name: field for field in dataclasses.fields(EtcConfig)}
 _WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
-    # The pooler is no part of the encoder.
+    # The pooler is not part of the encoder.
     "pooler_fc_size",
     "pooler_num_attention_heads",
     "pooler_num_fc_layers",
@@ -51,16 +51,16 @@ _WITHOUT_EFFECT = hugging_face.WITHOUT_EFFECT | {
     "pooler_type",
 }
 _ROBERTA_PADDING_ROWS = 2
-_LONGER = 8  # Times as long as the table of positions is what the ETC reads by default.
+_LONGER = 8  # The ETC's default table of positions is so many times as long.
 
 
 def activation(entries, is_hugging_face):
-    """The activation by the name that it has in `EtcConfig`.
+    """Returns the activation's name in `EtcConfig`.
 
-    The "gelu" of Hugging Face is exact; that of the original BERT is the tanh approximation.
+    Hugging Face's "gelu" is exact; that of the original BERT is the tanh approximation.
 
     Args:
-        entries: dict, of a BERT's config.
+        entries: dict, a BERT's config.
         is_hugging_face: bool. Whether the weights are Hugging Face's.
     """
     name = entries.get("hidden_act", "gelu")
@@ -71,10 +71,10 @@ def check_type(entries, source):
     """Checks that a config is one of BERT's family.
 
     Args:
-        entries: dict. Without a `model_type` it is one.
-        source: str. Where the entries are from, for errors.
+        entries: dict. Without a `model_type` it counts as BERT's.
+        source: str. The entries' origin, for errors.
     Raises:
-        ValueError: naming the type and those that can be read, if not.
+        ValueError: naming the type and the supported ones, if it is another.
     """
     if entries.get("model_type", "bert") not in TYPES:
         types = ", ".join(map(repr, (*TYPES, *(x.model_type for x in encoders.registered_types()))))
@@ -85,21 +85,21 @@ def check_type(entries, source):
 
 
 def etc_config(entries, *, is_roberta, is_hugging_face, source):
-    """The `EtcConfig` of an ETC that holds a BERT.
+    """Returns the `EtcConfig` of an ETC with the weights of a BERT.
 
-    The long input is BERT's only input. A token sees all within the length of BERT's table of
-    positions on each side, so that texts which BERT can read give BERT's own outputs; the table is
-    8 times as long (see `lift_bert`); there are no relative labels, and default structures have no
-    global tokens. Every piece of the attention has BERT's projections, which are there once.
+    The long input is BERT's only input. A token attends to all others within the length of BERT's
+    table of positions on each side, so that texts that BERT can read give BERT's own outputs; the
+    table is 8 times as long (see `lift_bert`); there are no relative labels, and default structures
+    have no global tokens. All attention pieces share BERT's projections.
 
     Args:
-        entries: dict, of a `config.json` or `bert_config.json`.
+        entries: dict, a `config.json` or `bert_config.json`.
         is_roberta: bool. Whether the first two positions are for padding.
         is_hugging_face: bool. Whether the weights are Hugging Face's.
-        source: str. Where the entries are from, for errors.
+        source: str. The entries' origin, for errors.
     Raises:
         ValueError: naming the entry, if one is missing, unknown (it may change what the model
-            computes), or has a value that ETC cannot have.
+            computes), or has a value that ETC does not support.
     """
     check(entries, source)
     length = entries["max_position_embeddings"] - _ROBERTA_PADDING_ROWS * is_roberta
@@ -129,16 +129,16 @@ def etc_config(entries, *, is_roberta, is_hugging_face, source):
 
 
 def with_structure(config, long_length, global_length):
-    """The config of an ETC that a program trains from a BERT: for inputs of its data set.
+    """Adapts the config of an ETC initialized from BERT to the inputs of a data set.
 
-    Token types and relative labels are those of the paper's base model, which all data sets have
-    use for; BERT has learned two of the types and none of the labels. Tables of positions have a
-    row for each token of the inputs. Where these are longer than BERT's, a token sees as many
-    others as in BERT, half of them on each side, as in a Longformer that is made of RoBERTa
-    (Beltagy et al. 2020, section 5).
+    Token types and relative labels are those of the paper's base model, which all data sets use;
+    BERT has learned two of the types and none of the labels. Tables of positions have a row for
+    each token of the inputs. If these are longer than BERT's, a token attends to as many others as
+    in BERT, half of them on each side, as in a Longformer initialized from RoBERTa (Beltagy et al.
+    2020, section 5).
 
     Args:
-        config: `EtcConfig` of `etc_config`.
+        config: `EtcConfig`, from `etc_config`.
         long_length: int. Tokens of the long input.
         global_length: int. Tokens of the global input.
     Returns:
@@ -156,14 +156,14 @@ def with_structure(config, long_length, global_length):
 
 
 def check(entries, source):
-    """Checks that nothing in a config is beyond what this library can do of a BERT.
+    """Checks that this library supports everything in a BERT's config.
 
     Args:
-        entries: dict, of a `config.json` or `bert_config.json`.
-        source: str. Where the entries are from, for errors.
+        entries: dict, a `config.json` or `bert_config.json`.
+        source: str. The entries' origin, for errors.
     Raises:
         ValueError: naming the entry, if a size is missing, or an entry is unknown (it may change
-            what the model computes) or has another value than those that can be.
+            what the model computes) or has an unsupported value.
     """
     json_config.check_not_quantized(entries, source)
     try:

@@ -1,7 +1,7 @@
-"""Finding BERT and RoBERTa weights in a checkpoint, whoever wrote it.
+"""Finds BERT and RoBERTa weights in a checkpoint, whoever wrote it.
 
-Four writers are known: the original TF1 BERT, Hugging Face's BERT and RoBERTa (PyTorch names), and
-Model Garden's `BertEncoder`. All are told in the original's names, without the leading "bert/".
+Four kinds are known: the original TF1 BERT, Hugging Face's BERT and RoBERTa (PyTorch names), and
+Model Garden's `BertEncoder`. All are given the original's names, without the leading "bert/".
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ _HUGGING_FACE = (
     (r"LayerNorm/bias$", "LayerNorm/beta"),
     (r"/weight$", "/kernel"),
 )
-# What Hugging Face's files may hold once more, and of what it is a copy.
+# Duplicates that Hugging Face's files may contain, with the original.
 _COPIES = (
     (re.compile(r"(?:.*\.)?(?:cls\.predictions|lm_head)\.decoder\.weight"), TOKENS),
     (re.compile(r"(?:.*\.)?(?:cls\.predictions|lm_head)\.decoder\.bias"), MASKED_LM_BIAS),
@@ -78,13 +78,13 @@ _MODEL_GARDEN = (
 
 @dataclasses.dataclass(frozen=True)
 class BertWeights:
-    """The weights of a BERT encoder, and of its head for masked tokens where there is one.
+    """The weights of a BERT encoder, and of its masked-language-model head if there is one.
 
     Attributes:
         source: `Source`.
-        names: for each weight, by its name in the original BERT, the name in the source.
+        names: dict of each weight's name in the original BERT to its name in the source.
         config: entries of the `config.json` or `bert_config.json` beside the checkpoint; else {}.
-        is_roberta: bool. Its positions count from 2: the first two rows are for padding.
+        is_roberta: bool. Whether positions count from 2: the first two rows are for padding.
     """
 
     source: sources.Source
@@ -100,16 +100,16 @@ class BertWeights:
 
     @property
     def num_attention_heads(self):
-        """Number of heads: int, or None if nothing tells it."""
+        """Number of heads: int, or None if it is unknown."""
         query = self.names.get("encoder/layer_0/attention/self/query/kernel")
         shape = self.source.shapes.get(query, ())
         return shape[1] if len(shape) == 3 else self.config.get("num_attention_heads")
 
     def check(self):
-        """Checks all of it before any of it is used: see `strict.check`.
+        """Checks all weights before any is used: see `strict.check`.
 
         Raises:
-            ValueError: if weights are no floats, or what repeats one of them is another.
+            ValueError: if weights are not floats, or a duplicate differs from its original.
         """
         copies = {
             name: self.names[original]
@@ -120,7 +120,7 @@ class BertWeights:
         strict.check(self.source, self.names.values(), copies)
 
     def read(self, name):
-        """A weight as the original BERT has it: kernels are float [inputs, outputs].
+        """Returns a weight as in the original BERT: kernels are float [inputs, outputs].
 
         Args:
             name: a key of `names`.
@@ -136,15 +136,15 @@ class BertWeights:
 
 
 def find_bert(source):
-    """The BERT or RoBERTa encoder of a checkpoint.
+    """Finds the BERT or RoBERTa encoder of a checkpoint.
 
     Args:
         source: `Source`.
     Returns:
         `BertWeights`, or None if there is none.
     Raises:
-        ValueError: if there are several, it is of a model of another type that has BERT's names,
-            as a Longformer, or the config beside the checkpoint is no JSON object.
+        ValueError: if there are several, it belongs to another type of model with BERT's names,
+            such as Longformer, or the config beside the checkpoint is not a JSON object.
     """
     names = {}
     for name in source.shapes:
@@ -160,7 +160,7 @@ def find_bert(source):
     is_longformer = any(".query_global." in name for name in source.shapes)
     kind = config.get("model_type", "longformer" if is_longformer else "bert")
     others = {known.model_type for known in encoders.registered_types()}
-    if kind in others - {EtcConfig.model_type}:  # That may be the config to lift it into.
+    if kind in others - {EtcConfig.model_type}:  # That may be the config of the new ETC.
         raise ValueError(
             f"{source.path!r} is of a model of type {kind!r}, whose weights fit no other one. "
             f"Lifted are those of {', '.join(bert_config.TYPES)}."
@@ -169,7 +169,7 @@ def find_bert(source):
 
 
 def _original_name(name):
-    """The original BERT's name, for names that follow one of the writers' patterns."""
+    """The original BERT's name, for names that follow one of the patterns."""
     return _replaced(name, _HUGGING_FACE if "." in name else _MODEL_GARDEN)
 
 
@@ -192,5 +192,5 @@ def _is_roberta(source, names, config):
         return config["model_type"] in bert_config.ROBERTA_TYPES
     if "roberta." in names[TOKENS]:
         return True
-    # Every BERT has two token types or more; RoBERTa has none to tell, and so one.
+    # Every BERT has at least two token types; RoBERTa does not use them, and so has one.
     return source.shapes.get(names.get(TOKEN_TYPES), (2,))[0] == 1

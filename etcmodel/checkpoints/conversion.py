@@ -1,4 +1,4 @@
-"""Converting checkpoints from one format into another, BERT's into ETC's included."""
+"""Converts checkpoints from one format into another, BERT's into ETC's included."""
 
 import os
 
@@ -13,25 +13,25 @@ __all__ = ["convert"]
 def convert(
     checkpoint, output_dir, output_format, *, config=None, token_rows=None, overwrite=False
 ):
-    """Writes a checkpoint in another format, bit by bit the same.
+    """Converts a checkpoint to another format, bit by bit the same.
 
-    Every weight is kept, also those of heads; training state (Adam's moments, `global_step`) is
-    not. BERT and RoBERTa are lifted into a new ETC model first (`lift_bert`). With a config, the
-    checkpoint must be one of it: no weight of the encoder may have another shape, be missing (but
-    for relative labels and the global side's normalization), or be too many.
+    All weights are kept, also those of heads; training state (Adam's moments, `global_step`) is
+    not. From BERT and RoBERTa, a new ETC model is initialized first (`lift_bert`). With a config,
+    the checkpoint must match it: no weight of the encoder may have another shape, be missing
+    (except for relative labels and the global side's normalization), or be superfluous.
 
     Args:
         checkpoint: path, as in `open_source`.
-        output_dir: str. Gets the checkpoint and, if it is known, the config's file.
+        output_dir: str. Where to write the checkpoint and, if it is known, the config's file.
         output_format: 'released' (TF1 names), 'tf2' (`tf.train.Checkpoint`) or 'safetensors'.
-        config: `EncoderConfig`; by default that in the checkpoint's directory, if there is one.
+        config: `EncoderConfig`; by default the one in the checkpoint's directory, if any.
         token_rows: as in `lift_bert`; only for BERT and RoBERTa.
-        overwrite: bool. Whether an older checkpoint may be replaced.
+        overwrite: bool. Whether an existing checkpoint may be replaced.
     Returns:
-        (path of the checkpoint written, `LoadReport` of what went where).
+        (path of the checkpoint written, `LoadReport` of what was loaded from where).
     Raises:
-        ValueError: if the checkpoint cannot be read, has weights of an encoder that are no floats,
-            does not fit the config, needs one that is not there, or one of that format exists in
+        ValueError: if the checkpoint cannot be read, has encoder weights that are not floats, does
+            not match the config, needs one that is missing, or one of that format exists in
             `output_dir`.
 
     >>> from etcmodel import checkpoints
@@ -72,7 +72,7 @@ def _config_beside(source):
 
 
 def _lifted(source, config, token_rows):
-    """Values of a new ETC model with the weights of BERT, and the report."""
+    """Values of a new ETC model initialized from BERT, and the report."""
     if config is None:
         raise ValueError("Lifting BERT needs the config of the ETC model (--model_config_file).")
     model = encoders.build_encoder(config)

@@ -1,4 +1,4 @@
-"""Whether a checkpoint has all that an encoder needs: what it may lack, and what not."""
+"""Checks whether a checkpoint has all weights that an encoder needs, and which it may lack."""
 
 import re
 
@@ -30,7 +30,7 @@ _MAX_NAMED = 4
 
 
 def may_be_missing(name):
-    """Whether an encoder can do without a weight of a checkpoint, for those lifted from elsewhere.
+    """Returns whether a checkpoint may lack an encoder's weight, as those of other systems do.
 
     These are the tables of relative labels and the global side's layer normalization.
     """
@@ -38,13 +38,13 @@ def may_be_missing(name):
 
 
 def missing_layers(names, found):
-    """The layers of which a checkpoint has nothing.
+    """Finds the layers of which a checkpoint has no weights.
 
     Args:
         names: iterable of str. An encoder's variables, in the release's names.
-        found: container of those that the checkpoint has.
+        found: container of those in the checkpoint.
     Returns:
-        list of str: paths of layers; of a transformer layer that is missing as a whole, its own.
+        list of str: paths of layers; a transformer layer that is missing as a whole is listed once.
     """
     members = {}
     for name in names:
@@ -59,7 +59,7 @@ def missing_layers(names, found):
 
 
 def _numbered(path):
-    """The path of the transformer layer that a layer is a part of, or the layer's own."""
+    """The path of the transformer layer around a layer, or the layer's own."""
     match = _NUMBERED.fullmatch(path)
     return match.group(1) if match else path
 
@@ -70,14 +70,14 @@ def _num_layers(names):
 
 
 def check_layers(source, model, found):
-    """Checks that a checkpoint has something of each layer of the model's encoder, if it has one.
+    """Checks that a checkpoint has weights of each layer of the model's encoder, if it has one.
 
     Args:
         source: `Source`.
-        model: a built `Encoder`, or a model that may hold one.
+        model: a built `Encoder`, or a model that may contain one.
         found: container of the names of the model's variables that the checkpoint has.
     Raises:
-        ValueError: naming the layers, if there is nothing of them.
+        ValueError: naming the layers without any weights.
     """
     names = names_lib.encoder_variables(model)
     if lost := missing_layers(names, found):
@@ -95,13 +95,13 @@ def _listed(names):
 
 
 def encoder_shapes(config):
-    """The shapes of an encoder's variables by the release's names; nothing is allocated.
+    """Returns an encoder's variable shapes by the release's names; nothing is allocated.
 
     Args:
         config: `EncoderConfig`.
     """
-    # Not in a `tf.Graph`: Keras would turn the layers' classes, and so all models that are there
-    # already, into those of TF1.
+    # Not in a `tf.Graph`: Keras would turn the layers' classes, and so all existing models, into
+    # those of TF1.
     with tf.variable_creator_scope(_make_without_value):
         variables = names_lib.release_names(encoders.build_encoder(config))
         return {name: tuple(variable.shape) for name, variable in variables.items()}
@@ -113,19 +113,19 @@ def _make_without_value(next_creator, *, name, shape, dtype, **options):
 
 
 def check_config(source, config):
-    """Checks that a checkpoint is one of a config, weight by weight.
+    """Checks that a checkpoint matches a config, weight by weight.
 
     Args:
-        source: `Source`. May hold more than the encoder.
+        source: `Source`. May contain more than the encoder.
         config: `EncoderConfig`.
     Returns:
         tuple of str: the weights of the encoder that the checkpoint lacks and may lack.
     Raises:
         ValueError: naming the weights, and both shapes, if one has another shape, is missing, or
-            has no place in the encoder.
+            does not belong to the encoder.
     """
     by_config = encoder_shapes(config)
-    # What lies below another array is that one's, such as an optimizer's slots.
+    # Arrays below another one belong to it, such as an optimizer's slots.
     stray = [
         name
         for name in source.shapes
@@ -150,18 +150,18 @@ def _shape(shapes, name):
 
 
 def check_restored(status, model, path):
-    """Checks what `tf.train.Checkpoint.restore` returned; label tables without use may be missing.
+    """Checks the result of `tf.train.Checkpoint.restore`; unused label tables may be missing.
 
     Models without relative positions once had no tables for labels of a caller's own; their
     checkpoints are as good as new ones.
 
     Args:
-        status: of restoring a checkpoint of `model` and possibly more.
+        status: the result of restoring a checkpoint of `model` and possibly more.
         model: built model.
         path: str. Path prefix of the checkpoint.
     Raises:
         ValueError: naming the weights, if the checkpoint lacks others; if it lacks something else
-            that is to be restored.
+            that should be restored.
 
     >>> from etcmodel import checkpoints
     >>> model = etcmodel.from_pretrained("my_model")
@@ -191,12 +191,12 @@ def check_restored(status, model, path):
 
 
 def is_without_use(name, model):
-    """Whether a variable is a table of relative labels in a model without relative positions."""
+    """Whether a variable is a relative-label table in a model without relative positions."""
     is_table = LABEL_TABLE.fullmatch(name) and names_lib.encoder_variables(model)
     return is_table and is_without_positions(model)
 
 
 def is_without_positions(model):
-    """Whether the encoder of a model is one whose structures use no relative labels."""
+    """Returns whether a model's encoder has structures without relative labels."""
     config = names_lib.encoder_of(model).config
     return getattr(config, "relative_pos_max_distance", None) == 0

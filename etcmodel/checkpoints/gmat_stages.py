@@ -1,4 +1,4 @@
-"""A GMAT's weights for the same GMAT with compression (Gupta and Berant 2020, section 2.2)."""
+"""Loads a GMAT without compression into one with it (Gupta and Berant 2020, section 2.2)."""
 
 import re
 
@@ -8,17 +8,17 @@ from etcmodel.models.gmat import GmatModel
 __all__ = ["for_compression"]
 
 _LAYER = re.compile(r"gmat/layers/(attention|feed_forward)_layer_(\d+)/(.+)")
-_HEAD = re.compile(r"gmat_\w+/((?!gmat/).+)")  # As TensorFlow names what is around the encoder.
+_HEAD = re.compile(r"gmat_\w+/((?!gmat/).+)")  # TensorFlow's names of what is outside the encoder.
 
 
 def for_compression(source, model):
-    """A checkpoint of a GMAT without compression, for a model with it: the layers go on in turn.
+    """Renames the layers of a GMAT without compression in their order, for a model with it.
 
     Args:
         source: `Source`.
         model: a built model.
     Returns:
-        `Source`, with the names that the model's layers have; `source` itself if the model has no
+        `Source`, with the names of the model's layers; `source` itself if the model has no
         compression, or the checkpoint has it already.
     """
     found = (x for x in model._flatten_layers() if isinstance(x, GmatModel))

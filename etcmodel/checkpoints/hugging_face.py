@@ -1,4 +1,4 @@
-"""Weights under the names that Hugging Face's files have, for the systems that are theirs, too."""
+"""Weights under Hugging Face's names, for the systems that its library has, too."""
 
 import re
 from collections.abc import Mapping
@@ -33,18 +33,18 @@ class Place(NamedTuple):
 
 
 def _naming(model_type):
-    """The `systems.Weights` of a system; None where the library's own names are theirs."""
+    """The `systems.Weights` of a system; None for those with the library's own names."""
     system = systems.find(model_type)
     return system and system.weights
 
 
 def is_of(source):
-    """Whether a `Source` is a file of Hugging Face's, by the names of its tensors."""
+    """Returns whether a `Source` is a Hugging Face file, by the names of its tensors."""
     return source.format == sources.SAFETENSORS and not any("/" in name for name in source.shapes)
 
 
 def encoder_options(config, source, head_class=None):
-    """Arguments of the encoder's class that a file of Hugging Face's decides: dict.
+    """Returns the encoder's constructor arguments that depend on a Hugging Face file: dict.
 
     Args:
         config: `EncoderConfig`.
@@ -58,15 +58,15 @@ def encoder_options(config, source, head_class=None):
 
 
 def head_of(entries):
-    """The head that a `config.json` names.
+    """Finds the head that a `config.json` names.
 
     Args:
         entries: dict.
     Returns:
-        (class, settings): of an `EncoderWithHead`, and its arguments; (None, None) if it names
-        none of this library's.
+        (class, settings): an `EncoderWithHead` and its arguments; (None, None) if it names none of
+        this library's.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type.
+        ValueError: naming the entry, if it has a wrong type.
     """
     naming = _naming(entries.get("model_type"))
     by_name = {known.__name__: known for known in heads.head_classes().values()}
@@ -77,7 +77,7 @@ def head_of(entries):
 
 
 def config_entries(model):
-    """What `config.json` has beside the encoder's config, for Hugging Face: dict."""
+    """Returns the entries of `config.json` besides the encoder's config, for Hugging Face: dict."""
     if not has_names(model):
         return {}
     entries = {"architectures": [type(model).__name__]}
@@ -87,19 +87,19 @@ def config_entries(model):
 
 
 def has_names(model):
-    """Whether a model's encoder is of a system whose weights are kept under Hugging Face's names.
+    """Returns whether a model's weights are stored under Hugging Face's names, by its system.
 
     Args:
-        model: built `Encoder`, or a model that holds one.
+        model: built `Encoder`, or a model that contains one.
     """
     return _naming(names_lib.encoder_of(model).config.model_type) is not None
 
 
 def values(model):
-    """What a file of Hugging Face's holds of a model: dict of name to array.
+    """Returns a model's weights as in a Hugging Face file: dict of name to array.
 
     Raises:
-        ValueError: if the model has variables that such files have no name for.
+        ValueError: if the model has variables without a name in such files.
     """
     by_name = places(model)
     return {
@@ -109,10 +109,10 @@ def values(model):
 
 
 def load(model, source):
-    """Sets a model's weights from a file of Hugging Face's.
+    """Loads a model's weights from a Hugging Face file.
 
-    The file may be of another head, or of none: what the model's encoder needs must be there, a
-    head that is not there keeps its initial values.
+    The file may have another head, or none: all weights of the model's encoder must be there; a
+    missing head keeps its initial values.
 
     Args:
         model: built `Encoder`, or `HeadModel` of one, for which `has_names` holds.
@@ -120,9 +120,9 @@ def load(model, source):
     Returns:
         `LoadReport`.
     Raises:
-        ValueError: if weights of the encoder are missing, a head's are there in part, shapes differ
-            or weights are no floats, the first of which are named, or copies differ. The model is
-            then unchanged.
+        ValueError: if weights of the encoder are missing, a head is there only in part, shapes
+            differ or weights are not floats (naming the first of these), or copies differ. The
+            model is then unchanged.
     """
     by_name = places(model)
     naming = _naming(names_lib.encoder_of(model).config.model_type)
@@ -148,21 +148,21 @@ def load(model, source):
 
 
 def places(model):
-    """Where a model's weights are in a file of Hugging Face's.
+    """Maps names in a Hugging Face file to a model's weights.
 
     Args:
         model: built `Encoder`, or `HeadModel` of one, for which `has_names` holds.
     Returns:
-        dict of name in the file to `Place`, in the model's order; tied weights are there once.
+        dict of name in the file to `Place`, in the model's order; tied weights occur once.
     Raises:
-        ValueError: if the model has variables that such files have no name for.
+        ValueError: if the model has variables without a name in such files.
     """
     encoder = names_lib.encoder_of(model)
     naming = _naming(encoder.config.model_type)
     is_alone = encoder is model
     found, unknown, seen = {}, [], set()
     for name, variable in names_lib.release_names(model).items():
-        if id(variable) in seen:  # Tied weights are there once.
+        if id(variable) in seen:  # Tied weights occur once.
             continue
         seen.add(id(variable))
         file_name = _file_name(name, naming)
@@ -186,9 +186,9 @@ def _file_name(name, naming):
 
 
 def _names_in_file(shapes, naming) -> Mapping[str, str]:
-    """For all names that a tensor of the file may be asked by, its name there.
+    """Maps all names by which a tensor may be requested to its name in the file.
 
-    The encoder's have a prefix in files of models with a head, and none in others.
+    The encoder's names have a prefix in files of models with a head, and none in others.
     """
     found = {name: name for name in shapes}
     for name in shapes:

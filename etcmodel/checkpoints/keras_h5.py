@@ -1,6 +1,6 @@
-"""Reading `tf_model.h5` of Hugging Face's former TensorFlow classes, under PyTorch's names.
+"""Reads `tf_model.h5` of Hugging Face's former TensorFlow classes, under PyTorch's names.
 
-Only plain arrays are read: HDF5 could also name other files to be read in their place.
+Only plain arrays are read: HDF5 could also refer to other files to be read in their place.
 """
 
 import contextlib
@@ -14,25 +14,25 @@ from etcmodel.checkpoints.safetensors_io import LocalFile
 
 __all__ = ["KerasFile"]
 
-# What weights are called in a layer, by Keras and by PyTorch.
+# The names of weights in a layer, in Keras and in PyTorch.
 _WEIGHTS = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
 
 
 class _RefusedError(ValueError):
-    """What is wrong with a file that can be read."""
+    """A problem with a readable file."""
 
 
 class KerasFile:
     """The arrays of such a file.
 
     Args:
-        path: str. Of the file, as `tf.io.gfile` has it.
+        path: str. The file's path, for `tf.io.gfile`.
     Attributes:
         shapes: dict of str to tuple of int: PyTorch's names and shapes; matrices are transposed.
         dtypes: dict of str to str: their dtypes, such as "float32".
     Raises:
-        ValueError: naming the file, if it is none of Hugging Face's, damaged, or not plain, if
-            weights are no floats, or what it has twice differs.
+        ValueError: naming the file, if it is not Hugging Face's, damaged, or not plain, if weights
+            are not floats, or duplicates differ.
     """
 
     def __init__(self, path):
@@ -45,7 +45,7 @@ class KerasFile:
                 name = _name(place)
                 dataset = _dataset(file, layer, place, path, most_bytes)
                 shape, self.dtypes[name] = dataset.shape, dataset.dtype.name
-                if name in self._places:  # Keras writes what two layers share for each of them.
+                if name in self._places:  # Keras writes shared weights once for each layer.
                     first = self._places[name]
                     _check_copy(file, path, (layer, place), first)
                 self._places[name] = (layer, place)
@@ -53,7 +53,7 @@ class KerasFile:
         self.shapes = dict(sorted(self.shapes.items()))
 
     def read(self, name):
-        """The array of that name."""
+        """Returns the array of that name."""
         layer, place = self._places[name]
         with self._open() as file:
             array = np.asarray(file[layer][place])
@@ -66,7 +66,7 @@ class KerasFile:
                 yield file
         except _RefusedError:
             raise
-        except Exception as error:  # Damage makes the package fail in many ways.
+        except Exception as error:  # Damaged files make the package fail in many ways.
             raise ValueError(
                 f"{str(self._path)!r} is no HDF5 file, or not all of one "
                 f"({' '.join(str(error).split())[:200]}). Fetch it again."
@@ -74,7 +74,7 @@ class KerasFile:
 
 
 def _places(file, path, most_bytes):
-    """(layer, place in it) of all weights, as Keras lists them."""
+    """(layer, path in it) of all weights, as listed by Keras."""
     return [
         (layer, place)
         for layer in _names(file, "layer_names", path, most_bytes)
@@ -83,7 +83,7 @@ def _places(file, path, most_bytes):
 
 
 def _names(group, attribute, path, most_bytes):
-    """The str in an attribute, whose size is looked at before it is read."""
+    """The strings in an attribute, whose size is checked before it is read."""
     if attribute not in group.attrs:
         raise _RefusedError(f"{str(path)!r} has no weights of a Keras model (`{attribute}`).")
     stored = group.attrs.get_id(attribute)
@@ -98,7 +98,7 @@ def _as_str(name):
 
 
 def _linked(group, place, path):
-    """What is at a place, if it lies in the file itself."""
+    """The object at a path, if it is in the file itself."""
     for part in place.split("/"):
         is_group = isinstance(group, h5py.Group)
         if not is_group or not isinstance(group.get(part, getlink=True), h5py.HardLink):
@@ -115,7 +115,7 @@ def _dataset(file, layer, place, path, most_bytes):
         isinstance(dataset, h5py.Dataset)
         and not dataset.is_virtual
         and not dataset.external
-        and dataset.nbytes <= most_bytes  # Neither packed nor left out.
+        and dataset.nbytes <= most_bytes  # Neither compressed nor left out.
     )
     if not is_plain:
         raise _RefusedError(f"{str(path)!r}: {place!r} is no plain array of floats.")
@@ -136,7 +136,7 @@ def _check_copy(file, path, *places):
 
 
 def _name(place):
-    """PyTorch's name: of `model/layer_._0/dense/kernel:0` it is `layer.0.dense.weight`."""
+    """PyTorch's name: for `model/layer_._0/dense/kernel:0` it is `layer.0.dense.weight`."""
     parts = place.removesuffix(":0").split("/")
     parts = [part.split("___")[-1].replace("_._", ".") for part in parts[len(parts) > 1 :]]
     return ".".join([*parts[:-1], _WEIGHTS.get(parts[-1], parts[-1])])

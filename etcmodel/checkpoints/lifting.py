@@ -1,4 +1,4 @@
-"""Lifting BERT and RoBERTa weights into ETC (paper, section 3.6 and appendix D)."""
+"""Initializes ETC from BERT and RoBERTa (paper, section 3.6 and appendix D)."""
 
 import re
 
@@ -12,7 +12,7 @@ from etcmodel.shown_values import listed
 
 __all__ = ["lift_bert"]
 
-# Where ETC has separate weights for long and global tokens, both get BERT's.
+# If ETC has separate weights for long and global tokens, both get BERT's.
 _ORIGINS = tuple(
     (re.compile(rf"(?:.*/)?{pattern}"), origin)
     for pattern, origin in (
@@ -56,29 +56,29 @@ _EXPENDABLE = {
 
 
 def lift_bert(model, checkpoint, *, token_rows=None):
-    """Sets the weights of an ETC model from BERT or RoBERTa.
+    """Initializes an ETC model from the weights of BERT or RoBERTa.
 
-    Lifted are token embeddings, layer normalization and all weights of the transformer layers;
-    weights that ETC has once for long and once for global tokens get BERT's both times. Absolute
-    positions are lifted where the model has tables for them; in longer ones they are repeated
-    (Longformer's recipe: Beltagy et al. 2020, section 5). Token types: all rows where the tables
-    are of one size; a single row, which RoBERTa adds to every token, goes into every row; else the
-    rows that both have. Relative labels and heads keep their initial values; the pooler and the
-    weights of BERT's own heads are not used.
+    Token embeddings, layer normalization and all weights of the transformer layers are copied;
+    weights that ETC has separately for long and for global tokens get BERT's both times. Absolute
+    positions are copied if the model has tables for them; longer tables repeat them (Longformer's
+    recipe: Beltagy et al. 2020, section 5). Token types: all rows if the tables have equal sizes; a
+    single row, which RoBERTa adds to every token, is copied to every row; else the rows that both
+    have. Relative labels and heads keep their initial values; the pooler and the weights of BERT's
+    own heads are not used.
 
     Args:
-        model: a built `EtcModel`, or a task model that holds one.
+        model: a built `EtcModel`, or a task model that contains one.
         checkpoint: `Source`, or path as in `open_source`: original BERT (TF1), Hugging Face
             (safetensors; BERT or RoBERTa), or Model Garden (`tf.train.Checkpoint` of an encoder).
         token_rows: int [vocab_size], or None. For each of the model's token ids, the row of the
-            checkpoint's table, or -1 for a row that keeps its initial values. None: row i goes to
-            row i, which needs both tables to be of one size.
+            checkpoint's table, or -1 for a row that keeps its initial values. None: row i is copied
+            to row i, which needs tables of equal sizes.
     Returns:
         `LoadReport`; `loaded` and `not_in_checkpoint` have the model's names, `unused` has the
         checkpoint's.
     Raises:
-        ValueError: if the checkpoint holds no BERT, the model is no ETC, or the checkpoint lacks
-            weights of the encoder, or sizes differ; all that differ are named; or if weights are no
+        ValueError: if the checkpoint has no BERT, the model is not an ETC, the checkpoint lacks
+            weights of the encoder, or sizes differ (naming all that differ); or if weights are not
             floats, or copies of them differ. The model is then unchanged.
 
     >>> from etcmodel import checkpoints
@@ -119,7 +119,7 @@ def _bert_of(source, config):
     """The `BertWeights` of a source, for an encoder of this config.
 
     Raises:
-        ValueError: if there is none, or the encoder is no ETC.
+        ValueError: if there is none, or the encoder is not an ETC.
     """
     bert = bert_names.find_bert(source)
     if bert is None:
@@ -136,10 +136,10 @@ def _bert_of(source, config):
 
 
 def _lost(model, bert, not_in_checkpoint):
-    """What of the encoder most kinds of BERT have, and this one has not: list of names.
+    """Weights of the encoder that most BERTs have, but this one lacks: list of names.
 
     Raises:
-        ValueError: naming what every BERT has, or this one by its config, if that is missing.
+        ValueError: naming missing weights that every BERT has, or this one by its config.
     """
     encoder = set(names_lib.encoder_variables(model))
     found = [x for x in not_in_checkpoint if x in encoder and not coverage.may_be_missing(x)]
@@ -159,7 +159,7 @@ def _lost(model, bert, not_in_checkpoint):
 
 
 def _origin(name):
-    """The original BERT's name of what goes into a variable, or None."""
+    """The original BERT's name of a variable's source, or None."""
     for pattern, origin in _ORIGINS:
         if match := pattern.fullmatch(name):
             return match.expand(origin)
@@ -192,7 +192,7 @@ def _raise_if(bert, problems):
 
 
 def _fitted_values(bert, variables, origins, token_rows):
-    """Values of the model's variables by name, and notes on those that were lifted in part."""
+    """Values of the model's variables by name, and notes on those copied in part."""
     values, notes, problems = {}, [], []
     for name, origin in origins.items():
         initial, value = variables[name].numpy(), bert.read(origin)
@@ -240,7 +240,7 @@ def _mapped_rows(initial, value, token_rows):
 
 
 def _first_rows(initial, value):
-    """As many rows as both have; the others keep their initial values."""
+    """Copies the rows that both have; the others keep their initial values."""
     num_rows = min(len(value), len(initial))
     rows = np.concatenate([value[:num_rows], initial[num_rows:]])
     if len(value) == len(initial):
@@ -251,7 +251,7 @@ def _first_rows(initial, value):
 
 
 def _repeated_rows(initial, value):
-    """As many rows as the model has; beyond the last one they begin again."""
+    """Repeats the rows from the first one, as many as the model has."""
     if len(value) >= len(initial):
         return _first_rows(initial, value)
     note = f"rows from {len(value)} on repeat the {len(value)} of the checkpoint"
@@ -259,7 +259,7 @@ def _repeated_rows(initial, value):
 
 
 def _warnings(config, bert):
-    """What may not fit, and the shapes do not show."""
+    """Possible mismatches that shapes do not show."""
     if bert.num_attention_heads is None:
         yield "the checkpoint does not tell its number of attention heads; the model's is assumed"
     is_hugging_face = bert.source.format == sources.SAFETENSORS
@@ -273,7 +273,7 @@ def _warnings(config, bert):
 
 
 def _other_notes(config, bert, token_rows):
-    """What is never the same, and the shapes do not show."""
+    """Differences that always exist and that shapes do not show."""
     epsilon = bert.config.get("layer_norm_eps", 1e-12)
     if epsilon != config.layer_norm_epsilon:
         yield (

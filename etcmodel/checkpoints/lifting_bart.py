@@ -1,4 +1,4 @@
-"""Lifting BART into LED (Beltagy et al. 2020, section 7), to any length."""
+"""Initializes LED from BART (Beltagy et al. 2020, section 7), for any length."""
 
 import dataclasses
 import os
@@ -16,7 +16,7 @@ from etcmodel.models.led import LedConfig, LedForConditionalGeneration
 __all__ = ["lift_bart"]
 
 _PREFIX = "model."  # Of BART's names, in files of models with a head.
-_PADDING_ROWS = 2  # In front of BART's tables of positions.
+_PADDING_ROWS = 2  # At the beginning of BART's tables of positions.
 _POSITIONS = re.compile(r"(?:encoder|decoder)\.embed_positions\.weight")
 _ATTENTION = re.compile(
     r"(encoder\.layers\.\d+\.self_attn\.)"
@@ -46,24 +46,24 @@ _SAME = (
 
 
 def lift_bart(directory, max_length=16384, **changes):
-    """An LED that begins with the weights of a BART.
+    """Creates an LED initialized from BART.
 
     The encoder's table of positions is repeated, the decoder's is BART's; global tokens get copies
-    of the projections. While the window covers a text and BART could read it, the outputs are
-    BART's. `save_pretrained` writes the folder of the model.
+    of the projections. For texts within the window and BART's length, the outputs are BART's. Save
+    the model with `save_pretrained`.
 
     Args:
-        directory: str. Hugging Face's folder of a BART: `config.json` and `model.safetensors`.
+        directory: str. A BART's folder from Hugging Face: `config.json` and `model.safetensors`.
         max_length: int. The most tokens of a text; any number.
-        **changes: entries of `LedConfig` that are to be others, such as `attention_window`, by
-            default 1024.
+        **changes: entries of `LedConfig` with other values, such as `attention_window`, by default
+            1024.
     Returns:
-        `LedForConditionalGeneration`. Its `processor` is that of the folder, and so is what
-        `generate` does by default (`generation_config.json`, or entries of `config.json`). The
-        report of loading goes to the log.
+        `LedForConditionalGeneration`. Its `processor` and the defaults of `generate`
+        (`generation_config.json`, or entries of `config.json`) are the folder's. The report of
+        loading is logged.
     Raises:
-        ValueError: naming the file or entry, if the folder is no such model's or something is
-            missing, weights are no floats, or copies of them differ.
+        ValueError: naming the file or entry, if the folder is not of such a model or something is
+            missing, weights are not floats, or copies of them differ.
 
     >>> from etcmodel import checkpoints
     >>> model = checkpoints.lift_bart("my_bart", max_length=128, attention_window=16)
@@ -104,7 +104,7 @@ def _config(entries, path, max_length, changes):
 
 
 def _lifted(source, model):
-    """A `Source` of an LED's weights by its names, of BART's."""
+    """A `Source` of an LED's weights by its names, from BART's."""
     theirs = {name.removeprefix(_PREFIX): name for name in source.shapes}
     weights, naming = model.weights_by_name(), model.naming
     bare = {name: name.removeprefix(naming.prefix) for name in weights}
@@ -143,7 +143,7 @@ def _lifted(source, model):
 
 
 def _origin(name):
-    """BART's name, without its prefix, of what becomes a weight of LED, named without its own."""
+    """BART's name of the source of an LED's weight, both without prefixes."""
     match = _ATTENTION.fullmatch(name)
     if match is None:
         return name

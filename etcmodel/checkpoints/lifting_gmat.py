@@ -1,4 +1,4 @@
-"""Lifting BERT and RoBERTa into GMAT (Gupta and Berant 2020, section 4)."""
+"""Initializes GMAT from BERT and RoBERTa (Gupta and Berant 2020, section 4)."""
 
 import os
 import re
@@ -37,7 +37,7 @@ _EMBEDDINGS = (
     (r"gmat/embeddings/(word|position|token_type)_embeddings/.*", r"embeddings/\1_embeddings"),
     (r"gmat/embeddings/layer_norm/(\w+)", r"embeddings/LayerNorm/\1"),
 )
-# In a layer; what is first in a pattern is of the attention or of the feed-forward layer.
+# In a layer; the first part of a pattern belongs to attention or feed-forward.
 _IN_LAYER = (
     (r"attention/attention/(query|key|value)/(\w+)", r"attention/self/\1/\2"),
     (r"attention/attention/output_projection/(\w+)", r"attention/output/dense/\1"),
@@ -49,25 +49,24 @@ _IN_LAYER = (
 
 
 def lift_to_gmat(directory, *, as_class=GmatModel, **changes):
-    """A GMAT that begins with the weights of a BERT or RoBERTa.
+    """Creates a GMAT initialized from BERT or RoBERTa.
 
-    Remainders of positions get BERT's table, of RoBERTa's without the rows of padding. Quotients
-    begin as zeros, so that without a memory (`num_memory_tokens=0`) a text which is no longer than
-    a chunk and that table gives BERT's own outputs. The memory keeps its initial values, and so do
-    projections of its own: in the paper they begin at random.
+    The table of position remainders is BERT's, or RoBERTa's without the rows of padding. Quotients
+    begin as zeros, so that without a memory (`num_memory_tokens=0`) a text no longer than a chunk
+    and that table gives BERT's own outputs. The memory keeps its initial values, and so do its own
+    projections: in the paper they begin at random.
 
     Args:
         directory: str. A folder with `config.json` or `bert_config.json` and the weights: see
             `from_pretrained`.
-        as_class: class of the result: `GmatModel`, or one of the `GmatFor…` with a head. That of
-            `GmatForMaskedLM` is lifted, too, where the folder has one; others begin fresh.
-        **changes: entries of `GmatConfig` that are to be others, such as `chunk_size`, by default
-            512.
+        as_class: class of the result: `GmatModel`, or one of the `GmatFor…` with a head. The head
+            of `GmatForMaskedLM` is also copied, if the folder has one; others are initialized anew.
+        **changes: entries of `GmatConfig` with other values, such as `chunk_size`, by default 512.
     Returns:
-        `GmatModel`, or what `as_class` says. The report of loading goes to the log.
+        `GmatModel`, or `as_class`. The report of loading is logged.
     Raises:
-        ValueError: naming the file or entry, if the folder holds no such model, something is
-            missing or does not fit, weights are no floats, or copies of them differ.
+        ValueError: naming the file or entry, if the folder has no such model, something is missing
+            or does not match, weights are not floats, or copies of them differ.
 
     >>> from etcmodel import checkpoints
     >>> model = checkpoints.lift_to_gmat("my_bert", as_class=etcmodel.GmatForMaskedLM, chunk_size=4)
@@ -102,7 +101,7 @@ def _config(directory, bert, changes):
     given = {name: entries[name] for name in _SAME if name in entries}
     activation = entries.get("hidden_act", "gelu")
     if activation == "gelu" and bert.source.format != sources.SAFETENSORS:
-        activation = "gelu_new"  # The tanh approximation, as the original BERT has it.
+        activation = "gelu_new"  # The tanh approximation, as in the original BERT.
     first = _ROBERTA_FIRST_POSITION if bert.is_roberta else 0
     given |= {
         "hidden_act": activation,
@@ -149,7 +148,7 @@ def _load(model, bert):
 
 
 def _head_origins(model, bert, variables):
-    """The same of a head for masked tokens; {} if the model or the checkpoint has none."""
+    """The same for a masked-language-model head; {} if the model or the checkpoint has none."""
     if not isinstance(model, GmatForMaskedLM) or bert_names.MASKED_LM_BIAS not in bert.names:
         return {}
     head, prefix = model.language_model, "cls/predictions/transform"
@@ -170,7 +169,7 @@ def _value(bert, origin):
 
 
 def _origin(name, model):
-    """The original BERT's name of what goes into a variable; None for what BERT has not."""
+    """The original BERT's name of a variable's source; None for variables that BERT lacks."""
     if match := re.fullmatch(_LAYER, name):
         stack, part, index, rest = match.groups()
         prefix = f"encoder/layer_{_first_layer(model, stack) + int(index)}/"
@@ -186,6 +185,6 @@ def _expanded(name, patterns, prefix=""):
 
 
 def _first_layer(model, stack):
-    """How many layers there are before those of a stack."""
+    """The number of layers before those of a stack."""
     names = [layers.name for layers in model.stacks]
     return sum(x.num_hidden_layers for x in model.stacks[: names.index(stack)])

@@ -1,4 +1,4 @@
-"""Lifting RoBERTa into Longformer (Beltagy et al. 2020, section 5), to any length."""
+"""Initializes Longformer from RoBERTa (Beltagy et al. 2020, section 5), for any length."""
 
 import dataclasses
 import os
@@ -39,24 +39,24 @@ _SAME = (
 
 
 def lift_roberta(directory, max_length=4096, **changes):
-    """A Longformer that begins with the weights of a RoBERTa.
+    """Creates a Longformer initialized from RoBERTa.
 
-    The table of positions is repeated, rows 0 and 1 (RoBERTa's padding) are as they are; global
-    tokens get copies of the projections. While the window covers a text and RoBERTa could read it,
-    the outputs are RoBERTa's. `save_pretrained` writes the folder of the model.
+    The table of positions is repeated, except for rows 0 and 1 (RoBERTa's padding); global tokens
+    get copies of the projections. For texts within the window and RoBERTa's length, the outputs are
+    RoBERTa's. Save the model with `save_pretrained`.
 
     Args:
-        directory: str. Hugging Face's folder of a RoBERTa (or XLM-RoBERTa or CamemBERT):
+        directory: str. A RoBERTa's (or XLM-RoBERTa's or CamemBERT's) folder from Hugging Face:
             `config.json` and `model.safetensors`.
         max_length: int. The most tokens of a text; any number.
-        **changes: entries of `LongformerConfig` that are to be others, such as `attention_window`,
-            by default 512.
+        **changes: entries of `LongformerConfig` with other values, such as `attention_window`, by
+            default 512.
     Returns:
         `LongformerForMaskedLM`, or `LongformerModel` if the folder has no such head. Its
-        `processor` is that of the folder. The report of loading goes to the log.
+        `processor` is the folder's. The report of loading is logged.
     Raises:
-        ValueError: naming the file or entry, if the folder is no such model's or something is
-            missing, weights are no floats, or copies of them differ.
+        ValueError: naming the file or entry, if the folder is not of such a model or something is
+            missing, weights are not floats, or copies of them differ.
 
     >>> from etcmodel import checkpoints
     >>> model = checkpoints.lift_roberta("my_roberta", max_length=128, attention_window=16)
@@ -104,7 +104,7 @@ def _encoder(config, source):
 
 
 def _lifted(source, wanted, config):
-    """A `Source` of Longformer's weights by the names that are wanted, of RoBERTa's."""
+    """A `Source` of the wanted Longformer weights, from RoBERTa's."""
     theirs = {name.removeprefix("roberta."): name for name in source.shapes}
     origins = {name: theirs.get(_origin(name)) for name in wanted}
     if missing := [name for name, origin in origins.items() if origin is None]:
@@ -132,7 +132,7 @@ def _lifted(source, wanted, config):
 
 
 def _origin(name):
-    """RoBERTa's name, without its prefix, of what becomes a weight of Longformer."""
+    """RoBERTa's name, without its prefix, of the source of a Longformer weight."""
     name = name.removeprefix("longformer.")
     match = _GLOBAL.fullmatch(name)
     return match.group(1) + match.group(2) if match else name
@@ -141,10 +141,10 @@ def _origin(name):
 def copy_local_to_global(model):
     """Copies the projections of local tokens to those of global ones.
 
-    For after pre-training without global tokens, which leaves those as they were.
+    For use after pre-training without global tokens, which does not train the latter.
 
     Args:
-        model: built `LongformerModel` or `LedModel`, or a model that holds one.
+        model: built `LongformerModel` or `LedModel`, or a model that contains one.
     Raises:
         ValueError: if there is none, or it has no global tokens.
 

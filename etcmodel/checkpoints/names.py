@@ -1,4 +1,4 @@
-"""The names that variables have in the authors' checkpoints."""
+"""The names of variables in the authors' checkpoints."""
 
 import functools
 import re
@@ -17,8 +17,8 @@ __all__ = [
 def release_names(model):
     """Maps names in the release's checkpoints to the variables of a model.
 
-    A name is the path of layer names down from the model, with two exceptions that the release
-    makes: the name of a task model itself is left out, and so is the encoder's before its
+    A name is the path of layer names from the model down, with two exceptions in the release: the
+    name of a task model is left out, and so is the encoder's before its
     `EncoderType.unscoped_parts`, which are ETC's absolute position tables.
 
     Args:
@@ -39,10 +39,10 @@ def release_names(model):
 
 
 def release_name(full_name):
-    """The release's name of a variable, from the one that TensorFlow gave it.
+    """Returns the release's name of a variable, from its name in TensorFlow.
 
-    The two differ by the scope in which a model was built: around its name in a task, or without
-    it for an encoder that was built alone.
+    The two differ by the scope in which a model was built: inside a task, or without a scope for an
+    encoder built alone.
 
     Args:
         full_name: str, without ":0".
@@ -56,7 +56,7 @@ def release_name(full_name):
 
 
 def encoder_of(model):
-    """The `Encoder` that `model` is or holds.
+    """Returns the `Encoder` that `model` is or contains.
 
     Raises:
         ValueError: if there is none.
@@ -68,9 +68,9 @@ def encoder_of(model):
 
 
 def encoder_variables(model):
-    """The part of `release_names(model)` that is of the encoder; {} if there is none.
+    """Returns the encoder's part of `release_names(model)`; {} if there is none.
 
-    Each variable is there once: a head that is tied to the embeddings has another name for them.
+    Each variable occurs once: a head tied to the embeddings has another name for them.
     """
     encoder = _find_encoder(model)
     inside = set() if encoder is None else {id(variable) for variable in encoder.weights}
@@ -82,13 +82,13 @@ def encoder_variables(model):
 
 
 def is_in_encoder(name):
-    """Whether a name in a checkpoint of the release is of the encoder, not of a task's heads."""
+    """Whether a name in a release checkpoint belongs to the encoder, not to a task's head."""
     return bool(_inside(encoders.registered_types()).fullmatch(name))
 
 
 @functools.cache
 def _inside(known_types):
-    """Pattern of names that are of an encoder; its group is the name without what is around it."""
+    """Pattern of an encoder's names; its group is the name without what is around it."""
     layers = [part for known in known_types for part in (*known.unscoped_parts, known.scope)]
     return re.compile(rf"(?:.*/)?((?:{'|'.join(map(re.escape, layers))})/.+)")
 

@@ -1,4 +1,4 @@
-"""One folder a model: config, weights, head, vocabulary and processor."""
+"""Saves and loads models as folders: config, weights, head, vocabulary and processor."""
 
 import dataclasses
 import glob
@@ -49,29 +49,29 @@ def from_pretrained(
     as_class: type | None = None,
     **overrides,
 ):
-    """A ready model from a folder.
+    """Loads a model, with its weights and processor, from a folder.
 
     Args:
-        directory: str. What `save_pretrained` wrote; a checkpoint of the authors' or of this
-            library in any format with its config (`etc_config.json`); or BERT or RoBERTa of Hugging
-            Face (`config.json`, `model.safetensors`), of Model Garden or the original
-            (`bert_config.json` and a checkpoint), which becomes an ETC: see
-            `bert_config.etc_config` and `lift_bert`; or Longformer of Hugging Face, with or without
-            one of the heads of `models.longformer`; or its LED, LongT5 or PEGASUS-X
-            (`config.json`, `model.safetensors`), with `generation_config.json`.
-        checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), where there
-            are several.
-        as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head begins
-            fresh unless the folder has one of this class. None: what the folder holds.
+        directory: str. A folder written by `save_pretrained`; a checkpoint of the authors' or of
+            this library in any format with its config (`etc_config.json`); BERT or RoBERTa from
+            Hugging Face (`config.json`, `model.safetensors`), Model Garden or the original
+            (`bert_config.json` and a checkpoint), from which an ETC is initialized: see
+            `bert_config.etc_config` and `lift_bert`; Hugging Face's Longformer, with or without one
+            of the heads of `models.longformer`; or its LED, LongT5 or PEGASUS-X (`config.json`,
+            `model.safetensors`), with `generation_config.json`.
+        checkpoint_name: file name of the checkpoint (its prefix, for TensorFlow's), if there are
+            several.
+        as_class: class of the result: an encoder's, or a `heads.EncoderWithHead`, whose head is new
+            unless the folder has one of this class. None: as in the folder.
         **overrides: entries of the config, arguments of the head, or options of the encoder's class
-            that are to be others, such as `local_radius`.
+            with other values, such as `local_radius`.
     Returns:
-        `Encoder`, or `EncoderWithHead`, built and loaded. Its `processor` is the `EtcProcessor`
-        that lies beside it, or of the vocabulary there: see `processors.read_processor`. A fresh
-        head has its `relation_names`. The report of loading goes to the log.
+        `Encoder`, or `EncoderWithHead`, built and loaded. Its `processor` is the `EtcProcessor` in
+        the folder, or one made from its vocabulary: see `processors.read_processor`. A new head has
+        its `relation_names`. The report of loading is logged.
     Raises:
         ValueError: in a line that names the file or entry, if something is missing, unknown, or
-            does not fit.
+            does not match.
 
     >>> etcmodel.from_pretrained("my_model").predict(["Good!"], as_labels=True, verbose=0)
     ['pos']
@@ -90,7 +90,7 @@ def from_pretrained(
         new_settings = {"relation_names": names, **new_settings}
     of_file = hugging_face.encoder_options(config, source, head_class)
     encoder = encoders.make_encoder(config, **{**of_file, **options})
-    # `save_pretrained` writes all of a model; by another config it may have more.
+    # `save_pretrained` writes a whole model; with another config it may have more weights.
     config_file = encoders.config_file_in(directory) or ""
     is_whole = os.path.basename(config_file) == CONFIG_FILE and not changes
     if head_class is None:
@@ -108,16 +108,16 @@ load_pretrained = from_pretrained
 
 
 def folder_config(directory, long_length, global_length):
-    """The config of the model that a program trains from a folder.
+    """Returns the config of the model that a program trains from a folder.
 
     Args:
-        directory: str. As of `from_pretrained`.
-        long_length, global_length: int. Tokens of both inputs, for which a BERT is lifted: see
-            `bert_config.with_structure`.
+        directory: str. See `from_pretrained`.
+        long_length, global_length: int. Tokens of both inputs, for a model initialized from BERT:
+            see `bert_config.with_structure`.
     Returns:
         `EncoderConfig`.
     Raises:
-        ValueError: as `from_pretrained`.
+        ValueError: see `from_pretrained`.
     """
     directory = _settled(directory)
     config, _ = _config_and_source(directory, directory)
@@ -127,7 +127,7 @@ def folder_config(directory, long_length, global_length):
 
 
 def has_config(directory):
-    """Whether a directory has the config of a model that `from_pretrained` may read: bool."""
+    """Whether a directory has the config of a model that `from_pretrained` may load: bool."""
     return bool(encoders.config_file_in(directory) or _bert_config_files(directory))
 
 
@@ -137,7 +137,7 @@ def _bert_config_files(directory):
 
 
 def _settled(directory):
-    """The directory, of which no saving is unfinished; it must be there."""
+    """The directory, which must exist, after completing an interrupted save there."""
     directory = os.fspath(directory)
     if not tf.io.gfile.isdir(directory):
         hint = downloads.download_hint(directory)
@@ -147,7 +147,7 @@ def _settled(directory):
 
 
 def _config_and_source(directory, path):
-    """The config of the encoder that the folder becomes, and the `Source` of its weights."""
+    """The config of the folder's encoder, and the `Source` of its weights."""
     config_file = encoders.config_file_in(directory)
     if config_file is not None:
         return encoders.read_config(config_file), sources.open_source(path)
@@ -172,12 +172,12 @@ def _config_and_source(directory, path):
 
 
 def _head_of(directory, as_class):
-    """(class of the head, the settings of the folder's head), None for what there is not.
+    """(class of the head, the settings of the folder's head), None if absent.
 
-    A folder's head of another class than the one that is wanted is left out.
+    A folder's head of another class than the requested one is ignored.
 
     Raises:
-        ValueError: naming the file and entry, if it is unknown or of a wrong type.
+        ValueError: naming the file and entry, if it is unknown or has a wrong type.
     """
     is_head = as_class is not None and issubclass(as_class, heads.EncoderWithHead)
     if as_class is not None and not is_head:
@@ -199,7 +199,7 @@ def _head_of(directory, as_class):
 
 
 def _named(path, function, *args):
-    """What a function gives; its errors name the file of its arguments."""
+    """The result of a function; its errors name the file of its arguments."""
     try:
         return function(*args)
     except ValueError as error:
@@ -207,7 +207,7 @@ def _named(path, function, *args):
 
 
 def _split(overrides, config, head_class):
-    """Overrides by what they are of: (config, options of the encoder, settings of the head)."""
+    """Splits overrides: (config, options of the encoder, settings of the head)."""
     entries = {field.name for field in dataclasses.fields(config)}
     encoder_class = encoders.encoder_type(config.model_type).encoder_class
     options = _arguments(encoder_class) - {"config"}
@@ -246,9 +246,9 @@ def _loaded_encoder(encoder, source, is_whole):
 
 
 def _initialize(model, source, is_whole):
-    """As `released.initialize`; nothing of an encoder may be missing in a file that has it whole.
+    """Like `released.initialize`; an encoder must be complete in a file that has it whole.
 
-    Of systems that are lifted elsewhere, all files are such.
+    All files of systems that are initialized from others elsewhere are such.
     """
     report, encoder = released.initialize(model, source), names_lib.encoder_of(model)
     system = systems.find(encoder.config.model_type)
@@ -261,7 +261,7 @@ def _initialize(model, source, is_whole):
 
 
 def _loaded_head(head_class, encoder, source, settings, changes, is_whole):
-    """A model with the head of these settings, or with a fresh one if they are None."""
+    """A model with the head of these settings, or with a new one if they are None."""
     model = head_class(encoder, **{**(settings or {}), **changes})
     if settings is None:
         _initialize(model.encoder, source, is_whole)
@@ -282,21 +282,21 @@ def _check_class(model, as_class, directory):
 
 
 def save_pretrained(model, directory: str | os.PathLike, processor=None):
-    """Writes a model to a folder, of which `from_pretrained` makes it again, bit by bit the same.
+    """Saves a model to a folder from which `from_pretrained` loads it, bit by bit the same.
 
-    The folder gets `config.json`, `model.safetensors`, for a model with a head
-    `head_config.json`, and the files of the processor, all or none of them; an older model of this
-    library is replaced. A processor that is there stays if none is given and the model takes its
-    batches. The state of training is not written. A Longformer, LED or LongT5 is written as Hugging
-    Face has it.
+    The folder gets `config.json`, `model.safetensors`, for a model with a head `head_config.json`,
+    and the files of the processor: all of these or none; an existing model of this library is
+    replaced. A processor in the folder is kept if none is given and the model takes its batches.
+    The training state is not saved. A Longformer, LED or LongT5 is saved in Hugging Face's format.
 
     Args:
         model: built `Encoder`, or `EncoderWithHead`.
-        directory: str. Made if missing. On a local disk; copied to a bucket, it is read from there.
+        directory: str. Created if missing. On a local disk; from a copy in a bucket it can be
+            loaded.
         processor: object with a method `save_pretrained(directory)`, or None for `model.processor`.
     Raises:
-        ValueError: if the model is not built, its config was changed since it was made, the folder
-            holds another model or checkpoint, or model and processor name other relations.
+        ValueError: if the model is not built, its config has changed since it was created, the
+            folder has another model or checkpoint, or model and processor name different relations.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.EtcForSequenceClassification(config, labels=["neg", "pos"])
@@ -309,7 +309,7 @@ def save_pretrained(model, directory: str | os.PathLike, processor=None):
     if not model.built:
         raise ValueError(f"{model.name!r} has no weights yet: call it, or `build` it, first.")
     encoder = model if seq2seq.is_model(model) else names_lib.encoder_of(model)
-    if hasattr(encoder, "check_config"):  # Another's encoder may be without.
+    if hasattr(encoder, "check_config"):  # A user's encoder may lack it.
         encoder.check_config()
     atomic_files.settle(directory)
     if seq2seq.is_model(model):
@@ -336,13 +336,13 @@ def save_pretrained(model, directory: str | os.PathLike, processor=None):
         for name, entries in texts.items():
             text = json.dumps(entries, indent=2, sort_keys=True) + "\n"
             atomic_files.write_text(os.path.join(folder, name), [text])
-        made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader wants to know.
+        made_by = "pt" if of_hugging_face else "tf"  # Hugging Face's reader requires it.
         writing.write_safetensors(values, os.path.join(folder, _WEIGHTS_FILE), made_by=made_by)
         atomic_files.move_all(folder, _WEIGHTS_FILE, others)
 
 
 def _others(model, directory, config):
-    """Names of files beside a model that are no longer of it once it is written."""
+    """Names of files beside a model that do not belong to it once it is saved."""
     names = (HEAD_CONFIG_FILE, *encoders.config_file_names())
     if not tf.io.gfile.exists(os.path.join(directory, processors.PROCESSOR_FILE)):
         return names
@@ -355,7 +355,7 @@ def _others(model, directory, config):
 
 
 def _check_free(directory):
-    """Raises ValueError if a folder has what `from_pretrained` would read in the model's place."""
+    """Raises ValueError if a folder has files that `from_pretrained` would read instead."""
     indexes = tf.io.gfile.glob(os.path.join(glob.escape(directory), "*.index"))
     config_file = os.path.join(directory, CONFIG_FILE)
     is_of_others = tf.io.gfile.exists(config_file) and encoders.config_file_in(directory) is None

@@ -1,4 +1,4 @@
-"""What lies beside a model in its folder and is not of weights: vocabulary and processor."""
+"""Reads the vocabulary and the processor in a model's folder."""
 
 import dataclasses
 import math
@@ -37,7 +37,7 @@ _NAMES = (
 
 @dataclasses.dataclass(frozen=True)
 class VocabularyFiles:
-    """The files of a vocabulary of which no processor can be made, taken along as they are.
+    """Vocabulary files from which no processor can be made; they are copied unchanged.
 
     Attributes:
         files: dict of name to bytes.
@@ -51,29 +51,28 @@ class VocabularyFiles:
         raise ValueError(f"The model has no processor: {self.reason}")
 
     def save_pretrained(self, directory):
-        """Writes them into a directory."""
+        """Writes the files to a directory."""
         for name, content in self.files.items():
             with tf.io.gfile.GFile(os.path.join(directory, name), "wb") as file:
                 file.write(content)
 
 
 def read_processor(directory, config, relation_names=None):
-    """What is beside a model and makes its batches.
+    """Reads a model folder's processor, or makes one from the vocabulary.
 
     Args:
         directory: str.
-        config: `EncoderConfig`. A processor that is made of a vocabulary alone cuts what is longer
+        config: `EncoderConfig`. A processor made from a vocabulary alone truncates inputs longer
             than the model's tables of positions. It gives tokens the segment and global tokens the
             id that the authors' checkpoints were trained with (`default_segment_id`,
-            `global_token_id`), unless the segment is 0, as with BERT's.
-        relation_names: sequence of str, in place of those of the folder; None for these.
+            `global_token_id`), unless the segment is 0, as in BERT.
+        relation_names: sequence of str, instead of those of the folder; None for these.
     Returns:
-        `EtcProcessor`, also wherever the settings are of one; for Longformer and LED a
-        `LongformerProcessor`, which, made of a vocabulary alone, leaves it to the model what is
-        global; for GMAT a `GmatProcessor`, for GenBERT over one a `GmatSeq2SeqProcessor`; for
-        LongT5 and PEGASUS-X a `Seq2SeqProcessor`;
-        `VocabularyFiles` if the folder has neither settings of a processor nor a vocabulary of
-        which one can be made; None if it has no vocabulary.
+        `EtcProcessor`, also for any model whose settings are one's; for Longformer and LED a
+        `LongformerProcessor`, which, made from a vocabulary alone, leaves global tokens to the
+        model; for GMAT a `GmatProcessor`, for GenBERT over one a `GmatSeq2SeqProcessor`; for LongT5
+        and PEGASUS-X a `Seq2SeqProcessor`; `VocabularyFiles` if the folder has neither a
+        processor's settings nor a usable vocabulary; None if it has no vocabulary.
     Raises:
         ValueError: naming the file, if the settings of a processor are damaged.
     """
@@ -95,12 +94,12 @@ def read_processor(directory, config, relation_names=None):
 
 
 def older_names(written):
-    """Files of an older processor that would be read in place of those that are written now.
+    """Finds files of an older processor that would be read instead of the new ones.
 
     Args:
         written: collection of str. Names of the new processor's files.
     Returns:
-        tuple of str. Settings name their vocabulary; without them any that is there is taken.
+        tuple of str. Settings name their vocabulary; without settings any existing one is used.
     """
     if PROCESSOR_FILE in written or not set(_NAMES) & set(written):
         return ()
@@ -108,7 +107,7 @@ def older_names(written):
 
 
 def trained_settings(config):
-    """What a processor's settings must be for batches as a model was trained with: dict.
+    """Returns the processor settings for batches like those the model was trained with: dict.
 
     Args:
         config: `EncoderConfig`.
@@ -127,7 +126,7 @@ def trained_settings(config):
 def _of_settings(directory, config, settings):
     """The processor whose settings a folder has."""
     entries = bounded_json.read_object(os.path.join(directory, PROCESSOR_FILE))
-    # Models of one text may have an `EtcProcessor`, too: its batches have what they read.
+    # Models of one text may have an `EtcProcessor`, too: its batches have their features.
     made_by = _class_of(config)
     if made_by is None or "max_long_len" in entries:
         return EtcProcessor.from_pretrained(directory, **settings)
@@ -135,7 +134,7 @@ def _of_settings(directory, config, settings):
 
 
 def _class_of(config):
-    """The class of a system's processor; None for `EtcProcessor`, also of unknown systems."""
+    """The class of a system's processor; None for `EtcProcessor`, also for unknown systems."""
     system = systems.find(config.model_type)
     return system and system.processor
 
@@ -150,14 +149,14 @@ def _content(path):
 
 
 def check_processor(model, processor):
-    """Checks that the batches of a processor, if there is one, are those that a model takes.
+    """Checks that a processor's batches, if there is one, fit a model.
 
     Args:
         model: `Encoder`, or `HeadModel`.
-        processor: any; what it does not have (`relation_names`, `vocabulary`) is not looked at.
+        processor: any object; missing attributes (`relation_names`, `vocabulary`) are not checked.
     Raises:
-        ValueError: telling both sides, if they name other relations, the processor relates tokens
-            out of the model's reach, or it has more tokens than the model.
+        ValueError: giving both sides, if they name different relations, the processor relates
+            tokens beyond the model's reach, or it has more tokens than the model.
     """
     ours = getattr(model, "relation_names", None)
     theirs = getattr(processor, "relation_names", None)

@@ -1,4 +1,4 @@
-"""Loading checkpoints into models, and reporting what went where."""
+"""Loads checkpoints into models, and reports what was loaded."""
 
 import tensorflow as tf
 from absl import logging
@@ -20,18 +20,18 @@ __all__ = ["initialize", "load_released_checkpoint"]
 
 
 def load_released_checkpoint(model, checkpoint):
-    """Loads an ETC checkpoint: one of the authors', or one of this library in any format.
+    """Loads an ETC checkpoint: the authors', or this library's in any format.
 
     Args:
-        model: a built `Encoder`, or a task model that holds one.
+        model: a built `Encoder`, or a task model that contains one.
         checkpoint: `Source`, or path as in `open_source`, usually a prefix ("…/model.ckpt").
     Returns:
         `LoadReport`.
     Raises:
-        ValueError: if there is no such checkpoint, a variable has another shape there (all such
-            are named), nothing matched, there is nothing of a whole layer of the encoder, weights
-            are no floats, or copies differ. Relative labels, the global side's normalization and a
-            task's heads may be missing. The model is then unchanged.
+        ValueError: if there is no such checkpoint, a variable has another shape there (naming all
+            of them), nothing matched, a whole layer of the encoder is missing, weights are not
+            floats, or copies differ. Relative labels, the global side's normalization and a task's
+            heads may be missing. The model is then unchanged.
 
     >>> from etcmodel import checkpoints
     >>> path, _ = checkpoints.convert("my_model", "released", "released")
@@ -69,7 +69,7 @@ def load_released_checkpoint(model, checkpoint):
 
 
 def _warnings(model, not_in_checkpoint, unused):
-    """What of the encoder the checkpoint lacks, or has and the model has not."""
+    """Encoder weights that the checkpoint lacks, or has and the model has not."""
     encoder = set(names_lib.encoder_variables(model))
     for name in not_in_checkpoint:
         if name in encoder and not coverage.is_without_use(name, model):
@@ -79,7 +79,7 @@ def _warnings(model, not_in_checkpoint, unused):
 
 
 def _notes(model, not_in_checkpoint):
-    """What the names of missing weights do not tell."""
+    """Explanations that the names of missing weights do not give."""
     has_tables = not any(map(coverage.LABEL_TABLE.fullmatch, not_in_checkpoint))
     if not has_tables and coverage.is_without_positions(model):
         yield (
@@ -89,9 +89,9 @@ def _notes(model, not_in_checkpoint):
 
 
 def _same_objects(model, source):
-    """The model's variables by name in a checkpoint of such a model; {} if it is of another.
+    """The model's variables by name in a checkpoint of such a model; {} for others.
 
-    Needs no names: a user's model may have variables of the same name.
+    Works without names: a user's model may have variables of the same name.
     """
     if source.format != sources.OBJECTS:
         return {}
@@ -114,18 +114,18 @@ def _check_shapes(source, variables):
 
 
 def initialize(model, checkpoint):
-    """Sets a new model's weights from a checkpoint of any kind.
+    """Initializes a new model from a checkpoint of any kind.
 
     Args:
         model: a built task model, or `Encoder`.
         checkpoint: `Source`, or path as in `open_source`: a checkpoint of ETC (the authors', of
-            `etcmodel.training`, or safetensors); of BERT or RoBERTa, which is lifted
-            (`lift_bert`); or Hugging Face's of the model's own system (`hugging_face.load`); for a
-            GMAT with compression, also of one without (`gmat_stages.for_compression`).
+            `etcmodel.training`, or safetensors); of BERT or RoBERTa (`lift_bert`); Hugging Face's
+            of the model's own system (`hugging_face.load`); for a GMAT with compression, also of
+            one without (`gmat_stages.for_compression`).
     Returns:
-        `LoadReport`; it goes to the log, too.
+        `LoadReport`; it is also logged.
     Raises:
-        ValueError: as these.
+        ValueError: see these functions.
 
     >>> from etcmodel import checkpoints
     >>> model = etcmodel.from_pretrained("my_model")

@@ -1,4 +1,4 @@
-"""What loading a checkpoint did."""
+"""The report of loading a checkpoint."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,18 +8,19 @@ __all__ = ["LoadReport"]
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """What loading a checkpoint did.
+    """The report of loading a checkpoint.
 
     Attributes:
         checkpoint: path of the checkpoint.
         loaded: the model's variables that got the checkpoint's values.
-        not_in_checkpoint: variables of the model that stayed at their initial values.
-        unused: entries of the checkpoint that the model has no place for.
+        not_in_checkpoint: variables of the model that kept their initial values.
+        unused: entries of the checkpoint that the model does not use.
         training_state: unused entries that are expected: optimizer slots and `global_step`.
         origins: for each variable in `loaded` whose entry has another name, that entry.
-        notes: what else one should know, such as tables of which only some rows were loaded.
-        warnings: what may be wrong. Not: what is left out whenever such a checkpoint is loaded into
-            such a model, as heads of a new task or the relative labels that BERT has none of.
+        notes: further information, such as tables of which only some rows were loaded.
+        warnings: possible problems. Excluded is what is always missing when such a checkpoint is
+            loaded into such a model, such as heads of a new task or relative labels, which BERT
+            lacks.
 
     >>> from etcmodel import checkpoints
     >>> model = etcmodel.from_pretrained("my_model")
@@ -51,7 +52,7 @@ class LoadReport:
         return "\n".join(lines)
 
     def table(self):
-        """What went where, a line each: the checkpoint's entry, then the model's variable."""
+        """A table of what was loaded; per line the checkpoint's entry and the model's variable."""
         rows = [(self.origins.get(name, name), name) for name in self.loaded]
         rows += [("(initial value)", name) for name in self.not_in_checkpoint]
         rows += [(name, "(not used)") for name in self.unused]

@@ -1,4 +1,4 @@
-"""Reading safetensors files by name, without PyTorch."""
+"""Reads safetensors files by name, without PyTorch."""
 
 import os
 import tempfile
@@ -14,12 +14,12 @@ _DTYPES = {"BOOL": "bool", "BF": "bfloat", "F": "float", "I": "int", "U": "uint"
 
 
 class LocalFile:
-    """A safetensors file on a local disk: itself, or a copy of a remote one, as long as this lives.
+    """A local safetensors file: itself, or a copy of a remote one for this object's lifetime.
 
     Args:
-        path: str. Of the file, as `tf.io.gfile` has it ("gs://…").
+        path: str. The file's path, for `tf.io.gfile` ("gs://…").
     Attributes:
-        path: str. Of the local file.
+        path: str. Path of the local file.
     """
 
     def __init__(self, path):
@@ -30,24 +30,24 @@ class LocalFile:
             tf.io.gfile.copy(path, self.path)
 
     def read(self, name):
-        """The array of that name: see `read_tensor`."""
+        """Returns the array of that name: see `read_tensor`."""
         return read_tensor(self.path, name)
 
 
 def read_header(path):
-    """Names, shapes and dtypes of the file's tensors.
+    """Reads names, shapes and dtypes of the file's tensors.
 
     Args:
-        path: str. On a local disk: it is mapped into memory, not read as a whole.
+        path: str. On a local disk: it is memory-mapped, not read as a whole.
     Returns:
-        Two dicts by name, in alphabetical order: shapes, tuples of int; dtypes, str as NumPy has
-        them ("float32", "bfloat16", "int8"), others as the file has them ("F8_E4M3").
+        Two dicts by name, in alphabetical order: shapes, tuples of int; dtypes, str named as in
+        NumPy ("float32", "bfloat16", "int8"), others as in the file ("F8_E4M3").
     Raises:
         ValueError: if there is no such file, or it is not a whole safetensors file.
     """
     with _open(path) as file:
         if "" in file.keys():  # noqa: SIM118
-            # TensorFlow ends the process where a checkpoint is to hold one.
+            # TensorFlow ends the process if a checkpoint has such a name.
             raise ValueError(f"{str(path)!r} has a tensor without a name: leave it out.")
         slices = {name: file.get_slice(name) for name in sorted(file.keys())}
         shapes = {name: tuple(tensor.get_shape()) for name, tensor in slices.items()}
@@ -61,7 +61,7 @@ def _dtype(code):
 
 
 def read_tensor(path, name):
-    """The array of that name; bfloat16 and 8-bit floats have the types of `ml_dtypes`."""
+    """Returns the array of that name; bfloat16 and 8-bit floats have types of `ml_dtypes`."""
     with _open(path) as file:
         return file.get_tensor(name)
 

@@ -1,4 +1,4 @@
-"""Folders of models with an encoder and a decoder: Hugging Face's, read and written."""
+"""Reads and writes encoder-decoders' folders in Hugging Face's format."""
 
 import dataclasses
 import json
@@ -31,13 +31,13 @@ _WEIGHTS_FILE = writing.FILE_NAMES[sources.SAFETENSORS]
 
 
 def _classes(model_type):
-    """The classes of an encoder-decoder's system; none for another."""
+    """The classes of an encoder-decoder's system; none for other systems."""
     system = systems.find(model_type)
     return system.seq2seq_classes if system else ()
 
 
 def make_model(config):
-    """A new model that generates, not yet built.
+    """Creates a model for generation, not yet built.
 
     Args:
         config: `EncoderConfig` of a system with `seq2seq_classes`.
@@ -54,13 +54,13 @@ def make_model(config):
 
 
 def is_model(model):
-    """Whether a model is of a class that this module writes."""
+    """Returns whether a model is of a class that this module saves."""
     config = getattr(model, "config", None)
     return isinstance(model, _classes(getattr(config, "model_type", None)))
 
 
 def is_of(directory):
-    """Whether the `config.json` of a folder is of a type that this module reads."""
+    """Returns whether the `config.json` of a folder is of a type that this module loads."""
     path = os.path.join(directory, encoders.CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return False
@@ -68,19 +68,19 @@ def is_of(directory):
 
 
 def load(directory, path, as_class=None, overrides=None):
-    """A model from a folder for which `is_of` holds.
+    """Loads a model from a folder for which `is_of` holds.
 
     Args:
         directory: str.
         path: str. The folder, or the file of its weights.
-        as_class: class of the model; None for that which the folder names. If that is another one,
-            the head begins fresh.
-        overrides: dict of entries of the config that are to be others, or None.
+        as_class: class of the model; None for the one that the folder names. If that is another
+            one, the head is new.
+        overrides: dict of entries of the config with other values, or None.
     Returns:
-        The model, built and loaded. The report of loading goes to the log.
+        The model, built and loaded. The report of loading is logged.
     Raises:
         ValueError: in a line that names the file or entry, if something is missing, unknown, or
-            does not fit.
+            does not match.
     """
     config_file = os.path.join(directory, encoders.CONFIG_FILE)
     try:
@@ -112,15 +112,15 @@ def load(directory, path, as_class=None, overrides=None):
 
 
 def read_generation_config(directory, config, overrides):
-    """The `GenerationConfig` of a folder; what `generate` does not know of it goes to the log.
+    """Reads a folder's `GenerationConfig`; logs the entries that `generate` does not support.
 
     Args:
         directory: str.
         config: the model's config, before `overrides`.
-        overrides: dict of entries of the config that are to be others, such as tokens; they are so
-            in the result, too.
+        overrides: dict of entries of the config with other values, such as special tokens, which
+            also apply to the result.
     Returns:
-        `GenerationConfig`, or None if the folder says nothing.
+        `GenerationConfig`, or None if the folder has no such entries.
     Raises:
         ValueError: see `generation_config.read`.
     """
@@ -138,13 +138,13 @@ def read_generation_config(directory, config, overrides):
 
 
 def _classes_of(entries):
-    """(config's, model's, name): the classes that a `config.json` names; None for no known one."""
+    """(config's, model's, name): the classes that a `config.json` names; None for unknown ones."""
     config_class = systems.find(entries["model_type"]).config_class
     classes = _classes(entries["model_type"])
     named = hugging_face.architectures(entries)
     named = [name.removeprefix("TF").removeprefix("Flax") for name in named]
     found = next((known for known in classes if known.architecture in named), None)
-    # Models without a head, which not all systems have as a class, are loaded with a head.
+    # Models without a head, for which not all systems have a class, are loaded with a head.
     others = [x for x in named if not x.endswith("Model")]
     if found is None and not others:
         found = classes[0]
@@ -156,17 +156,17 @@ def _classes_of(entries):
 
 
 def load_weights(model, source, is_head_new=False):
-    """Sets all weights of a model.
+    """Loads all weights of a model.
 
     Args:
         model: built model for which `is_model` holds.
         source: `sources.Source`.
-        is_head_new: bool. Whether weights of the model's head may be missing, all of them.
+        is_head_new: bool. Whether all weights of the model's head may be missing.
     Returns:
         `LoadReport`.
     Raises:
-        ValueError: if weights are missing, of another shape or no floats, all of which are named,
-            or copies differ. The model is then unchanged.
+        ValueError: if weights are missing, have another shape or are not floats (naming all of
+            them), or copies differ. The model is then unchanged.
     """
     weights, naming = _weights(model), model.naming
     places = {name: _place(name, source, naming) for name in weights}
@@ -188,7 +188,7 @@ def load_weights(model, source, is_head_new=False):
     ]
     if wrong:
         raise ValueError(f"{source.path!r} does not fit the config: {listed(wrong, '; ')}")
-    # What the model has as a weight of its own is no copy.
+    # A weight that the model has itself is not a copy.
     copies = {name: original for name, original in naming.copies.items() if name not in weights}
     copies = strict.copies_in(source.shapes, copies, naming.prefix)
     strict.assign(source, in_file, copies)
@@ -209,7 +209,7 @@ def _weights(model):
     """The variables by their names in files: dict of `Weight`."""
     if hasattr(model, "weights_by_name"):
         return model.weights_by_name()
-    # Of a system that Hugging Face has not: by their places in the model, each once.
+    # For a system that Hugging Face lacks: by their paths in the model, each once.
     found, prefix = {}, f"{model.name}/"
     for name, variable in names_lib.release_names(model).items():
         found.setdefault(id(variable), (name.removeprefix(prefix), Weight(variable)))
@@ -217,7 +217,7 @@ def _weights(model):
 
 
 def _head_names(model):
-    """Names of the weights that are not of the model without a head; none for that model."""
+    """Names of the weights that the model without a head lacks; none for that model."""
     names, prefix = list(_weights(model)), model.naming.prefix
     of_head = [name for name in names if not name.startswith(prefix)]
     return of_head if len(of_head) < len(names) else []
@@ -239,14 +239,14 @@ def _shape(weight):
 
 
 def save(model, directory, processor=None):
-    """Writes a model to a folder that `load` and Hugging Face's library read.
+    """Saves a model to a folder that `load` and Hugging Face's library read.
 
     Args:
         model: built model for which `is_model` holds.
-        directory: str. Made if missing; an older model of the same type is replaced.
+        directory: str. Created if missing; an existing model of the same type is replaced.
         processor: object with a method `save_pretrained(directory)`; None for the model's own.
     Raises:
-        ValueError: if the folder holds another model.
+        ValueError: if the folder has another model.
     """
     config_path = os.path.join(directory, encoders.CONFIG_FILE)
     if tf.io.gfile.exists(config_path):

@@ -1,4 +1,4 @@
-"""Checkpoints of any format as named arrays."""
+"""Opens checkpoints of any format as named arrays."""
 
 import collections
 import dataclasses
@@ -19,21 +19,21 @@ from etcmodel.path_checks import check_no_pattern
 
 __all__ = ["FILE_NAMES", "OBJECTS", "RELEASED", "SAFETENSORS", "Source", "open_source", "settle"]
 
-# The formats: variables by name (TF1 and its successors' V2 format), by their place in a graph of
-# objects (`tf.train.Checkpoint`), and Hugging Face's.
+# The formats: variables by name (TF1 and its successors' V2 format), by their path in an object
+# graph (`tf.train.Checkpoint`), and Hugging Face's.
 RELEASED, OBJECTS, SAFETENSORS = "released", "tf2", "safetensors"
 # The names under which this library writes them, and finds them in a directory.
 FILE_NAMES = {RELEASED: "model.ckpt", OBJECTS: "ckpt", SAFETENSORS: "model.safetensors"}
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-# What a training checkpoint holds besides the model: by name, and by place.
+# What a training checkpoint contains besides the model: by name, and by path.
 _STATE_NAMES = re.compile(r"(.*/)?(global_step|adam_m|adam_v)")
 _STATE_PLACES = re.compile(
     r"(optimizer/.*|trained_weights/.*|global_step|save_counter|step|.*/\.OPTIMIZER_SLOT/.*)"
 )
 _VALUE_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _PYTORCH = (".bin", ".pt", ".pth", ".bin.index.json")
-# What is looked for in a folder of Hugging Face's, in this order.
+# Files of a folder in Hugging Face's layout, in order of precedence.
 _HUGGING_FACE = (
     "model.safetensors",
     "model.safetensors.index.json",
@@ -52,11 +52,12 @@ class Source:
         path: path prefix (TensorFlow) or path of the file (safetensors).
         format: `RELEASED`, `OBJECTS` or `SAFETENSORS`, which stands for Hugging Face's names.
         shapes: the arrays' shapes by name. Variables of an object checkpoint have the release's
-            names where they have one, and otherwise those that TensorFlow gave them.
+            names if there are such, and otherwise TensorFlow's.
         dtypes: their dtypes by name, such as "float32", "bfloat16" or "int8".
-        training_state: names of what belongs to the training; these are not in `shapes`.
-        read: function of a name to its array, as it is. Weights are read by `strict.assign`.
-        nodes: of an object checkpoint, the name of the variable at each node of its graph.
+        training_state: names of the training state; these are not in `shapes`.
+        read: function of a name that returns its array unchanged. Weights are read by
+            `strict.assign`.
+        nodes: for an object checkpoint, the name of the variable at each node of its graph.
     """
 
     path: str
@@ -68,7 +69,7 @@ class Source:
     nodes: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
     def renamed(self, origins):
-        """The arrays under other names, and no others.
+        """Returns a `Source` of these arrays under other names, and no others.
 
         Args:
             origins: dict of new name to name here.
@@ -86,11 +87,11 @@ def open_source(path):
     """Opens a checkpoint, whatever its format.
 
     Args:
-        path: path prefix of a TensorFlow checkpoint, a safetensors file, a `tf_model.h5` of Hugging
-            Face's, or a directory: of a training run (the latest checkpoint is taken), with
+        path: path prefix of a TensorFlow checkpoint, a safetensors file, Hugging Face's
+            `tf_model.h5`, or a directory: of a training run (the latest checkpoint is used), with
             `model.ckpt` or one other TensorFlow checkpoint, or with one of these files or
             `model.safetensors.index.json`, which names the files of a larger model. A `Source` is
-            returned as it is.
+            returned unchanged.
     Returns:
         `Source`.
     Raises:
@@ -118,12 +119,13 @@ def open_source(path):
 
 
 def settle(path):
-    """Completes a saving that a killed process had begun, before anything is read there.
+    """Completes a save that was interrupted, before anything is read there.
 
     Args:
         path: str. As in `open_source`.
     Raises:
-        ValueError: in a line that says what to do, if that is not certain or cannot be done.
+        ValueError: in a line that says what to do, if its state is unclear or it cannot be
+            completed.
     """
     directory, name = (path, None) if tf.io.gfile.isdir(path) else os.path.split(path)
     atomic_files.settle(directory, name and (lambda x: x.startswith(name)))
@@ -251,7 +253,7 @@ def _object_names(serialized_graph):
             elif attribute.full_name and key.endswith(_VALUE_SUFFIX):
                 variables[node] = (names_lib.release_name(attribute.full_name), place, key)
     count = collections.Counter(name for name, _, _ in variables.values())
-    # Two variables may have one name; then only their places tell them apart.
+    # Two variables may have the same name; then only their paths distinguish them.
     nodes = {n: name if count[name] == 1 else at for n, (name, at, _) in variables.items()}
     keys = {nodes[node]: key for node, (_, _, key) in variables.items()}
     return keys, nodes, tuple(sorted(state))

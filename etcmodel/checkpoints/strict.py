@@ -1,7 +1,7 @@
-"""The one way from a checkpoint's arrays to weights, for all formats and systems.
+"""Loads a checkpoint's arrays into weights, strictly, for all formats and systems.
 
-Only floats become weights, arrays that are copies of one another are compared, and nothing is
-assigned before all of it holds.
+Only floats become weights, arrays that are copies of each other are compared, and nothing is
+assigned before all checks pass.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from etcmodel.shown_values import listed
 __all__ = ["FLOATS", "assign", "check", "check_copy", "check_dtypes", "copies_in", "notes_on"]
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-_ROWS = 4096  # Of a table are compared at a time, in float64.
+_ROWS = 4096  # Rows of a table compared at a time, in float64.
 
 
 def assign(source, weights, copies=None):
@@ -19,11 +19,11 @@ def assign(source, weights, copies=None):
 
     Args:
         source: `Source`.
-        weights: as in `check_dtypes`; shapes fit. Where two names have one variable, the arrays
-            must be equal.
+        weights: as in `check_dtypes`, with matching shapes. If two names have one variable, the
+            arrays must be equal.
         copies: as in `check`.
     Raises:
-        ValueError: as `check_dtypes` and `check`.
+        ValueError: see `check_dtypes` and `check`.
     """
     check_dtypes(source, weights)
     firsts, shared = {}, {}
@@ -38,15 +38,15 @@ def assign(source, weights, copies=None):
 
 
 def check_dtypes(source, weights):
-    """Checks the dtypes of what variables get; before shapes, as packed weights have other ones.
+    """Checks the dtypes of arrays for variables; before shapes, as packed weights have other ones.
 
     Args:
         source: `Source`.
         weights: dict of name in the source to (variable, is_transposed): whether the source has the
             transpose.
     Raises:
-        ValueError: naming arrays and dtypes, if some are no floats; or if a variable is no float,
-            and its array of another dtype.
+        ValueError: naming arrays and dtypes, if some are not floats; or if a variable is not float,
+            and its array has another dtype.
     """
     wanted = {name: variable.dtype for name, (variable, _) in weights.items()}
     check(source, [name for name, dtype in wanted.items() if dtype.is_floating])
@@ -58,16 +58,16 @@ def check_dtypes(source, weights):
 
 
 def check(source, names, copies=None):
-    """Checks arrays that are to become weights.
+    """Checks arrays before they become weights.
 
     Args:
         source: `Source`.
         names: those that become weights.
-        copies: dict of further names to those whose arrays they must repeat, or None. They are left
-            out, and so they are read and compared here.
+        copies: dict of further names to those whose arrays they must repeat, or None. They are not
+            loaded, and so they are read and compared here.
     Raises:
-        ValueError: naming the arrays and their dtypes, if some are no floats; naming two and their
-            largest difference, if one is no copy of the other.
+        ValueError: naming the arrays and their dtypes, if some are not floats; naming two and their
+            largest difference, if one is not a copy of the other.
     """
     copies = copies or {}
     wanted = dict.fromkeys((*names, *copies, *copies.values()))
@@ -91,15 +91,15 @@ def check_copy(path, name, value, original, other):
 
 
 def copies_in(shapes, copies, prefix=""):
-    """Which arrays of a file must repeat which.
+    """Finds the arrays of a file that must be copies of others.
 
     Args:
         shapes: container of the names in the file.
-        copies: dict of a name to that of which it is a copy, in files of models with a head.
-        prefix: str. What names begin with in such files, and in no others.
+        copies: dict of a name to that of its original, in files of models with a head.
+        prefix: str. The prefix of names in such files, and in no others.
     Returns:
-        dict of name to name, both in the file. Where the file lacks an original, its first copy
-        stands in for it.
+        dict of name to name, both in the file. If the file lacks an original, its first copy
+        replaces it.
     """
     firsts, found = {}, {}
     for name, original in (*((x, x) for x in copies.values()), *copies.items()):
@@ -110,11 +110,11 @@ def copies_in(shapes, copies, prefix=""):
 
 
 def notes_on(shapes, copies, obsolete, prefix=""):
-    """What a report says of arrays that a model has no place for, and need not: dict by name.
+    """Returns a report's notes on arrays that a model does not use, and need not: dict by name.
 
     Args:
         shapes, prefix: as in `copies_in`.
-        copies: what `copies_in` gave.
+        copies: the result of `copies_in`.
         obsolete: names of arrays that no model uses, in files of models with a head.
     """
     notes = {name: f"{name} is a copy of {original}: left out" for name, original in copies.items()}
@@ -125,7 +125,7 @@ def notes_on(shapes, copies, obsolete, prefix=""):
 
 
 def _difference(one, other):
-    """How two arrays of floats differ, in words; '' if they do not."""
+    """How two arrays of floats differ, in words; '' if they are equal."""
     if one.shape != other.shape:
         return f"their shapes are {list(one.shape)} and {list(other.shape)}"
     one, other = np.atleast_1d(one), np.atleast_1d(other)

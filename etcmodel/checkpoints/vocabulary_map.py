@@ -1,4 +1,4 @@
-"""Which row of one vocabulary's embedding table belongs to which of another's."""
+"""Maps the rows of one vocabulary's embedding table to those of another's."""
 
 import numpy as np
 
@@ -18,13 +18,13 @@ _WORD_START = vocabulary.SPIECE_UNDERLINE
 
 
 def token_rows(source_vocab, target_vocab):
-    """For each piece of a vocabulary, the id that the same piece has in another one.
+    """Finds the id of each piece of a vocabulary in another vocabulary.
 
-    Pieces are compared by their text and by whether they begin a word, however that is written:
+    Pieces are compared by their text and by whether they begin a word, however that is encoded:
     "##" before pieces inside words (WordPiece, `.txt`), "▁" before words (SentencePiece, `.model`)
-    or "Ġ" before words and bytes as letters (RoBERTa's `vocab.json`). Where [CLS] is missing, <s>
-    is found, and the like. Letters for bytes that no text gives, as in the SentencePiece models
-    made from RoBERTa's vocabulary, are found as they are written.
+    or "Ġ" before words and bytes as letters (RoBERTa's `vocab.json`). If [CLS] is missing, <s> is
+    used, and so on. Letters for bytes that occur in no text, as in the SentencePiece models made
+    from RoBERTa's vocabulary, are compared as they are written.
 
     Args:
         source_vocab: path of the vocabulary of the weights.
@@ -32,7 +32,7 @@ def token_rows(source_vocab, target_vocab):
     Returns:
         int64 [target size]. Ids in the source's vocabulary; -1 where it lacks the piece.
     Raises:
-        ValueError: if a file is no such vocabulary, or no piece is in both.
+        ValueError: if a file is not such a vocabulary, or no piece is in both.
 
     >>> from etcmodel import checkpoints
     >>> checkpoints.token_rows("my_bert/vocab.txt", "vocab.txt")[:4]
@@ -46,7 +46,7 @@ def token_rows(source_vocab, target_vocab):
 
 
 def _ids_by_piece(path):
-    """The id of each piece, in the common form; the first ids win."""
+    """The id of each piece, in the common form; the first id is used."""
     ids = {}
     for index, piece in enumerate(_pieces(path)):
         ids.setdefault(piece, index)
@@ -61,7 +61,7 @@ def _ids_by_piece(path):
 
 
 def _pieces(path):
-    """The pieces of a vocabulary, the first one that of id 0, in a common form."""
+    """The pieces of a vocabulary in the order of ids from 0, in a common form."""
     if path.endswith(".json"):
         return [_from_bytes(piece) for piece in _read_json(path)]
     if path.endswith(".model"):
@@ -96,6 +96,6 @@ def _from_wordpiece(piece):
 def _from_bytes(piece):
     if _is_special(piece) or not all(letter in byte_letters.BYTES for letter in piece):
         return piece
-    # A piece that holds only part of a character equals no piece of another vocabulary.
+    # A piece with only part of a character equals no piece of another vocabulary.
     text = bytes(byte_letters.BYTES[letter] for letter in piece).decode("utf-8", "surrogateescape")
     return _WORD_START + text[1:] if text.startswith(" ") else text

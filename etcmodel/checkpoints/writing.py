@@ -1,4 +1,4 @@
-"""Writing checkpoints: under a temporary name first, so that no reader ever sees half of one."""
+"""Writes checkpoints, under a temporary name first, so that readers never find half of one."""
 
 import os
 import shutil
@@ -24,20 +24,20 @@ _SUFFIXES = {sources.RELEASED: _BUNDLE, sources.OBJECTS: _BUNDLE, sources.SAFETE
 def write(values, output_dir, output_format, *, config=None, overwrite=False):
     """Writes named arrays as a checkpoint, and the config beside it.
 
-    An object checkpoint is one of `tf.train.Checkpoint(model=encoder, others=…)`: what the encoder
-    has no place for, such as a task's heads, is in `others`, by its name.
+    An object checkpoint is one of `tf.train.Checkpoint(model=encoder, others=…)`: arrays outside
+    the encoder, such as a task's heads, are in `others`, by name.
 
     Args:
-        values: dict of the release's names to arrays, of a checkpoint that fits the config
+        values: dict of the release's names to arrays, which match the config
             (`coverage.check_config`).
-        output_dir: str. Made if missing.
+        output_dir: str. Created if missing.
         output_format: `RELEASED`, `OBJECTS` or `SAFETENSORS` of `etcmodel.checkpoints.sources`.
         config: `EncoderConfig`, or None; an object checkpoint needs one.
-        overwrite: bool. Whether an older checkpoint of that format there may be replaced.
+        overwrite: bool. Whether an existing checkpoint of that format may be replaced.
     Returns:
         Path of the checkpoint: a prefix, or a safetensors file.
     Raises:
-        ValueError: if there is one already, an object checkpoint has no config, or TensorFlow would
+        ValueError: if one exists already, an object checkpoint has no config, or TensorFlow would
             take the name of `output_dir` for a pattern.
     """
     check_place(output_dir, output_format)
@@ -53,7 +53,7 @@ def write(values, output_dir, output_format, *, config=None, overwrite=False):
             config_path = os.path.join(output_dir, config_file)
             unfinished_config = os.path.join(folder, config_file)
             atomic_files.write_text(unfinished_config, [config.to_json_string()])
-        # The index comes last: without it, data are no checkpoint.
+        # The index comes last: without it, data are not a checkpoint.
         moves = [(unfinished + suffix, path + suffix) for suffix in suffixes]
         if config is not None:
             moves.insert(0, (unfinished_config, config_path))
@@ -68,19 +68,19 @@ def check_place(output_dir, output_format):
 
 
 def check_absent(output_dir, output_format, config=None):
-    """Checks that nothing would be overwritten.
+    """Checks that no file would be overwritten.
 
     Args:
         output_dir: str.
         output_format: as in `write`.
-        config: `EncoderConfig`, or None. The same config may be there already.
+        config: `EncoderConfig`, or None. The same config may already exist.
     Raises:
-        ValueError: naming a file that is there.
+        ValueError: naming an existing file.
     """
     name = FILE_NAMES[output_format]
     atomic_files.settle(output_dir, lambda x: x == name)
     path = os.path.join(output_dir, name)
-    # A killed conversion may have left data without an index, which are no checkpoint.
+    # A killed conversion may have left data without an index, which are not a checkpoint.
     index = path + _SUFFIXES[output_format][-1]
     existing = [index] if tf.io.gfile.exists(index) else []
     if config is not None:
@@ -151,7 +151,7 @@ def write_safetensors(values, path, config=None, made_by="tf"):
         safetensors.numpy.save_file(arrays, path, metadata={"format": made_by})
     except safetensors.SafetensorError as error:
         raise OSError(f"{path!r} cannot be written: {error}") from error
-    # It makes files that nobody else may read; this one shall be as all others.
+    # It creates files that nobody else may read; this one gets the usual permissions.
     shutil.copymode(f"{path}.mode", path)
     os.remove(f"{path}.mode")
 

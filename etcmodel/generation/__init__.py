@@ -1,8 +1,9 @@
-"""Sequences, token by token: greedy search, beam search and sampling over a decoder's cache.
+"""Text generation, token by token: greedy search, beam search and sampling, with a cache.
 
 Model Garden's `beam_search` and `sampling_module` are not used: they finish every candidate that
-ends, not only those among the best, normalize scores by another length, know no processors that see
-the tokens so far, and have one rule of stopping; the sequences of released models would differ.
+ends, not only those among the best, normalize scores by another length, have no processors that
+depend on the tokens so far, and have only one stopping rule; the sequences of released models would
+differ.
 """
 
 from etcmodel.generation.beam import beam_search

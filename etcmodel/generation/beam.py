@@ -1,4 +1,4 @@
-"""Beam search with the rules of Hugging Face's, as one loop."""
+"""Beam search with Hugging Face's rules, in one loop."""
 
 from typing import NamedTuple
 
@@ -8,21 +8,21 @@ from etcmodel.generation import processors, prompts
 
 __all__ = ["beam_search"]
 
-_LEAST = -1e9  # The score of what is not there.
+_LEAST = -1e9  # The score of absent beams.
 
 
 class _State(NamedTuple):
-    """Beams: running ones, which `cache` is of, and finished ones, the best first.
+    """The beams: running ones, to which `cache` belongs, and finished ones, the best first.
 
     Attributes:
-        length: int32 scalar. Tokens of running beams.
-        prompt_length: int32 scalar. Those of them that were given.
+        length: int32 scalar. Number of tokens of the running beams.
+        prompt_length: int32 scalar. How many of these were given.
         running: int32 [batch, beams, max_length].
         running_scores: float32 [batch, beams]. Sums of log probabilities.
         finished: int32 [batch, beams, max_length].
         finished_scores: float32 [batch, beams]. Divided by the length penalty.
-        is_finished: bool [batch, beams]. Whether there is a finished beam at that place.
-        is_open: bool [batch]. Whether a running beam may still become better.
+        is_finished: bool [batch, beams]. Whether there is a finished beam at that index.
+        is_open: bool [batch]. Whether a running beam may still improve the result.
         cache: nest of tensors, by beam.
     """
 
@@ -38,25 +38,25 @@ class _State(NamedTuple):
 
 
 def beam_search(step, cache, batch, settings, *, start, eos, pad):
-    """The best sequences of each input.
+    """Finds the best sequences of each input by beam search.
 
-    Of twice as many candidates as there are beams those that end are finished, if they are among
-    the best; the others go on.
+    Each step considers twice as many candidates as there are beams: those that end are finished, if
+    they are among the best; the others continue.
 
     Args:
-        step: function of ids, int32 [batch * num_beams], and a cache to float32 logits [batch *
-            num_beams, vocab_size] and the next cache.
+        step: function of ids, int32 [batch * num_beams], and a cache that returns float32 logits
+            [batch * num_beams, vocab_size] and the next cache.
         cache: an object with a method `of_rows(rows)`, and a nest of tensors.
         batch: int or int32 scalar.
-        settings: `GenerationSettings`, or an object with its attributes, of which `num_beams`,
+        settings: `GenerationSettings`, or an object with the same attributes, of which `num_beams`,
             `max_length`, `min_length` and `length_penalty` may be scalar tensors.
-        start: int, the first token; or a prompt, int32 [batch, prompt_length], which is continued:
-            it counts in `max_length` and `min_length`, and there is less of it.
+        start: int, the first token; or a prompt to continue, int32 [batch, prompt_length], which
+            counts in `max_length` and `min_length` and is shorter than `max_length`.
         eos: int. The end token.
-        pad: int. What follows an end token.
+        pad: int. The token after an end token.
     Returns:
-        dict: `sequences`, int32 [batch * num_return_sequences, max_length], those of an input
-        together, the best first; `sequences_scores`, float32 [batch * num_return_sequences].
+        dict: `sequences`, int32 [batch * num_return_sequences, max_length], grouped by input, the
+        best first; `sequences_scores`, float32 [batch * num_return_sequences].
 
     >>> from etcmodel import generation
     >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8) * 9.0, cache)  # It counts.
@@ -69,7 +69,7 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
     prompt, prompt_length, cache = prompts.begun(step, cache, start, batch * beams)
     prompt = tf.reshape(prompt, [batch, beams, prompt_length])
     first = tf.concat([prompt, tf.fill([batch, beams, max_length - prompt_length], pad)], axis=2)
-    # All beams are the same at first: one of them counts.
+    # All beams are equal at first: only one of them counts.
     scores = tf.where(tf.equal(tf.range(beams), 0), 0.0, _LEAST) + tf.zeros([batch, 1])
     state = _State(
         length=tf.convert_to_tensor(prompt_length),
@@ -95,7 +95,7 @@ def beam_search(step, cache, batch, settings, *, start, eos, pad):
 
 
 def _advanced(state, step, settings, eos):
-    """The state with one token more."""
+    """The state after one more token."""
     beams, max_length = settings.num_beams, settings.max_length
     batch, length = tf.shape(state.running)[0], state.length
     rows = tf.reshape(state.running, [batch * beams, max_length])
@@ -109,7 +109,7 @@ def _advanced(state, step, settings, eos):
     candidates = tf.gather(state.running, beam, batch_dims=1)
     candidates = tf.where(is_next, ids[:, :, tf.newaxis], candidates)
     ends = tf.equal(ids, eos) | tf.equal(length + 1, max_length)
-    # What ends does not go on.
+    # Finished candidates do not continue.
     running_scores, chosen = tf.nn.top_k(scores + tf.where(ends, _LEAST, 0.0), beams)
     running = tf.gather(candidates, chosen, batch_dims=1)
     beam = tf.gather(beam, chosen, batch_dims=1) + beams * tf.range(batch)[:, tf.newaxis]
@@ -122,7 +122,7 @@ def _advanced(state, step, settings, eos):
 
 
 def _finished(state, candidates, scores, ends, settings):
-    """Finished beams, their scores, and which there are: old ones and the best candidates."""
+    """The finished beams, their scores, and which exist: old ones and the best candidates."""
     beams = settings.num_beams
     is_new = ends & (tf.range(2 * beams) < beams) & state.is_open[:, tf.newaxis]
     if settings.early_stopping is True:

@@ -1,4 +1,4 @@
-"""Which tokens are drawn from: the logits of the others become -infinity."""
+"""Sampling filters: logits of tokens that must not be drawn become -infinity."""
 
 import tensorflow as tf
 
@@ -6,14 +6,15 @@ __all__ = ["filtered"]
 
 
 def filtered(logits, temperature=1.0, top_k=0, top_p=1.0):
-    """Logits by temperature, of the k most probable tokens, of which those with probability p.
+    """Applies temperature, then top-k, then top-p filtering to logits.
 
     Args:
         logits: float32 [rows, vocab_size].
         temperature: float. The logits are divided by it.
-        top_k: int. 0 for all. Tokens as probable as the last of them stay, too.
-        top_p: float. The most probable tokens stay up to that with which they have this
-            probability together (Holtzman et al. 2020); 1 for all.
+        top_k: int. Keeps the k most probable tokens; 0 for all. Ties with the last of them are
+            kept, too.
+        top_p: float. Keeps the most probable tokens up to the one with which they reach this total
+            probability (Holtzman et al. 2020); 1 for all.
     Returns:
         float32 [rows, vocab_size].
     """

@@ -1,4 +1,4 @@
-"""Which tokens may come next: scores of the others become -infinity."""
+"""Rules for the next token: scores of forbidden tokens become -infinity."""
 
 import tensorflow as tf
 
@@ -6,11 +6,11 @@ __all__ = ["processed"]
 
 
 def processed(scores, sequences, length, settings, eos_token_id):
-    """Scores under the rules of some settings.
+    """Applies the rules of the settings to the scores of the next token.
 
     Args:
-        scores: float32 [rows, vocab_size]. Of the next token.
-        sequences: int32 [rows, max_length]. Of which the first `length` tokens are there.
+        scores: float32 [rows, vocab_size]. Scores of the next token.
+        sequences: int32 [rows, max_length]. The tokens so far, `length` of them.
         length: int32 scalar.
         settings: `GenerationSettings`, whose lengths may be scalar tensors.
         eos_token_id: int.
@@ -35,7 +35,7 @@ def processed(scores, sequences, length, settings, eos_token_id):
 
 
 def _without_repeated(scores, sequences, length, size):
-    """Bans tokens that would end an n-gram that is there already."""
+    """Bans tokens that would complete an n-gram that has already occurred."""
     rows, max_length = tf.shape(sequences)[0], tf.shape(sequences)[1]
     starts = tf.range(tf.maximum(0, max_length - size + 1))
     is_repeated = tf.repeat((starts + size - 1 < length)[tf.newaxis], rows, axis=0)

@@ -1,4 +1,4 @@
-"""Tokens that a sequence begins with: the start token, or a prompt that is continued."""
+"""The first tokens of a sequence: the start token, or a prompt to continue."""
 
 import tensorflow as tf
 
@@ -6,13 +6,13 @@ __all__ = ["begun"]
 
 
 def begun(step, cache, start, num_rows):
-    """What a search continues.
+    """Prepares a search: returns the prompt, and a cache that contains it.
 
     Args:
-        step: function of ids, int32 [num_rows], and a cache to logits and the next cache.
+        step: function of ids, int32 [num_rows], and a cache that returns logits and the next cache.
         cache: nest of tensors, without tokens.
-        start: int, the first token; or int32 [inputs, prompt_length], of each input, of which
-            there are `num_rows` or a divisor of it.
+        start: int, the first token; or int32 [inputs, prompt_length], of each input, whose number
+            divides `num_rows`.
         num_rows: int or int32 scalar.
     Returns:
         (prompt, length, cache): int32 [num_rows, length]; int or int32 scalar; and the cache of all

@@ -1,4 +1,4 @@
-"""One sequence a row: the most probable token each time, or one that is drawn."""
+"""Greedy search and sampling: one sequence per row."""
 
 import tensorflow as tf
 
@@ -8,25 +8,25 @@ __all__ = ["sample"]
 
 
 def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=False):
-    """Greedy search, or sampling, as one loop that ends once every row has its end token.
+    """Runs greedy search, or sampling, as one loop until every row has its end token.
 
     Args:
-        step: function of ids, int32 [num_rows], and a cache to float32 logits [num_rows,
-            vocab_size] and the next cache.
+        step: function of ids, int32 [num_rows], and a cache that returns float32 logits
+            [num_rows, vocab_size] and the next cache.
         cache: nest of tensors.
         num_rows: int or int32 scalar.
-        settings: `GenerationSettings`, or an object with its attributes, of which `max_length`,
-            `min_length` and `seed` may be scalar tensors.
-        start: int, the first token; or a prompt, int32 [inputs, prompt_length], which is continued:
-            it counts in `max_length` and `min_length`, and there is less of it.
+        settings: `GenerationSettings`, or an object with the same attributes, of which
+            `max_length`, `min_length` and `seed` may be scalar tensors.
+        start: int, the first token; or a prompt to continue, int32 [inputs, prompt_length], which
+            counts in `max_length` and `min_length` and is shorter than `max_length`.
         eos: int. The end token.
-        pad: int. What follows an end token.
+        pad: int. The token after an end token.
         with_scores: bool. Whether to return the scores of all steps.
     Returns:
-        dict: `sequences`, int32 [num_rows, max_length], the start token or the
-        prompt first; with scores `step_scores`, float32 [num_rows, max_length - prompt_length,
-        vocab_size], where the start token alone is a prompt of length 1, of the processed logits,
-        which mean nothing after a row's end.
+        dict: `sequences`, int32 [num_rows, max_length], beginning with the start token or the
+        prompt; with scores `step_scores`, float32 [num_rows, max_length - prompt_length,
+        vocab_size], the processed logits, which are undefined after a row's end. The start token
+        alone is a prompt of length 1.
 
     >>> from etcmodel import generation
     >>> step = lambda ids, cache: (tf.one_hot(ids + 1, 8), cache)  # It counts.
@@ -67,8 +67,8 @@ def sample(step, cache, num_rows, settings, *, start, eos, pad, with_scores=Fals
 def _choose(scores, length, settings):
     if settings.do_sample:
         scores = filters.filtered(scores, settings.temperature, settings.top_k, settings.top_p)
-        # The largest of logits and Gumbel noise is a draw from them (Gumbel 1954); the noise of a
-        # row does not depend on how many follow it.
+        # The largest of logits plus Gumbel noise is a draw from them (Gumbel 1954); the noise of a
+        # row does not depend on how many rows follow it.
         uniform = tf.random.stateless_uniform(
             tf.shape(scores), [settings.seed, length], minval=1e-20, maxval=1.0
         )

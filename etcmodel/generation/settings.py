@@ -1,4 +1,4 @@
-"""How sequences are generated."""
+"""Settings of text generation."""
 
 import dataclasses
 import math
@@ -8,30 +8,32 @@ __all__ = ["GenerationSettings"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GenerationSettings:
-    """What a search is told, with the names and defaults of Hugging Face's `generate`.
+    """Settings of a search, with the names and defaults of Hugging Face's `generate`.
 
     Attributes:
-        max_length: int. Most tokens of a sequence, the start token or the prompt included.
-        min_length: int, at most `max_length`. No end token before so many tokens, the start token
-            or the prompt included.
+        max_length: int. The most tokens of a sequence, including the start token or the prompt.
+        min_length: int, at most `max_length`. There is no end token before so many tokens,
+            including the start token or the prompt.
         num_beams: int. 1 for greedy search or sampling.
-        num_return_sequences: int, at most `num_beams`. Of each input.
+        num_return_sequences: int, at most `num_beams`. Sequences returned per input.
         length_penalty: float. Scores of beams are divided by (tokens without the start token or
             the prompt) to the power of it.
         early_stopping: True: an input is done once it has `num_beams` finished beams; False: once
             no running beam would be better if it ended now; "never": once none can become better.
-        no_repeat_ngram_size: int. No n-gram of this size comes twice; 0 for no such rule.
-        forced_bos_token_id: int or None. The token after the start token.
-        forced_eos_token_id: int or None. The token at `max_length`.
-        do_sample: bool. Draw tokens at random in place of the most probable, with one beam.
-        temperature: float. Logits are divided by it before they are drawn from.
-        top_k: int. Draw from the k most probable tokens; 0 for all.
-        top_p: float. Draw from the fewest tokens that have this probability together; 1 for all.
+        no_repeat_ngram_size: int. No n-gram of this size may repeat; 0 for no such rule.
+        forced_bos_token_id: int or None. The token forced after the start token.
+        forced_eos_token_id: int or None. The token forced at `max_length`.
+        do_sample: bool. Whether to draw tokens at random instead of the most probable; with one
+            beam.
+        temperature: float. Logits are divided by it before sampling.
+        top_k: int. Samples from the k most probable tokens; 0 for all.
+        top_p: float. Samples from the fewest tokens with at least this total probability; 1 for
+            all.
         seed: int, or int32 scalar in a graph. Equal seeds draw equal tokens.
-        decoder_start_token_id: int or None. The first token; None for that of the model's config.
-        eos_token_id, pad_token_id: int or None. The end token, and what follows it; likewise.
+        decoder_start_token_id: int or None. The first token; None for the config's.
+        eos_token_id, pad_token_id: int or None. The end token, and the one after it; likewise.
     Raises:
-        ValueError: naming the setting, if one is out of range, or some do not fit each other.
+        ValueError: naming the setting, if one is out of range, or settings contradict each other.
 
     >>> from etcmodel.generation import GenerationSettings
     >>> settings = GenerationSettings(max_length=64, num_beams=4)

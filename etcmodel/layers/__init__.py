@@ -1,4 +1,4 @@
-"""Keras layers of ETC."""
+"""Keras layers of ETC: attention, transformer stacks, embeddings, heads."""
 
 from etcmodel.layers import (
     attention,

@@ -1,4 +1,4 @@
-"""Lets code see the attention of chosen layers while a model is called."""
+"""Observes the attention of chosen layers while a model is called."""
 
 import contextlib
 
@@ -12,11 +12,11 @@ SIDES = ("long", "global")
 
 @contextlib.contextmanager
 def watching(blocks, look):
-    """A context in which `look` sees what the attention of some layers is called with.
+    """Context manager in which `look` is called with the arguments of some layers' attention.
 
     Args:
-        blocks: dict of a number to the layer with this attention, or around it. It attends for its
-            long queries first, then for its global ones, if it has such.
+        blocks: dict of a number to the layer with this attention, or around it. It computes the
+            attention of long queries first, then that of global ones, if any.
         look: function of the number, the side of the queries (one of `SIDES`), the layer's first
             argument, the queries, the key sets and a dict of the other arguments of
             `ops.blockwise.attend`, without the rate of the dropout.

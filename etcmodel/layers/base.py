@@ -1,7 +1,7 @@
 """The base class of the public layers: Keras 2 layers (`tf_keras`) that refuse Keras 3.
 
 `tf.keras` is Keras 3 in current TensorFlow. It neither tracks the weights of Keras 2 layers nor
-accepts their tensors, so a mixture of both trains nothing or fails far from the cause.
+accepts their tensors, so mixing both trains nothing or fails far from the cause.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _ADVICE = (
     "of them, or `etcmodel.keras3.layer(model)` in a Keras 3 project, or set TF_USE_LEGACY_KERAS=1 "
     "before TensorFlow is imported."
 )
-# Where Keras has what goes into `compile` and `fit`, and the class of all that is there.
+# Where Keras has the objects that `compile` and `fit` take, and the class of each kind.
 _KINDS = {
     "callbacks": "Callback",
     "losses": "Loss",
@@ -51,7 +51,7 @@ class Layer(tf_keras.layers.Layer):
     array([2., 4.], dtype=float32)
     """
 
-    # AutoGraph then leaves `__call__` as it is, as it does with Keras's own, and converts `call`.
+    # AutoGraph then leaves `__call__` unchanged, as it does with Keras's own, and converts `call`.
     autograph_info__ = None
 
     def __call__(self, *args, **kwargs):
@@ -65,13 +65,13 @@ class Layer(tf_keras.layers.Layer):
 
 
 def without_autograph(call):
-    """Decorator for a layer's `call` that AutoGraph need not convert, nor what it calls.
+    """Decorator that keeps AutoGraph from converting a layer's `call` and what it calls.
 
     Converting takes up to half of the time of tracing. A subclass with another `call` can do
     without the decorator.
     """
     decorated = tf.autograph.experimental.do_not_convert(call)
-    decorated.__signature__ = inspect.signature(call)  # Keras looks at it to find the arguments.
+    decorated.__signature__ = inspect.signature(call)  # Keras reads the arguments from it.
     return decorated
 
 
@@ -83,16 +83,17 @@ def check_part(name, part):
 
 
 def refuse_keras_3(name, part):
-    """Raises ValueError if the argument `name` has anything of Keras 3.
+    """Raises ValueError if the argument `name` contains an object of Keras 3.
 
     Args:
         name: str.
-        part: a layer, optimizer, loss, metric or callback, or a nest of these; all else is fine.
+        part: a layer, optimizer, loss, metric or callback, or a nest of these; anything else
+            passes.
     """
     if (keras := keras_3()) is None:
         return
     for x in tf.nest.flatten(part):
-        # A metric is a layer in Keras 2 alone.
+        # Only in Keras 2 is a metric a layer.
         if isinstance(x, keras.layers.Layer):
             argument_checks.fail(f"`{name}` is the Keras 3 layer {_describe(x)}. {_ADVICE}")
         for kind, base in _KINDS.items():
@@ -107,7 +108,7 @@ def refuse_keras_3(name, part):
 
 @contextlib.contextmanager
 def in_keras_3_layer():
-    """A context in which layers may be inside a Keras 3 layer, which has adopted their weights."""
+    """Context manager: allows layers inside a Keras 3 layer, which has adopted their weights."""
     before, _state.is_adopted = getattr(_state, "is_adopted", False), True
     try:
         yield
@@ -139,7 +140,7 @@ def check_caller(layer, args, kwargs):
 
 
 def keras_3():
-    """The package `keras` if it is Keras 3 and has been imported, else None."""
+    """Returns the package `keras` if it is Keras 3 and has been imported, else None."""
     keras = sys.modules.get("keras")
     if keras is None or int(getattr(keras, "__version__", "0").split(".")[0]) < 3:
         return None

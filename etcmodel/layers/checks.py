@@ -1,4 +1,4 @@
-"""Checks of the numbers in the constructors of layers."""
+"""Checks numeric constructor arguments of layers."""
 
 import numpy as np
 

@@ -15,7 +15,7 @@ __all__ = ["Dense", "DenseLayers"]
 class Dense(tf_keras.layers.Dense):
     """Keras's dense layer, computed on the input reshaped to rank 2.
 
-    TensorFlow can fuse bias and activation into a matrix product of rank 2.
+    TensorFlow can fuse bias and activation into matrix products of rank 2.
 
     >>> from etcmodel.layers import dense
     >>> dense.Dense(16, activation="tanh")(tf.zeros([1, 6, 8])).shape

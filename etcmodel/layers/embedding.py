@@ -12,15 +12,16 @@ __all__ = ["EmbeddingLookup"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class EmbeddingLookup(base.Layer):
-    """Rows of a table, optionally projected to another size (factorized embeddings, as in ALBERT).
+    """Embedding lookup, optionally projected to another size (factorized, as in ALBERT).
 
     Args:
-        vocab_size: int. Rows of the table.
-        embedding_size: int. Columns of the table.
+        vocab_size: int. Number of rows of the table.
+        embedding_size: int. Number of columns of the table.
         projection_size: int. Size of the output; 0 or `embedding_size` for no projection.
         initializer_range: float. Standard deviation of the initial table. That of the projection's
             initial weights is 1 / sqrt(`embedding_size`).
-        use_one_hot_lookup: bool. Looks up by a matrix product, for devices with slow gathers.
+        use_one_hot_lookup: bool. Whether to look up by matrix products, for devices with slow
+            gathers.
         name: name of the layer.
     Call args:
         input_ids: int [...], from 0 to `vocab_size - 1`. Also whole numbers as floats, which Keras

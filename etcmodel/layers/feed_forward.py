@@ -1,4 +1,4 @@
-"""Feed-forward layers with a gate, and those that float16 cannot hold."""
+"""Feed-forward layers, also gated ones, and ones whose values exceed float16."""
 
 import tensorflow as tf
 import tf_keras
@@ -12,16 +12,18 @@ __all__ = ["FeedForward"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class FeedForward(base.Layer):
-    """`output(dropout(act(inner(x))))`, or with a gate `output(dropout(act(inner(x)) * gate(x)))`.
+    """Feed-forward layer, optionally gated (Shazeer 2020).
 
-    Under the policy `mixed_float16` the output's product is float32, and clipped to what float16
-    can hold: those of T5 exceed it.
+    `output(dropout(act(inner(x))))`, or with a gate `output(dropout(act(inner(x)) * gate(x)))`.
+
+    Under the policy `mixed_float16` the output's product is computed in float32, and clipped to the
+    range of float16, which T5's products exceed.
 
     Args:
         hidden_size: int. Size of input and output.
         intermediate_size: int.
         activation: function or name.
-        is_gated: bool. Whether there is a gate (Shazeer 2020).
+        is_gated: bool. Whether there is a gate.
         use_bias: bool.
         dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights of all parts; None:
@@ -31,7 +33,7 @@ class FeedForward(base.Layer):
         inputs: float [..., hidden_size].
         training: bool.
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Heads: from hidden states to the logits of a task, and from logits to the best outputs."""
+"""Heads: hidden states to the logits of a task, and logits to the best outputs."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ class _Weights:
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class TokenLogits(base.Layer):
-    """Logits of each token, or of one token: a dense layer like that of BERT's heads.
+    """Token logits: a dense layer like that of BERT's heads.
 
     Its weights are [num_outputs, hidden_size], the transpose of a Keras kernel.
 
@@ -110,7 +110,7 @@ class TokenLogits(base.Layer):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class SpanLogits(TokenLogits):
-    """Logits of each token as an end of a span.
+    """Span logits: scores each token as an end of a span.
 
     Source: Devlin et al. 2018 (arXiv:1810.04805), section 4.2.
 
@@ -120,10 +120,10 @@ class SpanLogits(TokenLogits):
         name: name of the layer.
     Call args:
         hidden: float [batch, len, hidden_size].
-        allowed: bool [batch, len], or None. Positions where an end may be; the others get the
-            logit `MASKED_LOGIT`.
+        allowed: bool [batch, len], or None. Positions where an end may be; others get the logit
+            `MASKED_LOGIT`.
     Returns:
-        dict of the name of an end to float [batch, len].
+        dict of end name to float [batch, len].
     Raises:
         ValueError: if `ends` is empty.
 
@@ -151,7 +151,7 @@ class SpanLogits(TokenLogits):
 
 
 def top_positions(scores, num_top=NUM_TOP_POSITIONS):
-    """The best positions for an end.
+    """Finds the highest-scoring positions of an end.
 
     Args:
         scores: float [batch, len]. Logits or probabilities.
@@ -163,7 +163,7 @@ def top_positions(scores, num_top=NUM_TOP_POSITIONS):
 
 
 def best_tags(logits):
-    """The most probable tag of each token, such as a BIO id.
+    """Finds the most probable tag of each token, such as a BIO id.
 
     Args:
         logits: float [..., number of tags].

@@ -14,10 +14,10 @@ __all__ = [
 
 
 def as_initializer(given):
-    """A Keras 2 initializer from an initializer, its name or its config; None stays None.
+    """Returns a Keras 2 initializer from an initializer, its name or its config; None stays None.
 
     An initializer of Keras 3 is replaced by its Keras 2 counterpart: it returns the same values at
-    each call, so that all weights of the same shape would be equal.
+    each call, so all weights of the same shape would be equal.
 
     Raises:
         ValueError: if there is no such initializer.
@@ -29,9 +29,9 @@ def as_initializer(given):
 
 
 def fresh(initializer):
-    """A copy of an initializer, so that each weight gets different random values.
+    """Copies an initializer, so that each weight gets different random values.
 
-    An unseeded Keras initializer that is shared returns the same values at each call.
+    A shared, unseeded Keras initializer returns the same values at each call.
 
     Args:
         initializer: initializer object, its name, or None.
@@ -42,15 +42,15 @@ def fresh(initializer):
 
 
 def default_initializer(initializer_range=0.02):
-    """The default initializer of weights: truncated normal."""
+    """Returns the default initializer of weights: truncated normal."""
     return tf_keras.initializers.TruncatedNormal(stddev=initializer_range)
 
 
 def serialize_initializer(initializer):
-    """The config form of an initializer, None included."""
+    """Returns the config of an initializer; None stays None."""
     return None if initializer is None else tf_keras.initializers.serialize(initializer)
 
 
 def fresh_or_default(initializer):
-    """As `fresh`, but None gives the default initializer."""
+    """Like `fresh`, but None gives the default initializer."""
     return fresh(initializer) or default_initializer()

@@ -1,8 +1,8 @@
-"""Layers that differ in their weights alone as the body of one loop.
+"""Runs layers that differ only in their weights as one loop.
 
-XLA compiles whatever it finds in a graph, layers that are alike each for itself, so that the time
-it takes grows with their number; a loop's body it compiles once. The weights of all layers are
-stacked for that, as in JAX's `scan` over layers (`flax.linen.scan`).
+XLA compiles equal layers of a graph one by one, so that compile time grows with their number; a
+loop's body is compiled only once. For that, the weights of all layers are stacked, as in JAX's
+`scan` over layers (`flax.linen.scan`).
 """
 
 import contextlib
@@ -23,11 +23,11 @@ _state = threading.local()
 
 @contextlib.contextmanager
 def loop_scope(mode):
-    """Chooses where stacks of layers become loops inside.
+    """Context manager that chooses where stacks of layers become loops.
 
     Args:
-        mode: 'auto' (in what XLA compiles as a whole, as outside of any scope), 'always' (in all
-            graphs) or 'never'.
+        mode: 'auto' (where XLA compiles a whole function; the default outside of any scope),
+            'always' (in all graphs) or 'never'.
     Raises:
         ValueError: if the mode is unknown.
     """
@@ -46,20 +46,19 @@ def _mode():
 
 
 def should_loop(groups, hidden, compute_dtype):
-    """Whether groups of layers are to be one loop, and can be.
+    """Returns whether groups of layers should be run as one loop, and can be.
 
-    They can be if they differ in nothing but names, weights and how these are initialized, as far
-    as their configs tell, and if they do nothing that a loop would hide: keep values from call to
-    call (batch normalization), have activity regularizers, are looked at (`ops.interception`), or
-    compute in another type.
+    They can be if their configs differ only in names, weights and initializers, and if they do
+    nothing that a loop would hide: keeping values from call to call (batch normalization), activity
+    regularizers, being observed (`ops.interception`), or computing in another dtype.
 
     In mode 'auto' the shapes must be known, too: XLA needs constant sizes, and those that a loop's
-    gradient takes from its tensors are none.
+    gradient takes from its tensors are not constant.
 
     Args:
         groups: list of lists of tuples of `steps.Step`.
         hidden: see `run_loop`.
-        compute_dtype: str. That of the stack.
+        compute_dtype: str. The stack's compute dtype.
     """
     is_compiled = tf.__internal__.get_enclosing_xla_context() is not None
     is_known = all(x.shape.is_fully_defined() for x in hidden)
@@ -75,16 +74,16 @@ def should_loop(groups, hidden, compute_dtype):
 def run_loop(groups, hidden, run_group):
     """Runs groups of layers one after the other, as a loop.
 
-    Dropouts draw the masks that they draw without it. Gradients are those without it, too, but for
-    two things: all of a layer's weights have one as soon as one layer's output matters, zeros
-    instead of None where nothing depends on them; and in mixed precision, gradients of a weight
-    that a layer uses twice are added up in the compute type.
+    Dropout masks are the same as without the loop. So are gradients, with two exceptions: all of a
+    layer's weights get one as soon as one layer's output matters, zeros instead of None where
+    nothing depends on them; and in mixed precision, gradients of a weight that a layer uses twice
+    are added up in the compute dtype.
 
     Args:
         groups: see `should_loop`.
-        hidden: sequence of float [batch, len, hidden_size], one a stream.
-        run_group: function of a group, hidden tensors and tensors to take as the group's weights
-            (see `steps.weights_of_layers`) to hidden tensors of the same shapes.
+        hidden: sequence of float [batch, len, hidden_size], one per stream.
+        run_group: function of a group, hidden tensors and tensors to use as the group's weights
+            (see `steps.weights_of_layers`) that returns hidden tensors of the same shapes.
     Returns:
         list of tensors, shaped as `hidden`.
     """
@@ -104,7 +103,7 @@ def run_loop(groups, hidden, run_group):
             lambda number, *_: number < len(groups),
             body,
             [tf.constant(0), tf.convert_to_tensor(num_seeds), list(hidden), stacked],
-            maximum_iterations=len(groups),  # XLA has to know how much to keep for gradients.
+            maximum_iterations=len(groups),  # XLA must know how much to keep for gradients.
             parallel_iterations=1,
         )
     finally:
@@ -114,9 +113,9 @@ def run_loop(groups, hidden, run_group):
 
 @custom_gradient
 def _take(stacked, number):
-    """`stacked[number]`, and `stacked`, for others to take of.
+    """Returns `stacked[number]`, and `stacked` for the next layers to take from.
 
-    As each place is taken once, gradients are put into their places, in one buffer for all: that of
+    As each entry is taken once, gradients are written to their places in one shared buffer; that of
     a tensor from outside the loop would be a sum of mostly zeros each time.
     """
 
@@ -128,7 +127,7 @@ def _take(stacked, number):
 
 
 def _form(group, compute_dtype):
-    """All that decides what a group computes but its weights; None if that cannot be told."""
+    """All that determines what a group computes, except its weights; None if that is unknown."""
     blocks = [step.block for steps in group for step in steps]
     weights = weights_of_layers(group)
     layers = [layer for block in blocks for layer in (block, *block.submodules)]
@@ -154,7 +153,7 @@ def _is_plain(layer, compute_dtype):
 
 
 def _computing(config):
-    """The part of a config that decides what is computed, once there are weights."""
+    """The part of a config that determines what is computed, once there are weights."""
     if isinstance(config, dict):
         kept = {key for key in config if key != "name" and not key.endswith("initializer")}
         return {key: _computing(x) for key, x in config.items() if key in kept}

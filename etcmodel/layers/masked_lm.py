@@ -17,7 +17,7 @@ def make_masked_lm(
     layer_norm_epsilon=1e-12,
     name="mlm",
 ):
-    """Model Garden's head for masked language models, built, tied to the token embeddings.
+    """Creates Model Garden's masked-language-model head, built, tied to the token embeddings.
 
     Args:
         table: variable [vocab_size, embedding_size].

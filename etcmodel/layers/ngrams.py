@@ -1,4 +1,4 @@
-"""Scores of the n-grams of words."""
+"""Scores n-grams of words."""
 
 import tensorflow as tf
 import tf_keras
@@ -20,15 +20,15 @@ class NgramScorer:
 
     Args:
         hidden_size: int. Size of the word embeddings.
-        max_length: int. Number of words in the longest n-gram.
-        dropout_rate: float. Dropout of word and n-gram embeddings.
+        max_length: int. The most words in an n-gram.
+        dropout_rate: float. Dropout rate of word and n-gram embeddings.
         initializer_range: float. Standard deviation of the initial weights.
     Call args:
         words: float [batch, num_words, hidden_size].
         mask: bool [batch, max_length, num_words]. Which n-grams exist: see `ops.ngrams`.
         training: bool.
     Returns:
-        float32 [batch, max_length, num_words]. Logits by number of words (less 1) and first word;
+        float32 [batch, max_length, num_words]. Logits by number of words (minus 1) and first word;
         `MASKED_LOGIT` for n-grams that do not exist.
     """
 

@@ -21,7 +21,7 @@ class LayerNormalization(tf_keras.layers.LayerNormalization):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RmsNormalization(base.Layer):
-    """Division by the root mean square of the last axis, and a scale: T5's layer normalization.
+    """RMS normalization, T5's layer normalization: scales by the root mean square of the last axis.
 
     Args:
         epsilon: float. Added to the mean square.
@@ -29,7 +29,7 @@ class RmsNormalization(base.Layer):
     Call args:
         inputs: float [..., size].
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     """
 
     def __init__(self, epsilon=1e-6, name="layer_norm", **kwargs):

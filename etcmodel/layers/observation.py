@@ -1,4 +1,4 @@
-"""A stack's hidden states and attention probabilities as outputs of an ordinary call."""
+"""Returns a stack's hidden states and attention probabilities as outputs of a call."""
 
 import contextlib
 
@@ -11,15 +11,15 @@ from etcmodel.ops.interception import intercept
 __all__ = ["run_observed"]
 
 
-@tf.autograph.experimental.do_not_convert  # As `TransformerStack.run`.
+@tf.autograph.experimental.do_not_convert  # Like `TransformerStack.run`.
 def run_observed(stack, hidden, training=None, *, with_attentions=False, **options):
-    """As `TransformerStack.run`, layer by layer.
+    """Runs a `TransformerStack` layer by layer, and returns all hidden states.
 
     Args:
         stack: `TransformerStack`.
         hidden, training, **options: see `TransformerStack.run`.
-        with_attentions: bool. Whether to compute probabilities: of all pairs, at a cost of the
-            square of the length. Nothing is recomputed for gradients then: the probabilities
+        with_attentions: bool. Whether to compute the probabilities of all pairs, at a cost
+            quadratic in the length. Then nothing is recomputed for gradients, as probabilities
             would have none.
     Returns:
         (states, attentions): a list of lists of the streams, before the first layer and after each;
@@ -40,7 +40,7 @@ def run_observed(stack, hidden, training=None, *, with_attentions=False, **optio
 
 @contextlib.contextmanager
 def _kept_attentions():
-    """A context that yields a list, to which each attention inside appends its probabilities."""
+    """Yields a list to which each attention inside appends its probabilities."""
     calls = []
 
     def keep(_, call, queries, key_sets, **arguments):

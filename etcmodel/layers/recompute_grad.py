@@ -1,8 +1,8 @@
 """Gradient checkpointing: the backward pass recomputes activations instead of keeping them.
 
-This does what `tf.recompute_grad` does, with a context, which says inside the function whether this
-is the recomputation, and makes every dropout draw the same mask in both computations; and its
-gradients go with their graph (`ops.gradients`).
+Like `tf.recompute_grad`, but with a context that says inside the function whether this is the
+recomputation, and makes every dropout draw the same mask in both computations; and its gradients
+are freed with their graph (`ops.gradients`).
 """
 
 import collections
@@ -22,14 +22,14 @@ _state = threading.local()
 
 
 class RecomputeContext(NamedTuple):
-    """The context of a function inside `recompute_grad`; entered by `with`.
+    """The context of a function inside `recompute_grad`; a context manager.
 
     Dropouts inside it draw their masks from the seed, in the order of their calls.
 
     Attributes:
         is_recomputing: bool. Whether this is the recomputation, for the gradient.
         seed: int scalar. The same in both computations.
-        children: deque of `RecomputeContext`: those of the nested calls in the first computation.
+        children: deque of `RecomputeContext`, of the nested calls in the first computation.
 
     >>> from etcmodel.layers import recompute_grad
     >>> context = recompute_grad.RecomputeContext(is_recomputing=False, seed=None, children=[])
@@ -53,7 +53,7 @@ class RecomputeContext(NamedTuple):
 
 
 def get_recompute_context():
-    """The innermost `RecomputeContext` that this thread is in, or None.
+    """Returns this thread's innermost `RecomputeContext`, or None.
 
     >>> from etcmodel.layers import recompute_grad
     >>> recompute_grad.get_recompute_context() is None
@@ -102,7 +102,7 @@ def recompute_grad(f, seed=None):
 
 
 def _recomputed(run, *args):
-    """`run(*args)`; its gradient runs it again."""
+    """Returns `run(*args)`; its gradient runs it again."""
 
     @custom_gradient
     def compute(*args):
@@ -126,10 +126,10 @@ def _recomputed(run, *args):
 
 
 def _after(gradient, tensors):
-    """The tensors, in a graph not before the gradient is there: earlier they only take memory."""
+    """In a graph, delays the tensors until the gradient exists: earlier they only use memory."""
     if tf.executing_eagerly():
         return [tf.identity(x) for x in tensors]
-    # XLA does not keep control dependencies. The maximum of an empty tensor is no problem.
+    # XLA drops control dependencies. The maximum of an empty tensor is no problem.
     first = tf.reduce_max(tf.reshape(gradient, [-1])[:1]) == 0
     zero = tf.where(first == first, 0.0, float("nan"))
     return [x + tf.cast(zero, x.dtype) for x in tensors]

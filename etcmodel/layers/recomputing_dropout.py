@@ -58,7 +58,7 @@ class RecomputingDropout(base.Layer):
         inputs: float tensor.
         training: bool, or a scalar tensor. Whether to apply dropout.
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     Raises:
         ValueError: if `rate` is out of range; or, with `force_recomputation`, for a call with
             `training` outside `recompute_grad`.

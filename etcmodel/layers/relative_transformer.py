@@ -19,12 +19,12 @@ class RelativeTransformerLayers(stack.TransformerStack):
         num_attention_heads: int.
         intermediate_size: int. Feed-forward units; by default 4 times the hidden size.
         hidden_act: function or name. Feed-forward activation.
-        hidden_dropout_prob: float. Dropout of the output of attention and feed-forward layers.
-        attention_probs_dropout_prob: float. Dropout of attention probabilities.
+        hidden_dropout_prob: float. Dropout rate of the output of attention and feed-forward layers.
+        attention_probs_dropout_prob: float. Dropout rate of attention probabilities.
         initializer_range: float. Standard deviation of the initial weights.
         relative_vocab_size: int or None. Number of relative labels; None for no labels.
         use_pre_activation_order: bool. See `ResidualBlock`.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         name: name of the layer.
     Call args:
         inputs: float [batch, seq_len, hidden_size].

@@ -1,6 +1,6 @@
 """The base class of stacks of transformer layers, for any kind of attention.
 
-It is a base class and not a sublayer: another level of layers would rename all variables.
+It is a base class, not a sublayer: another level of layers would rename all variables.
 """
 
 import abc
@@ -19,10 +19,10 @@ __all__ = ["Step", "Stream", "TransformerStack"]
 
 
 class Stream(NamedTuple):
-    """One of the token sequences that go through a stack.
+    """One of the token sequences that a stack processes.
 
     Attributes:
-        name: str. Names its own feed-forward layers where there are several streams.
+        name: str. The stream's name in errors.
         hidden_size: int. Size of its input and output.
         intermediate_size: int. Number of feed-forward units.
 
@@ -78,8 +78,8 @@ class TransformerStack(base.Layer, abc.ABC):
         num_hidden_layers: int, at least 1.
         num_attention_heads: int, at least 1.
         hidden_act: function or name. Feed-forward activation.
-        hidden_dropout_prob: float. Dropout of the output of attention and feed-forward layers.
-        attention_probs_dropout_prob: float. Dropout of attention probabilities.
+        hidden_dropout_prob: float. Dropout rate of the output of attention and feed-forward layers.
+        attention_probs_dropout_prob: float. Dropout rate of attention probabilities.
         initializer_range: float. Standard deviation of the initial weights.
         use_pre_activation_order: bool. See `ResidualBlock`.
         grad_checkpointing_period: int. 0 keeps all activations for the backward pass; n keeps
@@ -136,39 +136,39 @@ class TransformerStack(base.Layer, abc.ABC):
     @property
     @abc.abstractmethod
     def streams(self):
-        """tuple of `Stream`: the token sequences that go through the stack."""
+        """tuple of `Stream`: the token sequences that the stack processes."""
 
     @abc.abstractmethod
     def make_attention(self, index):
-        """A new attention layer, for the stack's layer `index`.
+        """Creates the attention layer of the stack's layer `index`.
 
         It is called with one tensor for each stream of its step, and returns as many.
         """
 
     def make_cross_attention(self, index):
-        """A new layer of attention to another sequence, for a decoder's layer `index`."""
+        """Creates the cross-attention layer of a decoder's layer `index`."""
         raise NotImplementedError(f"{type(self).__name__} has no cross-attention.")
 
     def make_feed_forward(self, index, stream):
-        """A new feed-forward layer, for layer `index` and a `Stream`; None for two dense layers."""
+        """Creates layer `index`'s feed-forward layer for a `Stream`; None for two dense layers."""
         del index, stream
 
     def make_normalization(self, name):
-        """A new normalization layer."""
+        """Creates a normalization layer."""
         return normalization.LayerNormalization(
             axis=-1, epsilon=self.layer_norm_epsilon, name=name, dtype=self.dtype_policy
         )
 
     @abc.abstractmethod
     def steps(self, index):
-        """The `Step`s of layer `index` in their order: tuple."""
+        """Returns the `Step`s of layer `index` in order: tuple."""
 
     def attention_blocks(self, prefix="attention_layer", num_streams=1):
-        """List of `ResidualBlock`s around each layer's attention, named by prefix and index."""
+        """Creates each layer's `ResidualBlock` with attention, named by prefix and index: list."""
         return self._blocks(prefix, self.make_attention, num_streams)
 
     def cross_attention_blocks(self, prefix="cross_attention_layer", num_streams=1):
-        """List of `ResidualBlock`s around each layer's cross-attention."""
+        """Creates each layer's `ResidualBlock` with cross-attention: list."""
         return self._blocks(prefix, self.make_cross_attention, num_streams)
 
     def _blocks(self, prefix, make_inner_layer, num_streams):
@@ -178,7 +178,7 @@ class TransformerStack(base.Layer, abc.ABC):
         ]
 
     def feed_forward_blocks(self, prefix="feed_forward_layer", stream=0):
-        """List of `ResidualBlock`s around each layer's feed-forward layer.
+        """Creates each layer's `ResidualBlock` with a feed-forward layer: list.
 
         Streams whose steps have the same blocks share feed-forward layers; see
         `check_shared_feed_forward`.
@@ -217,7 +217,7 @@ class TransformerStack(base.Layer, abc.ABC):
         )
 
     def check_shared_feed_forward(self):
-        """Raises ValueError if the streams' sizes differ: then they cannot share these layers."""
+        """Raises ValueError if streams differ in size and so cannot share feed-forward layers."""
         if len({(s.hidden_size, s.intermediate_size) for s in self.streams}) > 1:
             first, *others = (
                 f"{s.name} {(s.hidden_size, s.intermediate_size)}" for s in self.streams
@@ -229,7 +229,7 @@ class TransformerStack(base.Layer, abc.ABC):
             )
 
     def build(self, input_shape):
-        """Builds all variables; the sizes follow from the constructor's arguments alone."""
+        """Builds all variables; their sizes depend on the constructor's arguments alone."""
         hidden = [tf.TensorShape([None, None, stream.hidden_size]) for stream in self.streams]
         for index in range(self.num_hidden_layers):
             for step in self.steps(index):
@@ -239,7 +239,7 @@ class TransformerStack(base.Layer, abc.ABC):
 
     @tf.autograph.experimental.do_not_convert  # Layers do not need it, and tracing is faster.
     def run(self, hidden, training=None, **options):
-        """Sends all streams through all layers.
+        """Runs all streams through all layers.
 
         Args:
             hidden: sequence of float [batch, len, hidden_size], one per stream.
@@ -259,17 +259,17 @@ class TransformerStack(base.Layer, abc.ABC):
         return hidden
 
     def run_layer(self, index, hidden, options, training=None, *, may_recompute=True):
-        """Sends all streams through layer `index` alone; `options` is the dict that `run` takes.
+        """Runs all streams through layer `index` alone; `options` is the dict that `run` takes.
 
         Args:
-            may_recompute: bool. Whether its activations are recomputed for gradients where those of
-                `run` are.
+            may_recompute: bool. Whether activations that `run` recomputes for gradients are
+                recomputed.
         """
         run_group = self._group_runner(training, options, may_recompute)
         return run_group([self.steps(index)], hidden)
 
     def _groups(self, size):
-        """The steps of all layers, in lists of as many layers."""
+        """The steps of all layers, in lists of `size` layers each."""
         layers = [self.steps(index) for index in range(self.num_hidden_layers)]
         return [layers[start : start + size] for start in range(0, len(layers), size)]
 

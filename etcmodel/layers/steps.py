@@ -16,7 +16,7 @@ class Step(NamedTuple):
     Attributes:
         block: `ResidualBlock`.
         streams: tuple of int. Indices of the streams that are its inputs and outputs.
-        options: str or None. Key in `run`'s `options` of the arguments of its inner layer.
+        options: str or None. The key in `run`'s `options` of its inner layer's arguments.
 
     >>> from etcmodel import layers
     >>> from etcmodel.layers import stack
@@ -35,7 +35,7 @@ def weights_of_layers(layers):
 
 
 def run_layers(layers, hidden, options, training, weights=None):
-    """Runs the steps of layers in their order.
+    """Runs the steps of layers in order.
 
     Args:
         layers: list of tuples of `Step`.
@@ -64,7 +64,7 @@ def run_layers(layers, hidden, options, training, weights=None):
 
 
 def run_recomputed(layers, hidden, options, training, weights=None):
-    """As `run_layers`, but the backward pass recomputes the activations in between.
+    """Like `run_layers`, but the backward pass recomputes the activations in between.
 
     Gradients flow only to the arguments of a recomputed function, so float tensors among the
     options and the weights are passed as arguments.

@@ -1,4 +1,4 @@
-"""Layers that are parts of other layers: how they are built, called and serialized."""
+"""Builds, calls and serializes layers that are parts of other layers."""
 
 import tensorflow as tf
 import tf_keras
@@ -7,7 +7,7 @@ __all__ = ["as_ids", "build_sublayer", "cast_all", "serialize_layer"]
 
 
 def build_sublayer(layer, input_shape):
-    """Builds `layer`, unless it is built, in its own name scope, so variables get full names.
+    """Builds `layer`, if needed, in its own name scope, so that variables get full names.
 
     >>> from etcmodel.layers import dense, sublayers
     >>> layer = dense.Dense(16, name="pooler")
@@ -22,7 +22,7 @@ def build_sublayer(layer, input_shape):
 
 
 def serialize_layer(layer):
-    """The config of a layer that is part of another one.
+    """Returns the config of a layer that is part of another one.
 
     Leaves out `build_config`, which Keras adds once the layer is built: a layer created from it
     would be built immediately, outside the name scope of the outer layer.
@@ -37,6 +37,6 @@ def cast_all(layer, *tensors):
 
 
 def as_ids(tensor):
-    """The ids as a tensor of int32 or int64; whole numbers stored otherwise become int32."""
+    """Returns ids as a tensor of int32 or int64; whole numbers of other dtypes become int32."""
     tensor = tf.convert_to_tensor(tensor)
     return tensor if tensor.dtype in (tf.int32, tf.int64) else tf.cast(tensor, tf.int32)

@@ -1,4 +1,4 @@
-"""Calling layers with tensors in place of their variables, as `torch.func.functional_call` does."""
+"""Calls layers with tensors in place of their variables, like `torch.func.functional_call`."""
 
 import contextlib
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["Weights", "substituted", "weights_of"]
 
 
 class Weights(NamedTuple):
-    """The variables that some modules hold as attributes.
+    """The variables that modules hold as attributes.
 
     Attributes:
         variables: list of `tf.Variable`, each once.
@@ -21,7 +21,7 @@ class Weights(NamedTuple):
 
 
 def weights_of(modules):
-    """The `Weights` of modules (layers) and of what they are made of, each in the same order."""
+    """Returns the `Weights` of modules (layers) and their submodules, each in the same order."""
     modules = _unique(part for module in modules for part in (module, *module.submodules))
     held = [
         (module, name, value)
@@ -36,15 +36,15 @@ def weights_of(modules):
 
 @contextlib.contextmanager
 def substituted(weights, tensors):
-    """Inside, the modules have tensors where they have variables.
+    """Context manager in which modules have tensors in place of their variables.
 
-    The modules themselves change, for every thread: nobody else may call them meanwhile.
+    The modules themselves change, for every thread: no other code may call them meanwhile.
 
     Args:
         weights: `Weights`.
-        tensors: sequence of tensors, one a variable.
+        tensors: sequence of tensors, one per variable.
     """
-    # Past `__setattr__`, by which Keras tracks what a layer consists of.
+    # Bypasses `__setattr__`, by which Keras tracks what a layer consists of.
     try:
         for module, name, number in weights.places:
             vars(module)[name] = tensors[number]
@@ -55,5 +55,5 @@ def substituted(weights, tensors):
 
 
 def _unique(values):
-    """The values in their order, each object once."""
+    """The values in order, each object once."""
     return list({id(value): value for value in values}.values())

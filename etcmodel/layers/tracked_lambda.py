@@ -8,10 +8,10 @@ __all__ = ["TrackedLambda"]
 
 
 class TrackedLambda(base.Layer):
-    """A function as a layer that tracks the layers and variables that the function uses.
+    """Wraps a function as a layer that tracks the layers and variables it uses.
 
     Args:
-        function: function of the call's arguments. It receives `training`, as Keras sets it, if it
+        function: function of the call's arguments. It receives `training`, as set by Keras, if it
             has such a parameter.
         dependencies: sequence of layers, `tf.Module`s or variables. Their variables become the
             layer's.
@@ -19,7 +19,7 @@ class TrackedLambda(base.Layer):
     Returns:
         What the function returns.
     Raises:
-        ValueError: if a dependency is a layer of Keras 3.
+        ValueError: if a dependency is a Keras 3 layer.
 
     >>> from etcmodel import layers
     >>> scale = tf.Variable(2.0)

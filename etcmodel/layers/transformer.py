@@ -21,30 +21,31 @@ class GlobalLocalTransformerLayers(stack.TransformerStack):
         global_hidden_size: int. Size of the global input and output.
         num_hidden_layers: int, at least 1.
         num_attention_heads: int.
-        local_radius: int, at least 1. Long tokens visible on each side.
+        local_radius: int, at least 1. Long tokens attended to on each side.
         att_size_per_head: int. By default the hidden size divided by the number of heads.
         long_intermediate_size: int. Feed-forward units; by default 4 times the hidden size.
         global_intermediate_size: int. Likewise.
         hidden_act: function or name. Feed-forward activation.
-        hidden_dropout_prob: float. Dropout of the output of attention and feed-forward layers.
-        attention_probs_dropout_prob: float. Dropout of attention probabilities.
+        hidden_dropout_prob: float. Dropout rate of the output of attention and feed-forward layers.
+        attention_probs_dropout_prob: float. Dropout rate of attention probabilities.
         initializer_range: float. Standard deviation of the initial weights.
         relative_vocab_size: int or None. Number of relative labels; None for no labels.
-        share_feed_forward_params: bool. The long and the global input share feed-forward layers.
+        share_feed_forward_params: bool. Whether the long and the global input share feed-forward
+            layers.
         share_kv_projections: bool. See `FusedGlobalLocalAttention`.
         share_qkv_projections: likewise.
         share_att_output_projection: likewise.
         use_pre_activation_order: bool. See `ResidualBlock`.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         grad_checkpointing_period: int. 0 keeps all activations for the backward pass; n keeps
             those between every n layers and recomputes the others.
         name: name of the layer.
         layer_norm_epsilon: float. What layer normalization adds to the variance.
-    Call args: as `FusedGlobalLocalAttention`.
+    Call args: see `FusedGlobalLocalAttention`.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if parameters are to be shared whose sizes differ, or a number is out of range.
+        ValueError: if layers of different sizes are to be shared, or a number is out of range.
 
     >>> from etcmodel import layers
     >>> transformer = layers.GlobalLocalTransformerLayers(8, 8, 1, 2, local_radius=1)

@@ -18,11 +18,11 @@ class ResidualBlock(base.Layer):
     as its first arguments and returns as many.
 
     Args:
-        inner_layer: layer; by default two dense layers (feed-forward), which return to the size
-            of the input.
+        inner_layer: layer; by default two dense layers (feed-forward) that return to the input's
+            size.
         normalization_layer: layer, or list of them, one per tensor; by default layer
             normalization with epsilon 1e-12.
-        dropout_probability: float. Dropout of the inner layer's output.
+        dropout_probability: float. Dropout rate of the inner layer's output.
         use_pre_activation_order: bool.
         inner_intermediate_size: int. Units between the default inner layers; by default the
             input size.
@@ -34,7 +34,7 @@ class ResidualBlock(base.Layer):
         training: bool.
         **kwargs: arguments of the inner layer.
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     Raises:
         ValueError: if a given layer is not a Keras 2 layer, or `dropout_probability` is out of
             range.

@@ -35,7 +35,8 @@ _AT_LEAST_1 = (
 _AT_CALLS = ("pad_token_id", "global_token_id", "default_segment_id", "global_block_length")
 _NOT_OF_THE_RELEASE = ("layer_norm_epsilon", *_AT_CALLS)
 
-# Entries of all configs of BERT's family, which ETC does not read, and ETC's that none of them has.
+# Entries that all configs of BERT's family have and ETC does not read, and ETC's that none of them
+# has.
 _BERT_ENTRIES = ("type_vocab_size", "max_position_embeddings")
 _ETC_ENTRIES = ("segment_vocab_size", "local_radius", "relative_pos_max_distance")
 
@@ -54,7 +55,7 @@ class EtcConfig(json_config.JsonConfig):
         hidden_size: int.
         num_hidden_layers: int.
         num_attention_heads: int.
-        local_radius: int. Long tokens visible on each side.
+        local_radius: int. Long tokens attended to on each side.
         att_size_per_head: int or None. None for `hidden_size / num_attention_heads`.
         relative_pos_max_distance: int. Relative positions are clipped to it; 0 for none.
         relative_vocab_size: int or None. Number of relative labels, at least
@@ -76,14 +77,14 @@ class EtcConfig(json_config.JsonConfig):
         use_hard_l2g_mask: likewise.
         grad_checkpointing_period: int. See `GlobalLocalTransformerLayers`.
         layer_norm_epsilon: float. What layer normalization adds to the variance.
-        pad_token_id: int. The token that default structures (`models.features`) mask.
+        pad_token_id: int. The token that default structures (`models.features`) mask as padding.
         global_token_id: int. The token of default global inputs.
         default_segment_id: int. Segment of long tokens whose segment is not given.
         global_block_length: int. Number of long tokens for each token of a default global input
             (the paper's "fixed blocks"); 0 for an empty global input.
 
-    The last five entries are not in the authors' release. `to_dict` has them only where they differ
-    from what is fixed there.
+    The last five entries are not in the authors' release. `to_dict` includes them only where they
+    differ from the values fixed there.
 
     >>> config = etcmodel.EtcConfig(vocab_size=30522, num_hidden_layers=6, local_radius=42)
     >>> config.hidden_size, config.num_hidden_layers, config.relation_labels("cites")["cites"]
@@ -127,7 +128,7 @@ class EtcConfig(json_config.JsonConfig):
 
     @classmethod
     def from_dict(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
-        """As `of_entries`; unknown entries are passed over with a warning, as in the release.
+        """Creates a config from a dict; unknown entries only log a warning, as in the release.
 
         >>> etcmodel.EtcConfig.from_dict({"vocab_size": 128, "hidden_size": 12}).hidden_size
         12
@@ -141,10 +142,10 @@ class EtcConfig(json_config.JsonConfig):
 
     @classmethod
     def of_entries(cls, json_object: Mapping[str, typing.Any]) -> typing.Self:
-        """As `JsonConfig.from_dict`, each entry checked by itself: `check` does the rest.
+        """Like `JsonConfig.from_dict`; checks each entry by itself, and `check` checks the whole.
 
         Raises:
-            ValueError: as there, or if the dict is the config of BERT or of another Hugging Face
+            ValueError: see there; also if the dict is the config of BERT or of another Hugging Face
                 model.
         """
         _check_family(json_object)
@@ -153,7 +154,7 @@ class EtcConfig(json_config.JsonConfig):
         return config
 
     def to_dict(self) -> dict[str, typing.Any]:
-        """dict of the entries, without the model's type, as in the release's files.
+        """Returns the entries as a dict, without the model's type, as in the release's files.
 
         >>> etcmodel.EtcConfig(vocab_size=128).to_dict()["local_radius"]
         84
@@ -176,7 +177,7 @@ class EtcConfig(json_config.JsonConfig):
             ValueError: naming the entries and their values, if an entry has a wrong type or is out
                 of range, or entries contradict each other.
         """
-        # A function, as the release takes one, too.
+        # Functions are allowed, as in the release.
         self.check_entries(but=("hidden_act",) if callable(self.hidden_act) else ())
         if self.pad_token_id >= self.vocab_size:
             raise ValueError(
@@ -195,10 +196,10 @@ class EtcConfig(json_config.JsonConfig):
         self._check_labels()
 
     def relation_labels(self, *names: str) -> RelationLabels:
-        """The meaning of the rows of the label tables.
+        """Returns the meaning of each row of the relative-label tables.
 
         Args:
-            *names: str. Names of relations, which get the free labels in this order.
+            *names: str. Names of relations, which are assigned the free labels in this order.
         Returns:
             `ops.relation_labels.RelationLabels`, used as in
             `config.relation_labels("cites")["cites"]`.
@@ -232,7 +233,7 @@ class EtcConfig(json_config.JsonConfig):
 
 
 def _check_family(json_object: Mapping[str, typing.Any]) -> None:
-    """Raises ValueError, which says what to call, for the config of another kind of model."""
+    """Raises ValueError, naming the right loader, for the config of another kind of model."""
     kind = json_object.get("model_type")
     if kind == EtcConfig.model_type:
         return

@@ -1,4 +1,4 @@
-"""Methods that all encoders of a long and a global input share."""
+"""Methods shared by all encoders of a long and a global input."""
 
 import copy
 import dataclasses
@@ -15,7 +15,7 @@ from etcmodel.models import text_data
 
 __all__ = ["EncoderConveniences", "Pretrained"]
 
-_SIZES = {  # Of what, by which entry of a config.
+_SIZES = {  # The unit by entry of a config.
     "layers": ("num_hidden_layers", "encoder_layers", "num_layers"),
     "hidden units": ("hidden_size", "d_model"),
     "tokens in the vocabulary": ("vocab_size",),
@@ -23,11 +23,11 @@ _SIZES = {  # Of what, by which entry of a config.
 
 
 class Pretrained:
-    """A model that can be saved in a folder and loaded from it.
+    """A model that can be saved to a folder and loaded from it.
 
     Attributes:
         processor: `EtcProcessor`, or another object with a method `save_pretrained(directory)`,
-            that turns texts into the model's input and is saved with it; or None.
+            that turns texts into the model's inputs and is saved with the model; or None.
     """
 
     processor: typing.Any = None
@@ -36,7 +36,7 @@ class Pretrained:
 
     @property
     def config(self) -> typing.Any:
-        """`EncoderConfig`. What it was when the model was made is what the weights fit."""
+        """`EncoderConfig`. The weights fit the config as it was when the model was created."""
         return self._config
 
     @config.setter
@@ -56,7 +56,7 @@ class Pretrained:
         return f"<{type(self).__name__} {getattr(self, 'name', '')!r}{sizes}{named}{reads}>"
 
     def _sizes(self) -> dict[str, int]:
-        """What a model is known by: dict of name to number."""
+        """The sizes shown by `repr`: dict of name to number."""
         sizes: dict[str, int] = {}
         for what, names in _SIZES.items():
             found = [x for x in names if isinstance(getattr(self.config, x, None), int)]
@@ -68,9 +68,9 @@ class Pretrained:
         return sizes
 
     def check_config(self) -> None:
-        """Checks that the config is still that which the model was made with.
+        """Checks that the config has not changed since the model was created.
 
-        Entries that a model reads whenever it is called (`at_calls` of its config) may differ.
+        Entries that a model reads at every call (`at_calls` of its config) may differ.
 
         Raises:
             ValueError: naming the entries that differ, and both values.
@@ -100,7 +100,7 @@ class Pretrained:
     def save_pretrained(
         self, directory: str | os.PathLike[str], processor: typing.Any = None
     ) -> None:
-        """Writes the model and its processor: see `etcmodel.checkpoints.save_pretrained`.
+        """Saves the model and its processor: see `etcmodel.checkpoints.save_pretrained`.
 
         >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
         >>> etcmodel.LongformerForMaskedLM(config).save_pretrained("new_model")
@@ -113,7 +113,7 @@ class Pretrained:
     def from_pretrained(
         cls, directory: str | os.PathLike[str], **overrides: typing.Any
     ) -> typing.Self:
-        """Loads a model of this class: see `etcmodel.checkpoints.from_pretrained`.
+        """Loads a model of this class from a folder: see `etcmodel.checkpoints.from_pretrained`.
 
         >>> etcmodel.EtcForSequenceClassification.from_pretrained("my_model", local_radius=8)
         <EtcForSequenceClassification 'sequence_classification', 1 layer, 12 hidden units, 128
@@ -129,19 +129,19 @@ def _package() -> typing.Any:
 
 
 class EncoderConveniences(Pretrained):
-    """Methods of encoders that take features as in `models.features`."""
+    """Methods of encoders that take the features of `models.features`."""
 
     def structure(
         self, features: typing.Any, relation_names: Sequence[str] = ()
     ) -> dict[str, typing.Any]:
-        """All arguments of a call; what the features lack is added.
+        """Returns all arguments of a call, with defaults for missing features.
 
         Args:
             features: token ids [batch, long_len], or dict of features.
             relation_names: sequence of str.
         Returns:
             dict, for `model(**model.structure(ids))`. By default its `structure` has one document
-            in each row, masked padding, positions, and a global token for each sentence or block.
+            per row, masked padding, positions, and a global token for each sentence or block.
         Raises:
             ValueError: see `features.completed`.
 
@@ -159,15 +159,15 @@ class EncoderConveniences(Pretrained):
         relation_names: Sequence[str] = (),
         normalize: bool = False,
     ) -> typing.Any:
-        """Vectors of texts: see `models.pooling.embed`.
+        """Returns embedding vectors of texts: see `models.pooling.embed`.
 
         Args:
-            features: see there; or list of str, of which the model's `processor` makes them.
+            features: see there; or list of str, which the model's `processor` turns into features.
             pooling, normalize: see there.
-            relation_names: see there; for texts by default those of the processor.
+            relation_names: see there; for texts the default is the processor's.
         Raises:
-            ValueError: as there; if there is no processor, or one that cuts a text into rows; or if
-                the model has no labels for so many relations.
+            ValueError: see there; if there is no processor, or it splits a text into several rows;
+                or if the model has too few labels for the relations.
 
         >>> encoder = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)
         >>> vectors = encoder.embed(["Good!", "It is good.", "Bad!"], normalize=True)

@@ -1,4 +1,4 @@
-"""Global tokens and positions of a batch that comes without them; pure tensor functions."""
+"""Default global tokens and positions of a batch; pure tensor functions."""
 
 import tensorflow as tf
 
@@ -15,13 +15,13 @@ __all__ = [
 
 
 def num_of_links(links, given="links"):
-    """Global tokens that are linked to: their number is the length of the global input.
+    """Number of global tokens that are linked to: the length of the global input.
 
     Args:
         links: int32 [batch, len].
-        given: str. The feature that the links are of, for the message.
+        given: str. The name of the feature that the links come from, for the message.
     Raises:
-        ValueError: in a function that XLA compiles, since the number is not known there.
+        ValueError: in a function that XLA compiles, since the number must be known there.
     """
     if tf.__internal__.get_enclosing_xla_context() is not None:
         argument_checks.fail(
@@ -33,15 +33,15 @@ def num_of_links(links, given="links"):
 
 
 def blocks(example_ids, block_length):
-    """(links, number) of global tokens, one a block of tokens; none for blocks of length 0.
+    """Links each block of tokens to a global token: (links, number); none if the length is 0.
 
-    Blocks are counted from the first token, so that padding before it changes nothing. Each row is
-    one example: see `blocks_of_examples`.
+    Blocks are counted from the first token, so that leading padding has no effect. Each row is one
+    example: see `blocks_of_examples`.
     """
     shape = tf.shape(example_ids)
     if not block_length:
         return tf.fill(shape, -1), 0
-    # An int where it is known: what is compiled needs it.
+    # An int if it is known: compiled code needs it.
     length = shape[1] if example_ids.shape[1] is None else example_ids.shape[1]
     is_token = example_ids > 0
     blocks = padding.places_from_first_real(is_token) // block_length
@@ -49,9 +49,9 @@ def blocks(example_ids, block_length):
 
 
 def blocks_of_examples(example_ids, block_length):
-    """As `blocks`, with several examples in a row, each of which begins a block.
+    """Like `blocks`, for rows with several examples, each of which begins a new block.
 
-    The number is that of the row with the most blocks, but no less than for one example a row.
+    The number is that of the row with the most blocks, but no less than for one example per row.
 
     Raises:
         ValueError: see `num_of_links`.
@@ -66,18 +66,18 @@ def blocks_of_examples(example_ids, block_length):
 
 
 def examples_of_links(links, example_ids, num_global):
-    """int32 [batch, num_global]. The example of the tokens that are linked to a global token."""
+    """Finds the example of each global token by its links: int32 [batch, num_global]."""
     batch = tf.shape(links)[0]
     rows = tf.range(batch)[:, tf.newaxis] * num_global
     ids = tf.math.unsorted_segment_max(
         example_ids, tf.where(links >= 0, rows + links, -1), batch * num_global
     )
-    # Tokens of no link leave the least int there.
+    # Tokens without a link leave the least int there.
     return tf.maximum(tf.reshape(ids, [batch, num_global]), 0)
 
 
 def places_in_runs(example_ids):
-    """int32 [batch, len]. 0, 1, 2 … in each run of equal ids."""
+    """Counts 0, 1, 2 … in each run of equal ids: int32 [batch, len]."""
     batch, length = tf.unstack(tf.shape(example_ids))
     places = tf.broadcast_to(tf.range(length), [batch, length])
     is_new = tf.not_equal(example_ids[:, 1:], example_ids[:, :-1])

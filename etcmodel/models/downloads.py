@@ -1,4 +1,4 @@
-"""The authors' released checkpoints, and what messages say when one is missing."""
+"""The authors' released checkpoints, and hints for messages when one is missing."""
 
 import os
 import pathlib
@@ -13,14 +13,14 @@ RELEASED_CHECKPOINTS = (
     "etc_large",
     "etc_large_split_punctuation",
 )
-# Names on the Hugging Face Hub: with their owner, or of the old ones that have none.
+# Names on the Hugging Face Hub: with an owner, or one of the old names without.
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+|[A-Za-z]\w*-[\w.-]+")
 _FILE_NAME = re.compile(r".*\.(bin|ckpt|h5|index|json|pth?|safetensors|txt|ya?ml)(-\d+)?")
 _URL = "https://storage.googleapis.com/gresearch/etcmodel/checkpoints/{}.zip"
 
 
 def download_url(name):
-    """The URL of the zip file of a released checkpoint.
+    """Returns the URL of a released checkpoint's zip file.
 
     Args:
         name: str, one of `RELEASED_CHECKPOINTS`.
@@ -29,12 +29,12 @@ def download_url(name):
 
 
 def download_hint(path):
-    """A sentence that tells what to download, for the message that there is nothing at `path`.
+    """Returns a sentence on what to download, for the message that nothing exists at `path`.
 
     Args:
-        path: path that was given. If it names a released checkpoint, the URL is that of this one;
-            if it can be a name on the Hugging Face Hub, the command is told that fetches it; else
-            the released checkpoints are named.
+        path: the given path. If it names a released checkpoint, the hint has its URL; if it may be
+            a name on the Hugging Face Hub, the command that fetches it; else it lists the released
+            checkpoints.
     """
     path = os.fspath(path)
     named = [part for part in pathlib.PurePath(path).parts if part in RELEASED_CHECKPOINTS]
@@ -51,7 +51,7 @@ def download_hint(path):
 
 
 def _may_be_on_the_hub(path):
-    """Whether a path has the form of a model's name there, and of no file or folder of a run."""
+    """Whether a path has the form of a model's name there, and not of a local file or folder."""
     owner = os.path.dirname(path)
     is_name = _HUB_NAME.fullmatch(path) and not _FILE_NAME.fullmatch(path)
     return bool(is_name) and not (owner and os.path.isdir(owner))

@@ -1,7 +1,8 @@
 """The registry of encoders, by the `model_type` of their configs.
 
-Tasks, programs and checkpoints work with an `Encoder` and its `EncoderConfig`, whose classes follow
-from the `model_type` in a config's JSON. A kind is registered below, or elsewhere by `register`.
+Tasks, programs and checkpoints work with an `Encoder` and its `EncoderConfig`, whose classes are
+chosen by the `model_type` in a config's JSON. A type is registered below, or elsewhere by
+`register`.
 """
 
 import dataclasses
@@ -53,7 +54,7 @@ class EncoderConfig(typing.Protocol):
         model_type: str, a class attribute. The registered type.
         vocab_size: int. Token ids are below it.
         hidden_size: int. Size of the hidden states.
-        initializer_range: float. Standard deviation of initial weights, those of heads, too.
+        initializer_range: float. Standard deviation of initial weights, also of heads.
         hidden_dropout_prob: float.
     """
 
@@ -65,13 +66,13 @@ class EncoderConfig(typing.Protocol):
 
     @classmethod
     def from_dict(cls, entries):
-        """A config from a dict; raises ValueError, naming the entry, if one is invalid."""
+        """Creates a config from a dict; raises ValueError, naming the entry, if one is invalid."""
 
     def to_dict(self):
-        """The dict that `from_dict` takes; JSON can hold it."""
+        """Returns the dict that `from_dict` takes; it can be written as JSON."""
 
     def to_json_string(self):
-        """The text of the config's file: str."""
+        """Returns the content of the config's file: str."""
 
     def check(self):
         """Raises ValueError, naming the entries, if no model can be built."""
@@ -79,10 +80,10 @@ class EncoderConfig(typing.Protocol):
 
 @typing.runtime_checkable
 class Encoder(typing.Protocol):
-    """A Keras layer from token ids to hidden states, as code that reads and writes weights sees it.
+    """A Keras layer from token ids to hidden states: the interface for reading and writing weights.
 
     Its class takes the config, and options by keyword. Its default name is the scope of its
-    `systems.System`. A subclass of this protocol, such as `GlobalLocalEncoder`, defines its call.
+    `systems.System`. A subclass of this protocol, such as `GlobalLocalEncoder`, defines the call.
 
     Attributes:
         config: `EncoderConfig`, the encoder's own copy.
@@ -91,14 +92,14 @@ class Encoder(typing.Protocol):
     config: EncoderConfig
 
     def build(self, input_shape):
-        """Creates all variables; their sizes follow from the config, not from the shape."""
+        """Creates all variables; their sizes depend on the config, not on the shape."""
 
     def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, embedding_size]."""
+        """Returns the table of token embeddings: variable [vocab_size, embedding_size]."""
 
 
 class GlobalLocalEncoder(Encoder, typing.Protocol):
-    """An encoder of a long and a global input, as the tasks and pre-training call it."""
+    """An encoder of a long and a global input: the interface for tasks and pre-training."""
 
     def __call__(
         self,
@@ -110,7 +111,7 @@ class GlobalLocalEncoder(Encoder, typing.Protocol):
         structure=None,
         training=None,
     ):
-        """Encodes both inputs, as `EtcModel`.
+        """Encodes both inputs, like `EtcModel`.
 
         Args:
             token_ids, segment_ids: int [batch, long_len]; segments may be None.
@@ -123,7 +124,7 @@ class GlobalLocalEncoder(Encoder, typing.Protocol):
         """
 
 
-CONFIG_FILE = "config.json"  # In a folder that holds one model; BERT's config has this name, too.
+CONFIG_FILE = "config.json"  # In a folder with one model; BERT's config has this name, too.
 RELEASE_CONFIG_FILE = "etc_config.json"
 _DEFAULT = EtcConfig.model_type  # For configs without a type, such as the release's.
 EncoderType = systems.System
@@ -131,10 +132,10 @@ register, registered_types = systems.register, systems.registered
 
 
 def encoder_type(model_type, source="config"):
-    """The `EncoderType` of a `model_type`.
+    """Returns the `EncoderType` of a `model_type`.
 
     Args:
-        model_type: str, or None for ETC; or what else a file says, which is unknown.
+        model_type: str, or None for ETC; any other value from a file is unknown.
         source: str. Where the type is from, for error messages.
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
@@ -149,10 +150,10 @@ def encoder_type(model_type, source="config"):
 
 
 def config_from_dict(entries, source="config"):
-    """The `EncoderConfig` of a dict, in the class for its `model_type`.
+    """Creates an `EncoderConfig` from a dict, in the class for its `model_type`.
 
     Args:
-        entries: dict, as from `EncoderConfig.to_dict`. Without a type it is one of `EtcConfig`.
+        entries: dict, as from `EncoderConfig.to_dict`. Without a type it is an `EtcConfig`'s.
         source: str. Where the dict is from, for error messages.
     Raises:
         ValueError: naming the source, if the type is unknown or an entry is invalid.
@@ -165,19 +166,19 @@ def config_from_dict(entries, source="config"):
 
 
 def config_from_json_string(text, source="config"):
-    """As `config_from_dict`, from JSON text."""
+    """Like `config_from_dict`, from JSON text."""
     return config_from_dict(json_config.json_object(text, source), source)
 
 
 def read_config(path):
-    """As `config_from_dict`, from a JSON file; also raises ValueError if it does not exist."""
+    """Like `config_from_dict`, from a JSON file; also raises ValueError if it does not exist."""
     return config_from_json_string(json_config.read_text(path), path)
 
 
 def config_file_in(directory):
-    """Path of the config in a checkpoint's directory; None if there is none.
+    """Returns the path of the config in a checkpoint's directory; None if there is none.
 
-    A `config.json` counts if its `model_type` is registered.
+    A `config.json` counts only if its `model_type` is registered.
     """
     paths = [os.path.join(directory, name) for name in config_file_names()]
     if found := next(filter(tf.io.gfile.exists, paths), None):
@@ -190,12 +191,12 @@ def config_file_in(directory):
 
 
 def config_file_names():
-    """Names of the config files of all types: tuple of str."""
+    """Returns the names of the config files of all types: tuple of str."""
     return tuple(dict.fromkeys(known.config_file for known in systems.registered()))
 
 
 def replace(config, **changes):
-    """A copy of a config with some entries changed.
+    """Returns a copy of a config with some entries changed.
 
     Raises:
         ValueError: naming the entry, if configs of this type have no such entry.
@@ -207,7 +208,7 @@ def replace(config, **changes):
 
 
 def make_encoder(config, **options):
-    """A new `Encoder`, not yet built.
+    """Creates an `Encoder`, not yet built.
 
     Args:
         config: `EncoderConfig`.
@@ -217,7 +218,7 @@ def make_encoder(config, **options):
 
 
 def make_global_local_encoder(config, **options):
-    """As `make_encoder`, for a new `GlobalLocalEncoder`, not yet built.
+    """Creates a `GlobalLocalEncoder`, not yet built, like `make_encoder`.
 
     Raises:
         ValueError: naming the config's type, if its encoders have no global input.
@@ -239,7 +240,7 @@ def make_global_local_encoder(config, **options):
 
 
 def build_encoder(config, **options):
-    """As `make_encoder`, but the encoder is built, in its own name scope."""
+    """Creates an encoder like `make_encoder`, and builds it in its own name scope."""
     encoder = make_encoder(config, **options)
     with tf.name_scope(encoder.name):
         encoder.build(None)

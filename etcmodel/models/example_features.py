@@ -12,7 +12,7 @@ __all__ = [
 
 
 def create_int_feature(values):
-    """A `tf.train.Feature` of integers.
+    """Creates a `tf.train.Feature` of integers.
 
     >>> from etcmodel.models import input_utils
     >>> input_utils.create_int_feature([2, 7]).int64_list.value
@@ -22,7 +22,7 @@ def create_int_feature(values):
 
 
 def create_float_feature(values):
-    """A `tf.train.Feature` of floats.
+    """Creates a `tf.train.Feature` of floats.
 
     >>> from etcmodel.models import input_utils
     >>> input_utils.create_float_feature([0.5]).float_list.value
@@ -32,7 +32,7 @@ def create_float_feature(values):
 
 
 def create_bytes_feature(values):
-    """A `tf.train.Feature` of byte strings; text is encoded as UTF-8.
+    """Creates a `tf.train.Feature` of byte strings; text is encoded as UTF-8.
 
     >>> from etcmodel.models import input_utils
     >>> input_utils.create_bytes_feature(["pos"]).bytes_list.value
@@ -43,7 +43,7 @@ def create_bytes_feature(values):
 
 
 def get_repeated_values(feature_name, example):
-    """All values of a feature of a `tf.train.Example`.
+    """Returns all values of a feature of a `tf.train.Example`.
 
     Raises:
         ValueError: if the example lacks the feature.
@@ -61,7 +61,7 @@ def get_repeated_values(feature_name, example):
 
 
 def get_feature(feature_name, example):
-    """The first value of a feature of a `tf.train.Example`.
+    """Returns the first value of a feature of a `tf.train.Example`.
 
     >>> from etcmodel.models import input_utils
     >>> features = tf.train.Features(feature={"label": input_utils.create_int_feature([2, 7])})

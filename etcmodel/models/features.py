@@ -1,8 +1,8 @@
-"""From the features of a batch to an encoder's call: checks features and adds missing ones.
+"""Checks the features of a batch and completes them to the arguments of an encoder's call.
 
 A batch is a dict of int arrays or tensors by name, with the batch axis first; only token ids are
-required. By default each row is one document without its padding, with positions and a global token
-for each sentence or block of tokens, as the encoder's config says.
+required. By default each row is one document, padding is masked, and there are positions and a
+global token for each sentence or block of tokens, as the encoder's config says.
 
 | name | shape | meaning, and the default |
 | --- | --- | --- |
@@ -20,7 +20,7 @@ row; by default 1 where the id is not `pad_token_id` |
 | `edges/<name>` | [batch, num_pairs, 2] | (from, to) pairs of global tokens, likewise |
 | `long_edges/<name>` | [batch, num_pairs, 2] | pairs of long tokens within the local radius |
 
-The names of relations are those in `relation_names`, whose order decides their labels. `labels` and
+Relations are named in `relation_names`, whose order determines their labels. `labels` and
 `labels/<name>` are for losses and are ignored here.
 """
 
@@ -66,12 +66,12 @@ class EncoderInputs:
 
     @property
     def mask(self):
-        """Which long tokens are not padding: bool [batch, long_len]."""
+        """Mask of the long tokens that are not padding: bool [batch, long_len]."""
         return self.example_ids > 0
 
     @property
     def global_mask(self):
-        """Which global tokens are not padding: bool [batch, global_len]."""
+        """Mask of the global tokens that are not padding: bool [batch, global_len]."""
         return self.global_example_ids > 0
 
 
@@ -81,18 +81,18 @@ def _kinds():
 
 
 def _axes_of(name, axes):
-    """The axes of a feature: of `axes`, or as its kind of relation has them."""
+    """The axes of a feature: from `axes`, or by its kind of relation."""
     return axes[name] if name in axes else _kinds()[name.partition("/")[0]].axes
 
 
 def is_label(name):
-    """Whether a feature holds labels, which are for losses only."""
+    """Returns whether a feature contains labels, which are for losses only."""
     return name.partition("/")[0] == "labels"
 
 
 @tf.autograph.experimental.do_not_convert
 def completed(features, config, relation_names=(), extra_axes=None):
-    """All inputs of an encoder, from the features that are given.
+    """Completes the given features to all inputs of an encoder.
 
     Args:
         features: dict of name to int array or tensor, as above; or token ids [batch, long_len].
@@ -106,7 +106,7 @@ def completed(features, config, relation_names=(), extra_axes=None):
         ValueError: in one line that names the feature, what is expected and what was received, if a
             feature is unknown or missing, has a wrong shape or type, or ids are out of range; in a
             function that XLA compiles also for `links`, or for blocks in `example_ids`, without
-            `global_token_ids`. What is known only when a graph runs raises
+            `global_token_ids`. Values known only when a graph runs raise
             `tf.errors.InvalidArgumentError` instead; code compiled by XLA cannot raise.
     """
     axes = {**_AXES, **(extra_axes or {})}
@@ -225,7 +225,7 @@ def _global_side(given, config, example_ids):
         if name.startswith("global_") or (kind and kind.piece != "l2l"):
             argument_checks.fail(f"`{name}` needs `global_token_ids`, which are not given")
     if links is None:
-        # Of ids alone a row is one example, whose length tells the number of blocks.
+        # With ids alone, a row is one example, whose length determines the number of blocks.
         make = defaults.blocks_of_examples if "example_ids" in given else defaults.blocks
         links, num_global = make(example_ids, _setting(config, "global_block_length", 0))
     else:
@@ -255,7 +255,7 @@ def _given_global_side(links, global_ids, given, config):
 
 
 def _position_ids(given, config, example_ids, global_example_ids):
-    """Position ids as given, or so that each example of a row begins at 0."""
+    """Position ids as given, or counted so that each example of a row begins at 0."""
     positions = {name: given.get(name) for name in ("position_ids", "global_position_ids")}
     if not _setting(config, "max_absolute_position_embeddings", 0):
         return positions

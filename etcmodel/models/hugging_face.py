@@ -1,4 +1,4 @@
-"""What configs of Hugging Face's models have in common."""
+"""Shared parts of Hugging Face's configs."""
 
 from etcmodel import shown_values
 
@@ -16,7 +16,7 @@ __all__ = [
     "usual_labels",
 ]
 
-# Their names of activations to those of `tensor_utils.get_activation`.
+# Hugging Face's names of activations to those of `tensor_utils.get_activation`.
 ACTIVATIONS = {
     "gelu": "gelu_exact",
     "gelu_fast": "gelu",
@@ -26,8 +26,8 @@ ACTIVATIONS = {
     "tanh": "tanh",
 }
 _SWISH = ("silu", "swish")
-# Settings of `generate` that older files have. Encoders generate nothing; of other models
-# `generation_config` reads them.
+# Settings of `generate` that older files have. Encoders do not generate; those of other models are
+# read by `generation_config`.
 GENERATION = frozenset(
     [
         "bad_words_ids",
@@ -67,7 +67,7 @@ GENERATION = frozenset(
         "typical_p",
     ]
 )
-# Entries that change nothing of what models compute: of heads, of training, of text, of programs.
+# Entries that do not affect what models compute: about heads, training, text, programs.
 WITHOUT_EFFECT = GENERATION | {
     "_attn_implementation",
     "_attn_implementation_autoset",
@@ -112,7 +112,7 @@ WITHOUT_EFFECT = GENERATION | {
     "use_cache",
     "xla_device",
 }
-# Entries that change something with any other values than these, the usual one first.
+# Entries that affect it unless they have one of these values, the usual one first.
 ONLY = {
     "position_embedding_type": ("absolute", None),
     "is_decoder": (False, None),
@@ -126,7 +126,7 @@ ONLY = {
 
 
 def check_descriptions(entries):
-    """Raises ValueError, naming the entry, if what a `config.json` says of classes cannot be."""
+    """Raises ValueError, naming the entry, if a `config.json` describes its classes wrongly."""
     architectures(entries)
     labels(entries)
     kind = entries.get("problem_type")
@@ -135,10 +135,10 @@ def check_descriptions(entries):
 
 
 def architectures(entries):
-    """The names of classes of a `config.json`: tuple of str.
+    """Returns the class names in a `config.json`: tuple of str.
 
     Raises:
-        ValueError: if they are no names.
+        ValueError: if they are not names.
     """
     named = entries.get("architectures")
     named = [named] if isinstance(named, str) else [] if named is None else named
@@ -150,15 +150,15 @@ def architectures(entries):
 
 
 def labels(entries):
-    """What a `config.json` says of labels.
+    """Reads the labels in a `config.json`.
 
     Args:
         entries: dict.
     Returns:
-        (int, list of str): how many there are, and their names in their order; none if they are but
-        the usual ones, or not all there.
+        (int, list of str): their number, and their names in order; no names if they are just the
+        default ones, or incomplete.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type.
+        ValueError: naming the entry, if it has a wrong type.
     """
     names, number = entries.get("id2label"), entries.get("num_labels")
     number = 2 if number is None else number
@@ -180,12 +180,12 @@ def labels(entries):
 
 
 def usual_labels(number):
-    """The names of labels that have none: list of str."""
+    """Returns the default names of labels: list of str."""
     return [f"LABEL_{index}" for index in range(number)]
 
 
 def activation(name):
-    """The activation that Hugging Face calls so: a function.
+    """Returns the activation function of a Hugging Face name.
 
     Raises:
         ValueError: if the name is unknown.
@@ -203,13 +203,13 @@ def activation(name):
 
 
 def head_settings(entries, head_class):
-    """Arguments of a head's class, of the entries of a `config.json`.
+    """Returns a head's constructor arguments, from the entries of a `config.json`.
 
     Args:
         entries: dict.
         head_class: class of an `EncoderWithHead`.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type.
+        ValueError: naming the entry, if it has a wrong type.
     """
     settings, known = {}, head_class.setting_types()
     if "num_labels" in known:
@@ -225,7 +225,7 @@ def head_settings(entries, head_class):
 
 
 def head_entries(model):
-    """The entries of a `config.json` that tell an `EncoderWithHead`: the inverse."""
+    """Returns the entries of a `config.json` for an `EncoderWithHead`: the inverse."""
     settings, entries = model.settings(), {}
     if "num_labels" in settings:
         names = settings.get("labels") or usual_labels(settings["num_labels"])

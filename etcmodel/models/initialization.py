@@ -1,4 +1,4 @@
-"""Initial weights for models whose training begins without some or all of them.
+"""Initial weights for models that are trained without a checkpoint, or with a partial one.
 
 A small transformer with random weights spends most of its training learning to compare tokens. In
 pre-trained attention the products of query and key weights, and of value and output weights, are
@@ -14,11 +14,12 @@ __all__ = ["mimetic_initialization", "prefer_labels"]
 
 
 def mimetic_initialization(etc_model, seed=0):
-    """Changes the weights of a new `EtcModel` so that tokens first attend to similar tokens.
+    """Initializes an `EtcModel` so that tokens first attend to similar tokens.
 
     In each layer, all query and key projections become equal, so that a token's logits are highest
     for tokens with the same embedding. Value and output projections become inverse to each other,
-    so that attended embeddings are added unchanged. Labels keep their random values.
+    so that the embeddings attended to are added unchanged. Relative labels keep their random
+    values.
 
     Args:
         etc_model: a built `EtcModel`, not yet trained.
@@ -39,18 +40,19 @@ def mimetic_initialization(etc_model, seed=0):
 
 
 def prefer_labels(etc_model, logits, *, global_logits=None, embedding_scale=1.0):
-    """Changes the label tables so that attention begins with a preference for pairs of some labels.
+    """Initializes the relative-label tables so that attention first prefers pairs with some labels.
 
-    A model that is lifted from a BERT has no trained labels: random ones disturb its attention, and
-    few examples do not teach it to look where the structure points.
+    A model initialized from BERT has no trained labels: random ones disturb its attention, and from
+    few examples it does not learn to attend along the structure.
 
     Args:
         etc_model: a built `EtcModel` with label tables.
-        logits: dict of int to float. What is added to the logits of pairs with that label
+        logits: dict of int to float. What is added to the attention logits of pairs with that label
             (`ops.relation_labels.RelationLabels`) in all heads of all layers; 0 for other labels.
-        global_logits: dict likewise, of what replaces entries of `logits` where global tokens
-            attend.
-        embedding_scale: float. Label embeddings are multiplied by it; 0 leaves the logits alone.
+        global_logits: dict likewise. Replaces entries of `logits` where the queries are global
+            tokens.
+        embedding_scale: float. Label embeddings are multiplied by it; with 0, `logits` are the
+            labels' only effect.
     Raises:
         ValueError: if there are no label tables, or none for one of the labels.
 

@@ -1,4 +1,4 @@
-"""The checks of `EtcModel`'s inputs, once per call."""
+"""Checks `EtcModel`'s inputs, once per call."""
 
 import itertools
 
@@ -21,7 +21,7 @@ _AXES = {
     "long_embedding_adder": "batch long_len hidden_size",
     "global_embedding_adder": "batch global_len hidden_size",
 }
-# The entries of the config that say how many rows the tables of ids have.
+# The config's entries for the sizes of the tables of ids.
 _TABLES = {
     "token_ids": "vocab_size",
     "segment_ids": "segment_vocab_size",
@@ -31,7 +31,7 @@ _TABLES = {
 
 @tf.autograph.experimental.do_not_convert
 def checked(config, inputs, structure):
-    """Returns the inputs after checking shapes, ids and links.
+    """Checks shapes, ids and links, and returns the inputs.
 
     Args:
         config: `EtcConfig`.
@@ -41,9 +41,9 @@ def checked(config, inputs, structure):
         (inputs, structure). In a graph these depend on the checks.
     Raises:
         ValueError: in one line that names the argument, what is expected and what was received.
-            What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
-            Code compiled by XLA cannot raise: there, ids out of range are others, all but 0 in a
-            mask counts as 1, and links to global tokens that do not exist have no effect. Links of
+            Values known only when a graph runs raise `tf.errors.InvalidArgumentError` instead. Code
+            compiled by XLA cannot raise: there, ids out of range become other ids, any nonzero mask
+            value counts as 1, and links to global tokens that do not exist have no effect. Links of
             inputs without any global token have no effect either, and are not an error.
     """
     for name in ("token_ids", "global_token_ids"):
@@ -94,7 +94,7 @@ def _after(x):
 
 
 def _check_positions(table_size, inputs, sizes, asserts):
-    """Checks that the table of positions, if there is one, has a row for each token."""
+    """Checks that the table of positions, if any, has a row for each token."""
     if not table_size:
         for name in ("position_ids", "global_position_ids"):
             if inputs[name] is not None:
@@ -129,12 +129,12 @@ def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=Non
 
     Args:
         structure: `ops.structure.GlobalLocalStructure`.
-        local_radius: int. Long tokens visible on each side.
-        vocab_size: int or None. Number of the model's labels.
+        local_radius: int. Long tokens attended to on each side.
+        vocab_size: int or None. Number of the model's relative labels.
         sizes: dict of known sizes of axes, or None; see `argument_checks.check_shapes`.
         asserts: list to which a graph's checks are appended; None in eager mode.
     Raises:
-        ValueError: as of `checked`.
+        ValueError: see `checked`.
     """
     sizes = {side_inputs.WINDOW: 2 * local_radius + 1, **(sizes or {})}
     if vocab_size is None and structure.has_labels:
@@ -162,7 +162,7 @@ def check_structure(structure, local_radius, vocab_size, sizes=None, asserts=Non
 
 
 def _check_values(tensors, asserts):
-    """Checks that ids of segments and examples are whole, and masks 0 and 1."""
+    """Checks that ids of segments and examples are whole numbers, and masks 0 and 1."""
     for name, tensor in tensors.items():
         if tensor is not None and name.endswith("_mask"):
             kinds = ("as all others", "exempt")
@@ -175,7 +175,7 @@ def _first(is_wrong, relation):
     """The first wrong entry and its indices, such as [5, "in example", 1, "at token", 7]."""
     words = ("in example", *relation.entry)
     lengths = tf.unstack(tf.shape(is_wrong), len(words))
-    # With one more entry, since a graph gathers it even if no entry is wrong, or there is none.
+    # With one more entry, since a graph gathers it even if no entry is wrong, or there are none.
     number = tf.argmax(_one_more(tf.cast(is_wrong, tf.int32), len(words)), output_type=tf.int32)
     entry = _one_more(tf.convert_to_tensor(relation.ids), len(words))[number]
     places = []

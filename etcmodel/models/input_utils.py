@@ -1,4 +1,4 @@
-"""Structures from compact features, and helpers for `tf.train.Example`s and configs."""
+"""Builds structures from compact features; helpers for `tf.train.Example`s and configs."""
 
 import base64
 import os
@@ -51,21 +51,23 @@ def make_structure(
     use_hard_g2l_mask=False,
     use_hard_l2g_mask=False,
 ):
-    """The structure of packed examples that end at breakpoints.
+    """Makes the structure of packed examples, from breakpoints at their ends.
 
     Args:
         long_breakpoints: int [batch, long_len]. 1 at the last long token of each example.
         global_breakpoints: int [batch, global_len]. 1 at the last global token of each example.
         sentence_ids: int [batch, long_len]. Index of the global token of each token's sentence, or
-            -1. `EtcModel` refuses other indices without a global token.
+            -1. `EtcModel` refuses other indices that have no global token.
         relative_pos_max_distance: int, the model's; 0 for no labels.
-        use_hard_g2l_mask: bool. Global tokens see only the long tokens of their sentence.
-        use_hard_l2g_mask: bool. Long tokens see only the global token of their sentence.
+        use_hard_g2l_mask: bool. Whether global tokens attend only to the long tokens of their
+            sentence.
+        use_hard_l2g_mask: bool. Whether long tokens attend only to the global token of their
+            sentence.
     Returns:
         `GlobalLocalStructure`.
     Raises:
-        ValueError: naming the argument, if breakpoints are others than 0 and 1, or ids no whole
-            numbers. What is known only when a graph runs raises `tf.errors.InvalidArgumentError`
+        ValueError: naming the argument, if breakpoints are not 0 and 1, or ids are not whole
+            numbers. Values known only when a graph runs raise `tf.errors.InvalidArgumentError`
             instead; code compiled by XLA cannot raise.
     """
     return make_structure_from_example_ids(
@@ -87,11 +89,11 @@ def make_structure_from_example_ids(
     use_hard_g2l_mask=False,
     use_hard_l2g_mask=False,
 ):
-    """As `make_structure`, from the id of each token's example.
+    """Makes the structure of packed examples like `make_structure`, from each token's example id.
 
     Args:
-        long_example_ids: int [batch, long_len]. Tokens with different ids do not see each other;
-            padding has another id than the examples, such as 0.
+        long_example_ids: int [batch, long_len]. Tokens with different ids do not attend to each
+            other; padding has another id than the examples, such as 0.
         global_example_ids: int [batch, global_len].
         sentence_ids: see `make_structure`.
         relative_pos_max_distance: likewise.
@@ -131,7 +133,7 @@ def make_fixed_block_structure(
     use_hard_l2g_mask=False,
     global_token_id=1,
 ):
-    """The structure with one global token per block of long tokens (paper, "fixed blocks").
+    """Makes the structure with one global token per block of long tokens (paper, "fixed blocks").
 
     Args:
         input_mask: int [batch, long_len]. 1 for real tokens, 0 for padding.
@@ -144,7 +146,7 @@ def make_fixed_block_structure(
         (`GlobalLocalStructure`, global_token_ids). The ids are int32 [batch, global_len], 0 for a
         block of padding alone; global_len is long_len / num_tokens_per_block, rounded up.
     Raises:
-        ValueError: if `num_tokens_per_block` is below 1, or the mask has other values than 0 and 1.
+        ValueError: if `num_tokens_per_block` is below 1, or the mask has values other than 0 and 1.
     """
     if num_tokens_per_block < 1:
         raise ValueError(
@@ -178,7 +180,7 @@ def make_global_local_transformer_side_inputs(
     use_hard_l2g_mask=False,
     name=None,
 ):
-    """The dense form of `make_structure`: `GlobalLocalTransformerSideInputs` for `local_radius`.
+    """Makes dense side inputs for `local_radius`: `make_structure` as masks and labels.
 
     >>> from etcmodel.models import input_utils
     >>> inputs = input_utils.make_global_local_transformer_side_inputs(
@@ -209,7 +211,9 @@ def make_global_local_transformer_side_inputs_from_example_ids(
     use_hard_l2g_mask=False,
     name=None,
 ):
-    """The dense form of `make_structure_from_example_ids`, likewise.
+    """Makes dense side inputs: `make_structure_from_example_ids` as masks and labels.
+
+    Returns `GlobalLocalTransformerSideInputs`.
 
     >>> from etcmodel.models import input_utils
     >>> inputs = input_utils.make_global_local_transformer_side_inputs_from_example_ids(
@@ -240,7 +244,7 @@ def make_fixed_block_side_inputs(
     global_token_id=1,
     name=None,
 ):
-    """The dense form of `make_fixed_block_structure`.
+    """Makes dense side inputs: `make_fixed_block_structure` as masks and labels.
 
     Returns:
         (`GlobalLocalTransformerSideInputs`, global_token_ids).
@@ -263,14 +267,14 @@ def make_fixed_block_side_inputs(
 
 
 def add_side_input_features(model_config, features):
-    """Adds the side inputs to the features of a batch.
+    """Adds dense side inputs to the features of a batch.
 
     Args:
         model_config: `EtcConfig`.
         features: dict with int [batch, ...] `long_breakpoints`, `global_breakpoints` and
             `sentence_ids`.
     Returns:
-        A new dict of the features and the side inputs.
+        A new dict with the features and the side inputs.
 
     >>> from etcmodel.models import input_utils
     >>> features = {"sentence_ids": [[0, 0, 1]], "global_breakpoints": [[0, 1]]}
@@ -292,7 +296,7 @@ def add_side_input_features(model_config, features):
 
 
 def get_model_config(model_dir, source_file=None, source_base64=None, write_from_source=True):
-    """Reads the `EtcConfig` of a model, which for a new model is copied from a source.
+    """Reads a model's `EtcConfig`; for a new model, copies it from a source.
 
     Args:
         model_dir: directory of the model. If it has an `etc_config.json`, the config is read from
@@ -303,7 +307,7 @@ def get_model_config(model_dir, source_file=None, source_base64=None, write_from
     Returns:
         `EtcConfig`.
     Raises:
-        ValueError: if both sources are given, there is no config, or that of a source is invalid
+        ValueError: if both sources are given, there is no config, or a source's is invalid
             (`EtcConfig.check`).
 
     >>> from etcmodel.models import input_utils

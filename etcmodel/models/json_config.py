@@ -27,28 +27,28 @@ __all__ = [
     "read_text",
 ]
 
-# NumPy's numbers are accepted like Python's, which they become: see `python_numbers`.
+# NumPy's numbers are accepted like Python's, to which they are converted: see `python_numbers`.
 _ACCEPTED = {int: numbers.Integral, float: numbers.Real}
 _MAX_FLOAT = 3.4028234e38  # Of float32.
-_RATE = "dropout"  # Names of rates have it.
+_RATE = "dropout"  # Names of rates contain it.
 
 
 class JsonConfig:
     """The base of dataclasses that are stored as a JSON file beside a checkpoint.
 
-    A config is a frozen dataclass with a class variable `model_type`, which is written to the file,
-    and calls `check` in `__post_init__`. Its numbers are finite and not negative, and rates, which
-    have "dropout" in their names, are below 1.
+    A config is a frozen dataclass with a class variable `model_type`, which is written to the file.
+    Its `__post_init__` calls `check`. Numbers are finite and not negative, and rates, which have
+    "dropout" in their names, are below 1.
 
     Attributes:
-        needed: of the class: entries without which there is no config, besides those of no default.
-        at_least_1: of the class: entries that are positive, or None where they may be.
-        without_effect: of the class: entries of files that change nothing of what a model computes.
-            All others that are no fields are refused.
-        only: of the class: dict of such entries that may be there with one of some values alone,
-            the usual one first.
-        at_calls: of the class: fields that a model reads whenever it is called, and that may be
-            assigned when it is built.
+        needed: of the class: required entries, besides those without a default.
+        at_least_1: of the class: entries that must be positive, or None where None is allowed.
+        without_effect: of the class: entries of files that do not change what a model computes. All
+            other entries that are not fields are refused.
+        only: of the class: dict of such entries to the only values they may have, the usual one
+            first.
+        at_calls: of the class: fields that a model reads at every call. They may be assigned after
+            the model is built.
 
     >>> from etcmodel.models import json_config
     >>> issubclass(etcmodel.LedConfig, json_config.JsonConfig), etcmodel.LedConfig.model_type
@@ -65,10 +65,10 @@ class JsonConfig:
 
     @classmethod
     def of(cls, config: typing.Any) -> typing.Self:
-        """A config of this class, from one or its dict.
+        """Returns a config of this class, given one or its dict.
 
         Raises:
-            ValueError: if it is neither, or as of `of_entries`.
+            ValueError: if it is neither, or see `of_entries`.
         """
         if isinstance(config, dict):
             config = cls.of_entries(config)
@@ -80,7 +80,7 @@ class JsonConfig:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, typing.Any]) -> typing.Self:
-        """A config from a dict, such as a file holds, whose `model_type` is ignored.
+        """Creates a config from a dict, such as a file's content; its `model_type` is ignored.
 
         Raises:
             ValueError: if an entry is missing or invalid, or unknown: it may change what the model
@@ -98,7 +98,7 @@ class JsonConfig:
 
     @classmethod
     def of_entries(cls, given: Mapping[str, typing.Any]) -> typing.Self:
-        """As `from_dict`, for what is to be loaded: no class passes over what it does not know."""
+        """Like `from_dict`, for loading: unknown entries are refused by subclasses, too."""
         return cls.from_dict(given)
 
     @classmethod
@@ -106,7 +106,7 @@ class JsonConfig:
         """Reads a JSON file.
 
         Raises:
-            ValueError: naming the file, if it does not exist, or as of `from_json_string`.
+            ValueError: naming the file, if it does not exist; see also `from_json_string`.
 
         >>> config = etcmodel.EtcConfig.from_json_file("my_model/config.json")
         >>> config.hidden_size, config.vocab_size
@@ -118,10 +118,10 @@ class JsonConfig:
     def from_json_string(
         cls, text: str | bytes, source: str | os.PathLike[str] = "config"
     ) -> typing.Self:
-        """As `from_json_file`, from the text (str, or UTF-8); `source` names it in errors.
+        """Like `from_json_file`, from the text (str, or UTF-8); `source` names it in errors.
 
         Raises:
-            ValueError: naming the source and, if it is not JSON, the position; or as of
+            ValueError: naming the source and, if it is not JSON, the position; see also
                 `of_entries`.
         """
         entries = json_object(text, source)
@@ -131,7 +131,7 @@ class JsonConfig:
             raise ValueError(f"{source}: {error}") from None
 
     def to_dict(self) -> dict[str, typing.Any]:
-        """dict of the entries, including `model_type`.
+        """Returns the entries as a dict, including `model_type`.
 
         >>> etcmodel.GmatConfig(chunk_size=256).to_dict()["model_type"]
         'gmat'
@@ -139,7 +139,7 @@ class JsonConfig:
         return {"model_type": self.model_type, **dataclasses.asdict(self)}
 
     def to_json_string(self) -> str:
-        """JSON text, sorted and indented, with a newline at the end.
+        """Returns JSON text, sorted and indented, with a newline at the end.
 
         >>> text = etcmodel.GmatConfig(chunk_size=256).to_json_string()
         >>> text.splitlines()[:3]
@@ -148,17 +148,17 @@ class JsonConfig:
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
     def check(self) -> None:
-        """Checks that a model can be built; subclasses add checks of what depends on each other.
+        """Checks that a model can be built; subclasses add checks that involve several entries.
 
-        NumPy's numbers become Python's, as JSON needs them.
+        NumPy's numbers become Python's, as JSON requires.
 
         Raises:
-            ValueError: naming the entry and its value, if it is of a wrong type or out of range.
+            ValueError: naming the entry and its value, if it has a wrong type or is out of range.
         """
         self.check_entries()
 
     def check_entries(self, but: Collection[str] = ()) -> None:
-        """The same of each entry by itself, except for those of some names."""
+        """Checks each entry by itself, except those named in `but`."""
         for field in dataclasses.fields(self):
             if field.name in but:
                 continue
@@ -167,7 +167,7 @@ class JsonConfig:
             object.__setattr__(self, field.name, value)  # The dataclass is frozen.
 
     def check_multiple(self, name: str, *of_names: str) -> None:
-        """Raises ValueError unless the entry of a name is a multiple of each of the others."""
+        """Raises ValueError unless the entry `name` is a multiple of each of the others."""
         for of_name in of_names:
             if getattr(self, name) % getattr(self, of_name):
                 raise ValueError(
@@ -194,10 +194,10 @@ def read_text(path: str | os.PathLike[str]) -> bytes:
 
 
 def json_object(text: str | bytes, source: str | os.PathLike[str]) -> dict[str, typing.Any]:
-    """The dict that a JSON text (str, or UTF-8) of a config holds.
+    """Parses the JSON text (str, or UTF-8) of a config: dict.
 
     Raises:
-        ValueError: naming the source, if the text is not a JSON object, or as of
+        ValueError: naming the source, if the text is not a JSON object; see also
             `check_not_quantized`.
     """
     entries = bounded_json.load_object(text, source)
@@ -220,11 +220,11 @@ def check_others(
     without_effect: Collection[str] = hugging_face.WITHOUT_EFFECT,
     only: Mapping[str, tuple[typing.Any, ...]] = hugging_face.ONLY,
 ) -> None:
-    """Checks the entries of a config that a model has no use for.
+    """Checks the entries of a config that a model does not use.
 
     Args:
         given: dict of a config's entries.
-        known: names of those that are used.
+        known: names of the entries that are used.
         without_effect, only: see `JsonConfig`.
     Raises:
         ValueError: naming the entries and their values, if one is unknown or changes what the model
@@ -247,13 +247,13 @@ def check_others(
 
 
 def check_entry(field: dataclasses.Field[typing.Any], value: typing.Any, least: float = 0) -> None:
-    """Raises ValueError, naming an entry, if it is of a wrong type or a number out of range.
+    """Raises ValueError, naming an entry, if it has a wrong type or is out of range.
 
     Args:
-        field: a dataclass's, or another object with its `name` and `type`. A name with "dropout" is
-            that of a rate, below 1.
-        value: what the entry is. Numbers in tuples are checked, too.
-        least: number. The least one.
+        field: a dataclass field, or another object with a `name` and a `type`. A name with
+            "dropout" denotes a rate, below 1.
+        value: the entry's value. Numbers in tuples are checked, too.
+        least: number. The lower bound.
     """
     check_type(field, value)
     for number in _numbers_in(value):
@@ -288,7 +288,7 @@ def check_type(field: dataclasses.Field[typing.Any], value: typing.Any) -> None:
 
 
 def can_check(kind: typing.Any) -> bool:
-    """Whether `check_type` knows a type: that of an argument of others may be any."""
+    """Returns whether `check_type` knows a type; arguments of users' classes may have any."""
     if isinstance(kind, types.UnionType):
         return all(map(can_check, typing.get_args(kind)))
     is_plain = kind in (int, float, bool, str, type(None))
@@ -321,7 +321,7 @@ def _numbers_in(value: typing.Any) -> Iterator[typing.Any]:
 
 
 def python_numbers(value: typing.Any) -> typing.Any:
-    """The value, with numbers of NumPy, also within lists and tuples, as Python's."""
+    """Returns the value with NumPy's numbers, also within lists and tuples, as Python's."""
     if type(value) in (list, tuple):
         return type(value)(map(python_numbers, value))
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

@@ -26,12 +26,12 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
     """The ETC encoder: token ids of a long and a global input to hidden states.
 
     Args:
-        config: `EtcConfig` (or its dict). The model has a copy of it in `config`.
-        is_training: bool or None. None: the `training` argument of the call decides about dropout.
-            False: there is never dropout. True: `training` is True by default.
-        use_one_hot_embeddings: bool. Looks embeddings up by matrix products.
+        config: `EtcConfig` (or its dict). The model keeps a copy in `config`.
+        is_training: bool or None. None: the call's `training` argument controls dropout. False:
+            dropout is never applied. True: `training` defaults to True.
+        use_one_hot_embeddings: bool. Whether to look up embeddings by matrix products.
         use_one_hot_relative_embeddings: bool. The same for relative labels.
-        name: name of the layer; variables of released checkpoints begin with the default.
+        name: name of the layer; variables of released checkpoints begin with the default name.
     Call args:
         token_ids: int [batch, long_len].
         global_token_ids: int [batch, global_len].
@@ -55,18 +55,18 @@ class EtcModel(conveniences.EncoderConveniences, base.Layer):
         training: bool.
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         structure: `ops.structure.GlobalLocalStructure` in place of masks and labels, which is
-            faster; or None. `input_utils` and `multihop_utils` make it.
+            faster; or None. Made by `input_utils` and `multihop_utils`.
     Returns:
         (long_output, global_output): float [batch, long_len, hidden_size] and
         [batch, global_len, hidden_size].
     Raises:
         ValueError: if the config is invalid (`EtcConfig.check`); if positions are given without
-            tables for them, masks have other values than 0 and 1, or inputs do not fit each other
-            or the model (see `input_checks.checked`, also for errors of graphs).
+            tables for them; if masks have values other than 0 and 1; or if inputs are inconsistent
+            with each other or the model (see `input_checks.checked`, also for errors in graphs).
 
     Without masks, labels and structure the input is a bag of words, as in the authors' release: all
     tokens within reach attend to each other, including padding, without positions. The first such
-    call of a model without position tables logs a warning. The method `structure` makes the
+    call of a model without position tables logs a warning. The method `structure` builds the
     arguments of a call from token ids: `model(**model.structure(ids))`.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)

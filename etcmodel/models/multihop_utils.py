@@ -93,11 +93,11 @@ def make_structure(
     flat_sequence=False,
     l2g_linked_ids=None,
 ):
-    """The structure of rows with one example of several paragraphs, padded on the right.
+    """Makes the structure of rows with one example of several paragraphs, padded on the right.
 
-    Within the radius, long tokens see their own paragraph. A long token is linked to the global
-    tokens of its sentence and of its paragraph. Pairs of global tokens of different paragraphs have
-    the label `other_segment`.
+    Within the radius, long tokens attend to those of their own paragraph. A long token is linked to
+    the global tokens of its sentence and of its paragraph. Pairs of global tokens of different
+    paragraphs have the label `other_segment`.
 
     Args:
         long_paragraph_breakpoints: int [batch, long_len]. 1 at the last token of each paragraph.
@@ -105,12 +105,12 @@ def make_structure(
         long_sentence_ids: int [batch, long_len]. Index of the sentence's global token, or -1.
         global_paragraph_breakpoints: int [batch, global_len]. As for the long tokens.
         relative_pos_max_distance: int, the model's; 0 for no labels.
-        use_hard_g2l_mask: bool. Global tokens see only the long tokens that are linked to them.
+        use_hard_g2l_mask: bool. Global tokens attend only to the long tokens linked to them.
         ignore_hard_g2l_mask: int [batch, global_len] or None. 1 for tokens exempt from that mask.
-        use_hard_l2g_mask: bool. Long tokens see only the global tokens they are linked to.
+        use_hard_l2g_mask: bool. Long tokens attend only to the global tokens they are linked to.
         ignore_hard_l2g_mask: int [batch, long_len] or None. Likewise.
-        flat_sequence: bool. Ignores paragraphs (paper, table 3, "flat structure"), and with them
-            both `ignore_hard_` masks and `l2g_linked_ids`: only sentences link tokens.
+        flat_sequence: bool. Whether to ignore paragraphs (paper, table 3, "flat structure"), and
+            with them both `ignore_hard_` masks and `l2g_linked_ids`: only sentences link tokens.
         l2g_linked_ids: int [batch, long_len] or None. A further linked global token, such as a
             candidate's for its mentions, or -1. The hard masks do not follow these links.
     Returns:
@@ -118,7 +118,7 @@ def make_structure(
     """
     long_paragraphs = _paragraphs("long", long_paragraph_breakpoints)
     global_paragraphs = _paragraphs("global", global_paragraph_breakpoints)
-    # Tokens after the last breakpoint are padding, which sees only padding.
+    # Tokens after the last breakpoint are padding, which attends only to padding.
     long_is_real = tf.cast(long_paragraphs > 0, tf.int32)
     flat = GlobalLocalStructure(
         long_segment_ids=long_is_real,
@@ -143,7 +143,7 @@ def make_structure(
 
 
 def structure_of(features, encoder_config, **options):
-    """`make_structure` of a task's features, for a model of this config.
+    """Calls `make_structure` with a task's features, for a model of this config.
 
     Args:
         features: dict with the int [batch, len] arguments of `make_structure`, by their names.
@@ -165,7 +165,7 @@ def structure_of(features, encoder_config, **options):
 
 
 def real_tokens(features):
-    """Which tokens are no padding: those up to the last end of a paragraph.
+    """Mask of the tokens that are not padding: those up to the last end of a paragraph.
 
     Args:
         features: dict with int [batch, len] `long_paragraph_breakpoints` and
@@ -204,7 +204,7 @@ def make_global_local_transformer_side_inputs(
     l2g_linked_ids=None,
     name=None,
 ):
-    """The dense form of `make_structure`: `GlobalLocalTransformerSideInputs` for `local_radius`.
+    """Makes dense side inputs for `local_radius`: `make_structure` as masks and labels.
 
     >>> from etcmodel.models import multihop_utils
     >>> inputs = multihop_utils.make_global_local_transformer_side_inputs(

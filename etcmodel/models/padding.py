@@ -1,4 +1,4 @@
-"""Leaves out of the encoder what is padding in every row of a batch."""
+"""Skips what is padding in every row of a batch when encoding."""
 
 import contextlib
 import threading
@@ -18,16 +18,17 @@ __all__ = [
     "restored",
 ]
 
-# Lengths are rounded up to this share of the whole one: few different ones, of similar tensors.
+# Lengths are rounded up to a multiple of this share of the full length: few different lengths, and
+# tensors of similar sizes.
 _STEPS = 32
 _state = threading.local()
 
 
 @contextlib.contextmanager
 def kept():
-    """A context in which this thread's calls encode whole batches.
+    """Context manager in which this thread's calls encode whole batches, padding included.
 
-    Models do whatever else they do about padding, so that their outputs stay the same.
+    Everything else that models do about padding is unchanged, so their outputs stay the same.
     """
     before = _is_kept()
     _state.is_kept = True
@@ -38,20 +39,20 @@ def kept():
 
 
 def encode_without_padding(encode, features, long_is_real, global_is_real, axes):
-    """Encodes the part of a batch that is not padding alone.
+    """Encodes only the part of a batch that is not padding.
 
-    Tokens never see padding, so the outputs of real tokens are the same. In code that XLA compiles,
-    where shapes must be known, the whole batch is encoded, and so it is within `kept`.
+    Tokens never attend to padding, so the outputs of real tokens are the same. In code that XLA
+    compiles, where shapes must be known, the whole batch is encoded; likewise within `kept`.
 
     Args:
         encode: function of features to float outputs [batch, long_len, hidden_size] and [batch,
             global_len, hidden_size].
         features: dict of tensors [batch, ...].
         long_is_real, global_is_real: bool [batch, long_len] and [batch, global_len].
-        axes: pair of collections of str. The names of the features whose second axis is that of
-            long tokens, and of those where it is that of global tokens; others stay whole.
+        axes: pair of collections of str. The names of the features whose second axis is the long
+            tokens, and of those whose second axis is the global tokens; others stay whole.
     Returns:
-        As of `encode` for the whole features; 0 for what was left out.
+        The outputs of `encode` for the whole features; 0 for what was left out.
     """
     if _stays_whole():
         return encode(features)
@@ -63,17 +64,17 @@ def encode_without_padding(encode, features, long_is_real, global_is_real, axes)
 
 
 def cut(features, is_real, names):
-    """A batch without the places at the end that are padding in all of its rows.
+    """Cuts off the positions at the end of a batch that are padding in all of its rows.
 
     In code that XLA compiles, and within `kept`, the batch stays whole.
 
     Args:
         features: dict of tensors [batch, ...].
         is_real: bool [batch, len].
-        names: collection of str. The features whose second axis is that of `is_real`, if they are
-            there; others stay whole.
+        names: collection of str. The features, if present, whose second axis is that of `is_real`;
+            others stay whole.
     Returns:
-        dict of tensors; those of the names are [batch, kept, ...], see `kept_length`.
+        dict of tensors; the named ones are [batch, kept, ...], see `kept_length`.
     """
     if _stays_whole():
         return features
@@ -83,24 +84,24 @@ def cut(features, is_real, names):
 
 
 def kept_length(is_real):
-    """How much of a batch is encoded.
+    """Returns how many positions of a batch are encoded.
 
     Args:
         is_real: bool [batch, len].
     Returns:
-        int32 scalar: the number of places up to the last that is real in any row, at least 1,
+        int32 scalar: the number of positions up to the last that is real in any row, at least 1,
         rounded up to a 32nd of `len`.
     """
     whole = tf.shape(is_real)[1]
     places = tf.range(1, whole + 1)
     longest = tf.reduce_max(tf.where(tf.reduce_any(is_real, axis=0), places, 1))
-    longest = tf.maximum(longest, 1)  # The maximum of no places is the least integer.
+    longest = tf.maximum(longest, 1)  # The maximum over no positions is the least integer.
     step = tf.maximum(-(-whole // _STEPS), 1)
     return tf.minimum(-(-longest // step) * step, whole)
 
 
 def cut_text(features):
-    """`cut` of a batch for an encoder of one text.
+    """Applies `cut` to a batch for an encoder of one text.
 
     Args:
         features: dict with int [batch, length] `input_ids` and `attention_mask`, 0 for padding, and
@@ -112,11 +113,11 @@ def cut_text(features):
 
 
 def restored(output, is_real, fill=0):
-    """Outputs of a batch that was `cut`, as long as those of the whole one.
+    """Pads the outputs of a batch that was `cut` to the length of the whole batch.
 
     Args:
         output: tensor [batch, kept, ...].
-        is_real: tensor [batch, len]. The mask that it was cut by.
+        is_real: tensor [batch, len]. The mask passed to `cut`.
         fill: number. The value of what was left out.
     Returns:
         tensor [batch, len, ...].
@@ -128,29 +129,29 @@ def restored(output, is_real, fill=0):
 
 
 def is_first_real(is_real):
-    """Which token of each row is the first that is no padding: bool, as `is_real` [batch, len]."""
+    """Marks the first token of each row that is not padding: bool, as `is_real` [batch, len]."""
     return is_real & tf.equal(tf.cumsum(tf.cast(is_real, tf.int32), axis=1), 1)
 
 
 def places_from_first_real(is_real):
-    """0, 1, 2 … from each row's first token that is no padding: int32 [batch, len], 0 before it."""
+    """Counts 0, 1, 2 … from each row's first real token: int32 [batch, len], 0 before it."""
     has_begun = tf.cumsum(tf.cast(is_real, tf.int32), axis=1) > 0
     return tf.cumsum(tf.cast(has_begun, tf.int32), axis=1, exclusive=True)
 
 
 def first_real(x, is_real):
-    """What there is of each row's first token that is no padding: [batch, ...].
+    """Gathers each row's entry for its first token that is not padding: [batch, ...].
 
     Args:
         x: tensor [batch, len, ...].
-        is_real: bool [batch, len]. A row without tokens gives what is at its first place. None:
-            there is no padding.
+        is_real: bool [batch, len]. A row without tokens gives its first entry. None: there is no
+            padding.
     """
     return x[:, 0] if is_real is None else tf.gather(x, _first_places(is_real), batch_dims=1)
 
 
 def from_first_real(x, is_real):
-    """The same rows from their first token that is no padding on, and then what was before it.
+    """Rotates rows so that their first token that is not padding comes first.
 
     Args:
         x: tensor [batch or 1, len, ...].

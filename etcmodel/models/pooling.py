@@ -1,4 +1,4 @@
-"""Pools hidden states into vectors of texts or of sentences."""
+"""Pools hidden states into one vector per text or sentence."""
 
 import tensorflow as tf
 
@@ -13,29 +13,29 @@ POOLINGS = (*OF_TEXTS, "sentence")
 
 
 def check_pooling(pooling, among=POOLINGS):
-    """Raises ValueError if `pooling` is not among the names of poolings."""
+    """Raises ValueError if `pooling` is not one of `among`."""
     if pooling not in among:
         argument_checks.fail(f"`pooling` must be one of {list(among)}. Received: {pooling!r}")
 
 
 @tf.autograph.experimental.do_not_convert
 def pool(long_output, global_output, inputs, pooling):
-    """Vectors of texts.
+    """Pools hidden states into one vector per text, or per sentence.
 
     Args:
         long_output: float [batch, long_len, hidden_size].
         global_output: float [batch, global_len, hidden_size].
         inputs: `features.EncoderInputs`.
         pooling: 'mean' (of all long tokens except padding), 'first' (the first long token that is
-            no padding, such as CLS), 'first_global' (the first such global token), or 'sentence'
+            not padding, such as CLS), 'first_global' (the first such global token), or 'sentence'
             (the mean of the long tokens linked to each global token).
     Returns:
         float32 [batch, hidden_size]; for 'sentence' [batch, global_len, hidden_size]. Means over no
         tokens are 0.
     Raises:
         ValueError: if `pooling` is unknown; for 'first_global', if there is no global token; or,
-            except for 'sentence', if a row holds several examples. What is known only when a graph
-            runs raises `tf.errors.InvalidArgumentError` instead.
+            except for 'sentence', if a row holds several examples. Values known only when a graph
+            runs raise `tf.errors.InvalidArgumentError` instead.
 
     >>> from etcmodel import models
     >>> from etcmodel.models import features
@@ -99,7 +99,7 @@ _POOLS = {
 
 
 def embed(encoder, features, pooling="mean", *, relation_names=(), normalize=False):
-    """Vectors of texts, without dropout.
+    """Computes embedding vectors of texts, without dropout.
 
     Args:
         encoder: `Encoder`.
@@ -108,9 +108,9 @@ def embed(encoder, features, pooling="mean", *, relation_names=(), normalize=Fal
         relation_names: sequence of str. See `models.features`.
         normalize: bool. Whether to scale vectors to length 1.
     Returns:
-        float32, shaped as of `pool`.
+        float32, shaped as the result of `pool`.
     Raises:
-        ValueError: as of `pool` and `features.completed`.
+        ValueError: see `pool` and `features.completed`.
 
     >>> from etcmodel import models
     >>> encoder = etcmodel.from_pretrained("my_model", as_class=etcmodel.EtcModel)

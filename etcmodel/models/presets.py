@@ -47,7 +47,7 @@ PRESETS = _Copies(
 
 
 def preset(name, **changes):
-    """The config of a model of the paper.
+    """Returns the config of a model of the paper.
 
     Args:
         name: str. A key of `PRESETS`.

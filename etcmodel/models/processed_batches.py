@@ -1,4 +1,4 @@
-"""What encoders read of a batch of `EtcProcessor` (see `models.features`)."""
+"""Adapts batches of `EtcProcessor` (see `models.features`) to encoders."""
 
 import tensorflow as tf
 
@@ -19,23 +19,23 @@ GLOBAL_FEATURES = ("global_token_ids", "global_segment_ids", "global_example_ids
 
 
 class ReadsProcessed:
-    """Calls a model with what its encoder reads of a batch of `EtcProcessor`.
+    """Calls a model with the features of a batch of `EtcProcessor` that its encoder takes.
 
-    It comes before the model's class, which has an `encoder`.
+    A mixin to list before the model's class, which has an `encoder`.
 
     Attributes:
-        skip_padding: bool. Whether what is padding in the whole batch is left out.
+        skip_padding: bool. Whether to leave out what is padding in the whole batch.
     """
 
     skip_padding = False
     token_feature = "token_ids"
 
     def read(self, features):
-        """The features as the model takes them; by default those of an encoder of one text."""
+        """Returns the features that the model takes; by default those of an encoder of one text."""
         return text_arguments(features, self.encoder.config)
 
     def restored(self, outputs, features):
-        """Outputs of a batch without padding, as those of the whole batch, `features`."""
+        """Pads outputs of a batch without padding to the lengths of the whole batch, `features`."""
         del features
         return outputs
 
@@ -47,7 +47,7 @@ class ReadsProcessed:
 
 
 def without_padding(features):
-    """A batch without the places that are padding in all of its rows: see `padding.cut`.
+    """Removes the positions that are padding in all rows of a batch: see `padding.cut`.
 
     Args:
         features: dict of int32 [batch, long_len] `LONG_FEATURES`, [batch, global_len]
@@ -61,31 +61,31 @@ def without_padding(features):
 
 
 def text_arguments(features, config):
-    """The arguments of an encoder of one text, such as Longformer.
+    """Returns the arguments of an encoder of one text, such as Longformer.
 
     Args:
         features: dict of int32 [batch, long_len] `token_ids`, `example_ids`, `segment_ids`.
         config: the encoder's config.
     Returns:
-        dict of `input_ids`, `attention_mask`, and `token_type_ids` where it has types.
+        dict of `input_ids`, `attention_mask`, and `token_type_ids` if the encoder has token types.
     """
     is_token = features["example_ids"] > 0
     batch = {
-        # Longformer counts positions by the config's padding, maybe not the vocabulary's.
+        # Longformer counts positions by the config's padding id, which may not be the vocabulary's.
         "input_ids": tf.where(is_token, features["token_ids"], config.pad_token_id),
         "attention_mask": tf.cast(is_token, tf.int32),
     }
-    if config.type_vocab_size > 1:  # RoBERTa's checkpoints have but one.
+    if config.type_vocab_size > 1:  # RoBERTa's checkpoints have only one.
         batch["token_type_ids"] = features["segment_ids"]
     return batch
 
 
 def question_mask(features):
-    """Which long tokens are [CLS] or of the question, without its separator.
+    """Marks [CLS] and the question's long tokens, without its separator.
 
     Args:
-        features: dict of int32 [batch, long_len] `example_ids`, `segment_ids`, `links`; there is a
-            question, and one example a row, whose first global token stands for the whole.
+        features: dict of int32 [batch, long_len] `example_ids`, `segment_ids`, `links`. Each row
+            has one example with a question, and its first global token stands for the whole.
     Returns:
         bool [batch, long_len].
     """
@@ -95,7 +95,7 @@ def question_mask(features):
 
 
 def is_text(features):
-    """Which long tokens are of the text behind the question: bool [batch, long_len].
+    """Marks the long tokens of the text behind the question: bool [batch, long_len].
 
     Args:
         features: as in `question_mask`.

@@ -1,7 +1,7 @@
-"""Classifiers of texts for whatever encoder: one batch of features fits all of them.
+"""Text classifiers for any encoder, all fed with the same batches.
 
-The batch is that of `EtcProcessor` (see `models.features`), with one text, or one pair of texts, a
-row. An encoder takes of it what it knows; which class a system has is said in its record
+Batches are those of `EtcProcessor` (see `models.features`), with one text, or one pair of texts,
+per row. Each encoder takes the features it knows. A system's class is set in its record
 (`systems.System.classifier`).
 """
 
@@ -21,22 +21,22 @@ __all__ = [
 
 
 class EtcClassifier(processed_batches.ReadsProcessed, heads.EtcForSequenceClassification):
-    """`EtcForSequenceClassification` of a batch of `EtcProcessor`."""
+    """`EtcForSequenceClassification` for batches of `EtcProcessor`."""
 
     def read(self, features):
         return features
 
 
 class LongformerClassifier(processed_batches.ReadsProcessed, LongformerForSequenceClassification):
-    """`LongformerForSequenceClassification` of a batch of `EtcProcessor`."""
+    """`LongformerForSequenceClassification` for batches of `EtcProcessor`."""
 
 
 class GmatClassifier(processed_batches.ReadsProcessed, GmatForSequenceClassification):
-    """`GmatForSequenceClassification` of a batch of `EtcProcessor`."""
+    """`GmatForSequenceClassification` for batches of `EtcProcessor`."""
 
 
 def etc_classifier(config, num_labels, problem_type, pooling):
-    """An `EtcClassifier`: see `make_sequence_classifier`."""
+    """Creates an `EtcClassifier`: see `make_sequence_classifier`."""
     is_multi_label = problem_type == "multi_label_classification"
     return EtcClassifier(config, num_labels=num_labels, pooling=pooling, multi_label=is_multi_label)
 
@@ -54,14 +54,14 @@ gmat_classifier = _of_text(GmatClassifier)
 
 
 def make_sequence_classifier(config, *, num_labels, problem_type, pooling, skip_padding=False):
-    """A new `heads.EncoderWithHead`, from a batch of features to float32 [batch, num_labels].
+    """Creates a text classifier: from a batch of features to logits, float32 [batch, num_labels].
 
     Args:
         config: `EncoderConfig`.
-        num_labels: int. Logits, 1 in a regression.
+        num_labels: int. Number of logits, 1 for a regression.
         problem_type: str. See `heads.of_text.SequenceClassification`.
-        pooling: str. See `EtcForSequenceClassification`; the others read their first token.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`).
+        pooling: str. See `EtcForSequenceClassification`; other systems read their first token.
+        skip_padding: bool. Whether to skip what is padding in the whole batch (`models.padding`).
     Raises:
         ValueError: naming the config's type, if there is no classifier for it.
     """

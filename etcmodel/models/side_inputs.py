@@ -1,7 +1,7 @@
 """The dense side inputs of `GlobalLocalTransformerLayers`: masks and labels of all pairs.
 
-The authors' release describes structure in this form. `EtcModel` accepts it for callers with masks
-or labels that are not those of a structure. Labels are numbered as in `ops.relation_labels`.
+This is how the authors' release describes structure. `EtcModel` accepts it for masks or labels that
+no structure yields. Labels are numbered as in `ops.relation_labels`.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ class GlobalLocalTransformerSideInputs:
     g2l_relative_att_ids: tf.Tensor | None
 
     def to_dict(self, exclude_none_values=False):
-        """dict of the side inputs, optionally without those that are None.
+        """Returns the side inputs as a dict, optionally without those that are None.
 
         >>> from etcmodel.models import input_utils
         >>> masks, labels = [tf.ones([1, 2, 2])] * 4, [None] * 4
@@ -53,11 +53,11 @@ class GlobalLocalTransformerSideInputs:
 
 
 def side_inputs_of(structure, local_radius):
-    """The masks and labels of all pairs that follow from a structure.
+    """Computes the masks and labels of all pairs from a structure.
 
     Args:
         structure: `ops.structure.GlobalLocalStructure`.
-        local_radius: int. Long tokens visible on each side.
+        local_radius: int. Long tokens attended to on each side.
     Returns:
         `GlobalLocalTransformerSideInputs`.
     """
@@ -91,7 +91,7 @@ def side_inputs_of(structure, local_radius):
 
 
 def _same(query_ids, key_ids):
-    """Which pairs have the same id: 0/1 int32 [batch, query_len, key_len]."""
+    """Marks pairs with the same id: 0/1 int32 [batch, query_len, key_len]."""
     return tf.cast(tf.equal(query_ids[:, :, tf.newaxis], key_ids[:, tf.newaxis]), tf.int32)
 
 

@@ -1,7 +1,7 @@
-"""Finders of answers in texts for whatever encoder: one batch of features fits all of them.
+"""Extractive question answering for any encoder, all fed with the same batches.
 
-The batch is that of `EtcProcessor` (see `models.features`), with a question and a text a row. An
-encoder takes of it what it knows; which class a system has is said in its record
+Batches are those of `EtcProcessor` (see `models.features`), with a question and a text per row.
+Each encoder takes the features it knows. A system's class is set in its record
 (`systems.System.span_reader`).
 """
 
@@ -30,7 +30,7 @@ class _ReadsProcessed(processed_batches.ReadsProcessed):
 class EtcSpanReader(_ReadsProcessed, heads.EtcForQuestionAnswering):
     """`EtcForQuestionAnswering` without types of answers and evidence.
 
-    Records may have features for decoding, which it leaves out.
+    Features that records have for decoding are ignored.
     """
 
     def read(self, features):
@@ -39,7 +39,7 @@ class EtcSpanReader(_ReadsProcessed, heads.EtcForQuestionAnswering):
 
 
 class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
-    """`LongformerForQuestionAnswering` of such a batch; [CLS] and the question are global."""
+    """`LongformerForQuestionAnswering` for such a batch; [CLS] and the question are global."""
 
     def read(self, features):
         is_global = tf.cast(processed_batches.question_mask(features), tf.int32)
@@ -47,19 +47,19 @@ class LongformerSpanReader(_ReadsProcessed, LongformerForQuestionAnswering):
 
 
 def etc_span_reader(config):
-    """An `EtcSpanReader` of a config."""
+    """Creates an `EtcSpanReader` from a config."""
     return EtcSpanReader(config, answer_types=(), evidence=False)
 
 
 def make_span_reader(config, *, skip_padding=False):
-    """A new `heads.EncoderWithHead`, from a batch of features to logits of the answer's ends.
+    """Creates a model that scores where answers start and end, from a batch of features.
 
-    Its output is a dict of `start` and `end`, float32 [batch, long_len].
+    Its output is a dict of logits, `start` and `end`, float32 [batch, long_len].
 
     Args:
         config: `EncoderConfig`.
-        skip_padding: bool. What is padding in the whole batch is not encoded (`models.padding`),
-            and has the logit -1e9.
+        skip_padding: bool. Whether to skip what is padding in the whole batch (`models.padding`);
+            its logit is -1e9.
     Raises:
         ValueError: naming the config's type, if there is no such model for it.
     """
@@ -75,12 +75,12 @@ def make_span_reader(config, *, skip_padding=False):
 
 
 def loss(outputs, features):
-    """The mean loss of a batch: of both ends, by a softmax over the tokens of each text.
+    """Computes the mean loss of a batch, of both ends, by a softmax over the tokens of each text.
 
     Args:
         outputs: dict of `start` and `end`, float32 [batch, long_len].
         features: dict of `labels/starts` and `labels/ends`, int 0/1 [batch, long_len], 1 at every
-            place that is right; and those of `processed_batches.is_text`.
+            right position; and those of `processed_batches.is_text`.
     Returns:
         dict of float32 scalars: "loss", "start_loss" and "end_loss".
     """

@@ -1,9 +1,9 @@
-"""What the library can do with each kind of model, in one record of its own.
+"""The registry of systems: one record of the abilities of each kind of model.
 
-Loading and saving, processors, the programs' models, pre-training, inspection and rates by layer
-read the record of a config's `model_type`; what it lacks is refused in a line that names system and
-ability. The records of the library's own systems are in the packages of `etcmodel.models`, ETC's in
-`encoders`, which registers them; others `register` theirs.
+Loading and saving, processors, the programs' models, pre-training, inspection and learning rates by
+layer use the record of a config's `model_type`; a missing ability raises an error that names it and
+the system. The records of the library's own systems are in the packages of `etcmodel.models`, ETC's
+in `encoders`, which registers them; users `register` theirs.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ class Weights(typing.NamedTuple):
     """The names that an encoder's weights, and those of its heads, have in Hugging Face's files.
 
     Attributes:
-        prefix: str. What the encoder's names begin with in files of models with a head.
-        names: tuple of (pattern, replacement): a regular expression for a whole name, as
-            `checkpoints.names.release_names` has them, and the name in files of models with a head,
-            with `\\1` for groups. Of a `kernel` a file has the transpose.
-        copies: what older files hold once more: by name, the name of that of which it is a copy.
+        prefix: str. The prefix of the encoder's names in files of models with a head.
+        names: tuple of (pattern, replacement): a regular expression for a whole name, as in
+            `checkpoints.names.release_names`, and the name in files of models with a head, with
+            `\\1` for groups. A `kernel` is stored transposed.
+        copies: dict of the names of duplicates in older files to the name of the original.
         obsolete: tuple of str. Entries that no model uses.
-        encoder_options: function of the names in a file and a head's class, or None, to arguments
-            of the encoder's class: dict.
+        encoder_options: function of the names in a file and a head's class, or None, that returns
+            arguments of the encoder's class: dict.
     """
 
     prefix: str
@@ -42,8 +42,8 @@ class System:
     Classes and functions may be given as "module:name", which is imported at first use.
 
     Attributes:
-        config_class: a class of `encoders.EncoderConfig`, whose `model_type` is the system's name.
-        encoder_class: a class of `encoders.Encoder`, which `encoders.make_encoder` makes.
+        config_class: an `encoders.EncoderConfig` class, whose `model_type` is the system's name.
+        encoder_class: an `encoders.Encoder` class, created by `encoders.make_encoder`.
         scope: str. The first part of the names of the encoder's variables in checkpoints.
         protocol: `encoders.Encoder`, or a subclass such as `encoders.GlobalLocalEncoder`, which
             defines the call.
@@ -51,25 +51,25 @@ class System:
         unscoped_parts: tuple of str. Names of layers whose variables are outside the scope.
         parts: tuple of str. Names of the encoder's other layers, which identify the encoder's
             variables if it was built outside its scope.
-        weights: `Weights`, of an encoder whose folders are written for Hugging Face; or None.
-        has_whole_files: bool. Whether a file that lacks a weight of the encoder is refused: no
-            weights of other systems are read.
-        seq2seq_classes: tuple of classes of a model with encoder and decoder, whose folders are
-            Hugging Face's; the first is that of a folder that names none.
-        processor: class of its processor, with `from_pretrained` and `of_model` as
-            `text.row_processor.RowProcessor` has them; None for `EtcProcessor`.
+        weights: `Weights`, if the encoder's folders are written in Hugging Face's layout; or None.
+        has_whole_files: bool. Whether a file that lacks a weight of the encoder is refused: weights
+            of other systems are not read.
+        seq2seq_classes: tuple of encoder-decoder classes, whose folders have Hugging Face's layout;
+            the first is used for a folder that names none.
+        processor: class of its processor, with `from_pretrained` and `of_model` as in
+            `text.row_processor.RowProcessor`; None for `EtcProcessor`.
         own_tokens: see `Seq2SeqProcessor.of_model`; None for other processors.
-        classifier: function of (config, num_labels, problem_type, pooling) to a model that
-            classifies batches of `EtcProcessor`, as `sequence_classifiers` has them; or None.
-        span_reader: function of a config to a model that finds answers in such batches, as
-            `span_readers` has them; or None.
-        masked_lm: class of a head, a `heads.of_text.MaskedLM`, by which the system is pre-trained
-            on windows of text; None for one that is not, and for ETC, which has sentences, too.
-        pretraining: dict of options of pre-training to the defaults that the system has.
-        inner_encoder: class of the part of a model that is looked into, where this is not the
-            `encoder_class`; or None.
-        has_layer_rates: bool. Whether layers may learn more slowly than those above them: they are
-            named `…_layer_<i>`, and embeddings have "emb" in their names.
+        classifier: function of (config, num_labels, problem_type, pooling) that creates a model
+            which classifies batches of `EtcProcessor`, as in `sequence_classifiers`; or None.
+        span_reader: function of a config that creates a model which finds answers in such batches,
+            as in `span_readers`; or None.
+        masked_lm: class of a head, a `heads.of_text.MaskedLM`, for pre-training on windows of text;
+            None if there is none, and for ETC, which also has sentences.
+        pretraining: dict of pre-training options to the system's defaults.
+        inner_encoder: class of the part of a model that is inspected, if not the `encoder_class`;
+            or None.
+        has_layer_rates: bool. Whether learning rates may differ by layer: layers are named
+            `…_layer_<i>`, and embeddings have "emb" in their names.
     """
 
     config_class: typing.Any
@@ -97,7 +97,7 @@ class System:
             return tuple(map(_imported, value))
         return _imported(value) if name in _LAZY else value
 
-    # Of what was given, so that comparing and printing import nothing.
+    # From what was given, so that comparing and printing import nothing.
     def __eq__(self, other):
         return isinstance(other, System) and vars(self) == vars(other)
 
@@ -127,7 +127,7 @@ _LAZY = {
 
 
 def _imported(value):
-    """What a value of the form "module:name" names; any other value as it is."""
+    """Imports the object that a value of the form "module:name" names; returns others unchanged."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")
@@ -141,8 +141,8 @@ def register(system):
     """Registers a system; returns it.
 
     Args:
-        system: `System`. If its config's class is another's, defined anew as by a cell of a
-            notebook, it takes that one's place.
+        system: `System`. If its config's class is a redefinition of another's, as by running a
+            notebook cell again, it replaces that system.
     Raises:
         ValueError: if another one has the same `model_type`.
     """
@@ -160,17 +160,17 @@ def _is_defined_anew(known, system):
 
 
 def registered():
-    """tuple of all `System`s."""
+    """Returns a tuple of all `System`s."""
     return tuple(_known().values())
 
 
 def find(model_type):
-    """The `System` of a `model_type`, or None: also for what is no str, as a file may have it."""
+    """Returns the `System` of a `model_type`, or None; any value from a file is allowed."""
     return _known().get(model_type) if isinstance(model_type, str) else None
 
 
 def having(ability):
-    """tuple of the `System`s whose attribute of this name is set."""
+    """Returns a tuple of the `System`s whose attribute of this name is set."""
     return tuple(system for system in _known().values() if vars(system)[ability])
 
 

@@ -1,4 +1,4 @@
-"""Texts in place of features: what `fit`, `evaluate` and `predict` make of them."""
+"""Lets `fit`, `evaluate` and `predict` take texts in place of features."""
 
 import contextlib
 import functools
@@ -25,32 +25,32 @@ from etcmodel.text.readers import fields
 
 __all__ = ["ReadsTexts", "check_one_row", "without_texts"]
 
-_BATCH_SIZE = 32  # Keras's own.
+_BATCH_SIZE = 32  # Keras's default.
 _NEED = "Texts need a processor: set `model.processor`, or give features."
 
 
 class ReadsTexts:
-    """A Keras model that takes texts wherever it takes features, if it has a `processor`.
+    """A mixin for Keras models with a `processor`: they take texts wherever they take features.
 
-    In `fit`, `evaluate` and `predict`, also of `validation_data`, and in a call `x` may be
+    In `fit`, `evaluate` and `predict`, in `validation_data` and in a call, `x` may be
 
     * the path of a file or folder, a pandas `DataFrame` or a Hugging Face `Dataset`; or a list of
       rows with labels, dicts. See `text.examples`: `text`, `second_text`, `question`, `label` and
-      `id` name the columns, if they have other names. There is no `y` then: `fit` and `evaluate`
+      `id` name the columns, if they have other names. Then there is no `y`: `fit` and `evaluate`
       read the label of each example.
     * a text; or a list, array, tensor or `Series` of texts; or a list of dicts of texts, by field.
-      The processor makes them one batch, which is padded to the longest.
+      The processor makes one batch of them, padded to the longest.
     * a `tf.data.Dataset` of texts, or of dicts of texts by field; or of pairs of these and labels,
-      or triples with weights. Its elements are batches, which are processed while it is read, or
-      single texts, of which `batch_size` are a batch; by default, and for `validation_data`, 32.
+      or triples with weights. Its elements are batches, which are processed as they are read, or
+      single texts, which are batched by `batch_size`; by default, and for `validation_data`, 32.
     * a generator, or a Keras `Sequence`, of batches of texts, alone or with labels and weights.
 
-    Labels, of `y`, too, may be words: those of the model's `labels`, or, where it has none, those
-    that `fit` finds, whole numbers by size, others as text, which become the model's.
+    Labels, also in `y`, may be words: the model's `labels`, or, if it has none, those that `fit`
+    finds (whole numbers sorted by size, others as text), which become the model's.
 
-    All else is as Keras has it: labels and weights, also as lists of numbers beside a list;
-    callbacks, `tf.distribute`, where the mean of each device counts the same, also if it has fewer
-    texts of an uneven last batch. Each text must be one row, so the processor must have neither
+    All else is as in Keras: labels and weights, also as lists of numbers beside a list; callbacks;
+    and `tf.distribute`, where the mean of each device counts the same, even if it has fewer texts
+    of an uneven last batch. Each text must become one row, so the processor must have neither
     `stride` nor `pack`; else use `processor.dataset`.
     """
 
@@ -67,15 +67,15 @@ class ReadsTexts:
         id=None,
         **kwargs,
     ):
-        """As in Keras, also on texts. Examples with columns are shuffled, unless `shuffle=False`.
+        """Trains as in Keras, also on texts; examples with columns are shuffled by default.
 
         Args:
             text, label, second_text, question, id: str. Names of columns: see `examples.Columns`.
         Raises:
-            ValueError: if there are texts and no processor, or one that cuts a text into rows; with
-                the number of the example if a text is no UTF-8; with its name and label, if that is
-                none of the labels, or if there are more or fewer of them than the model has; if a
-                callback is of Keras 3.
+            ValueError: if there are texts and no processor, or it splits a text into several rows;
+                naming the example's number, if a text is not UTF-8; naming the example and its
+                label, if that is none of the labels, or if there are more or fewer labels than the
+                model has; or if a callback is from Keras 3.
 
         >>> model = etcmodel.from_pretrained("my_model")
         >>> model.compile()
@@ -105,7 +105,7 @@ class ReadsTexts:
         id=None,
         **kwargs,
     ):
-        """As in Keras, also on texts; arguments and errors as of `fit`.
+        """Evaluates as in Keras, also on texts; see `fit` for arguments and errors.
 
         >>> model = etcmodel.from_pretrained("my_model")
         >>> model.compile()
@@ -130,15 +130,15 @@ class ReadsTexts:
         id=None,
         **kwargs,
     ):
-        """As in Keras, also on texts.
+        """Predicts as in Keras, also on texts.
 
         Args:
-            as_labels: bool. Whether to give names of labels in place of logits: list of str, or, of
-                a model that tells several, of tuples.
+            as_labels: bool. Whether to return names of labels in place of logits: list of str, or
+                of tuples for multi-label models.
             text, second_text, question, id: as in `fit`.
         Raises:
-            ValueError: as of `fit`; or if names are wanted and there are none; or for a dataset of
-                `processor.dataset` that is shuffled: its order is not that of the examples.
+            ValueError: see `fit`; also if names are requested and there are none; or for a shuffled
+                dataset of `processor.dataset`, whose order is not that of the examples.
 
         >>> model = etcmodel.from_pretrained("my_model")
         >>> model.predict(["A good book.", "Bad!"], as_labels=True, verbose=0)
@@ -163,7 +163,7 @@ class ReadsTexts:
     def _given(
         self, x, y, batch_size, columns, problems, others, is_training=False, has_targets=True
     ):
-        """(features, labels, batch size), and in `others` weights, as Keras takes them."""
+        """Returns (features, labels, batch size), and weights in `others`, as Keras takes them."""
         if _is_rows(x, y, columns, has_targets):
             if others.get("sample_weight") is not None or y is not None:
                 fail("Examples with columns have their labels: leave out `y` and `sample_weight`.")
@@ -192,7 +192,7 @@ class ReadsTexts:
         return _features(self, texts), self._targets(y, is_training), batch_size
 
     def _validation(self, given, columns, problems):
-        """The `validation_data` of features: dict of this argument; {} for what has no texts."""
+        """The `validation_data` as features: dict of this argument; {} if it has no texts."""
         if given is None:
             return {}
         none = examples_lib.Columns()
@@ -218,14 +218,14 @@ class ReadsTexts:
             targets=label if has_targets else None,
             labels=labels,
             shuffle=shuffle,
-            seed=int(np.random.randint(1 << 31)) if shuffle else 0,  # By Keras's seed.
+            seed=int(np.random.randint(1 << 31)) if shuffle else 0,  # From Keras's seed.
             read=functools.partial(_read, self),
         )
         datasets.made_of(made).problems = problems
         return made
 
     def _labels_of(self, source, label, is_training):
-        """The `Labels` by which examples are learned; names that `fit` finds become the model's."""
+        """The `Labels` of the examples; names that `fit` finds become the model's."""
         problem = getattr(self, "problem_type", None)
         if problem is None:
             fail(
@@ -253,7 +253,7 @@ class ReadsTexts:
             )
 
     def _find_labels(self, told, known, name):
-        """Names the labels by the words that are told, (name in errors, value) each."""
+        """Names the model's labels by the words in `told`, pairs of (name in errors, value)."""
         numbers, words = Labels(self.num_labels, self.problem_type), set()
         is_numbers = not known
         for where, value in told if is_numbers else ():
@@ -272,7 +272,7 @@ class ReadsTexts:
         logging.info("The model's labels, in their order: %s", ", ".join(found))
 
     def _targets(self, y, is_training):
-        """`y` as Keras takes it: words become numbers."""
+        """Returns `y` as Keras takes it: words become numbers."""
         values = y.tolist() if hasattr(y, "tolist") else y
         is_list = isinstance(values, (list, tuple)) and len(values)
         is_words = is_list and (any(map(_has_words, values)) or self._has_counted_labels(values))
@@ -292,18 +292,18 @@ class ReadsTexts:
         return np.array(targets)
 
     def _has_counted_labels(self, values):
-        """Whether these are names of labels, whole numbers."""
+        """Whether the values are whole numbers among the labels' names."""
         is_class = getattr(self, "problem_type", None) == SINGLE_LABEL
         return is_class and _are_counted(self.labels) and all(isinstance(x, int) for x in values)
 
 
 def _are_counted(names):
-    """Whether names of labels are numbers other than their places, such as stars from 1 to 5."""
+    """Whether label names are numbers other than their indices, such as stars from 1 to 5."""
     return any(name.isdigit() for name in names) and names != Labels(len(names)).names
 
 
 def _looks_like_a_path(text):
-    """Whether a str that is no path of what is there was probably meant to be one."""
+    """Whether a str that is not an existing path was probably meant to be one."""
     is_one_word = not re.search(r"\s", text)
     return "\n" not in text and (
         (is_one_word and os.sep in text and "://" not in text)
@@ -312,7 +312,7 @@ def _looks_like_a_path(text):
 
 
 def _is_rows(x, y, columns, has_targets):
-    """Whether these are examples with columns, whose labels are there, too."""
+    """Whether these are examples with columns, including their labels."""
     if examples_lib.is_table(x):
         return True
     is_list = isinstance(x, (list, tuple)) and len(x) and all(isinstance(one, dict) for one in x)
@@ -332,7 +332,7 @@ def _is_batches(x):
 
 
 def _batches(model, given):
-    """A generator or `Sequence` whose texts are features; the same where it has none."""
+    """A generator or `Sequence` with texts turned into features; unchanged if it has none."""
     if isinstance(given, tf_keras.utils.Sequence):
         first = given[0] if len(given) else None
         return _Sequence(model, given) if _texts(_parts(first)[0]) is not None else given
@@ -346,7 +346,7 @@ def _batches(model, given):
 
 
 class _Sequence(tf_keras.utils.Sequence):
-    """The batches of another, whose texts are features."""
+    """The batches of another `Sequence`, with texts turned into features."""
 
     def __init__(self, model, given):
         self._model, self._given = model, given
@@ -378,7 +378,7 @@ def _of_element(model, element):
 
 @contextlib.contextmanager
 def _told_in_a_line(x):
-    """A context that yields a list for problems in `tf.data`, whose own errors have many lines."""
+    """Yields a list for problems in `tf.data`, whose own errors have many lines."""
     made = datasets.made_of(x)
     problems = [] if made is None else made.problems
     problems.clear()
@@ -391,7 +391,7 @@ def _told_in_a_line(x):
 
 
 def _texts(x):
-    """The texts, or dicts of them by field, that are given: list; None if there are none."""
+    """The given texts, or dicts of them by field: list; None if there are none."""
     if isinstance(x, str):
         return [x]
     if hasattr(x, "iloc") and not hasattr(x, "columns"):  # pandas's Series.
@@ -417,7 +417,7 @@ def _is_array_of_texts(x):
 
 
 def _decoded(texts, start=0, name="text"):
-    """Texts, or their bytes, as a list of str; in errors they are counted from `start`."""
+    """Texts, or their bytes, as a list of str; errors count them from `start`."""
     return [
         fields.decoded(x, f"`{name}` of example {number}, counted from 0")
         for number, x in enumerate(texts, start)
@@ -425,20 +425,20 @@ def _decoded(texts, start=0, name="text"):
 
 
 def _array(values):
-    """Numbers in a list as an array, since Keras takes such a list beside another list alone."""
+    """Numbers in a list as an array, since Keras takes such a list only beside another list."""
     is_list = isinstance(values, (list, tuple)) and len(values)
     is_numbers = is_list and all(isinstance(one, numbers.Number) for one in values)
     return np.asarray(values) if is_numbers else values
 
 
 def _features(model, examples):
-    """The features of examples, a row each: dict of arrays."""
+    """The features of examples, one row each: dict of arrays."""
     read = [x for _, x in examples_lib.Examples(examples).read()]
     return _read(model, _processor(model)(read))
 
 
 def _read(model, batch):
-    """The features of a processor's batch, as the model takes them."""
+    """The features of a processor's batch that the model takes."""
     if "token_ids" in batch and model.token_feature != "token_ids":
         features = processed_batches.text_arguments(dict(batch), model.encoder.config)
         return {name: np.asarray(array) for name, array in features.items()}
@@ -446,13 +446,13 @@ def _read(model, batch):
 
 
 def without_texts(model, x):
-    """The features of all texts, or of all examples with columns, as one batch; others as given."""
+    """Turns all texts, or all examples with columns, into one batch of features."""
     texts = x if examples_lib.is_table(x) else _texts(x)
     return x if texts is None else _features(model, texts)
 
 
 def _processor(model):
-    """The model's processor, which must make a row of each text."""
+    """The model's processor, which must make one row per text."""
     processor = model.processor
     if processor is None:
         fail(_NEED)
@@ -465,7 +465,7 @@ def check_one_row(processor, instead):
 
     Args:
         processor: `EtcProcessor`, or another object that makes batches of texts.
-        instead: str. What to give in place of texts, for the error.
+        instead: str. What to use in place of texts, for the error.
     """
     config = getattr(processor, "config", None)
     for name in ("stride", "pack"):
@@ -477,9 +477,9 @@ def check_one_row(processor, instead):
 
 
 def _dataset(model, dataset, batch_size, problems):
-    """A dataset with texts as one of features; all others as they are.
+    """Turns a dataset with texts into one with features; returns others unchanged.
 
-    What is wrong with texts while it is read, is also added to the list `problems`.
+    Problems with texts while it is read are also added to the list `problems`.
     """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
@@ -528,7 +528,7 @@ def _dataset(model, dataset, batch_size, problems):
 
 
 def _numbered_labels(model, spec):
-    """A function of a batch's labels to their numbers; None if they are numbers already."""
+    """A function that maps a batch's labels to numbers; None if they are numbers already."""
     labels = spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None
     kind = getattr(labels, "dtype", None)
     is_word = kind == tf.string
@@ -554,7 +554,7 @@ def _numbered_labels(model, spec):
 
 
 def _of_batch(model, texts, start=0):
-    """The features of a batch of texts, or of a dict of such by field; `start` counts the first."""
+    """The features of a batch of texts, or of a dict of such by field; errors start at `start`."""
     if not isinstance(texts, dict):
         return _features(model, _decoded(np.asarray(texts).tolist(), start))
     columns = {

@@ -1,1 +1,1 @@
-"""Tensor functions without variables: attention, dropout, blocks."""
+"""Tensor functions without variables: attention, dropout, normalization."""

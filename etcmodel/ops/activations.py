@@ -13,12 +13,12 @@ _SCALE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
 def gelu(x):
-    """GELU in its tanh approximation, which the released checkpoints were trained with.
+    """GELU in its tanh approximation, with which the released checkpoints were trained.
 
     Args:
         x: float tensor.
     Returns:
-        As `x`.
+        Same shape and dtype as `x`.
 
     >>> from etcmodel import tensor_utils
     >>> tensor_utils.gelu(tf.constant([-1.0, 0.0, 1.0])).numpy().round(3)
@@ -55,7 +55,7 @@ def gelu_exact(x):
     Args:
         x: float tensor.
     Returns:
-        As `x`.
+        Same shape and dtype as `x`.
     """
     return _gelu_exact(x)
 
@@ -80,6 +80,6 @@ def swish(x):
     Args:
         x: float tensor.
     Returns:
-        As `x`.
+        Same shape and dtype as `x`.
     """
     return free_with_graph(tf.nn.silu(x))

@@ -1,4 +1,4 @@
-"""Checks of arguments: one readable line instead of an error of some operation deep inside."""
+"""Checks arguments: one readable line instead of an error of some operation deep inside."""
 
 import numpy as np
 import tensorflow as tf
@@ -28,8 +28,8 @@ def check(condition, message, *found, asserts):
         condition: bool, or bool scalar tensor.
         message: str. Names the argument and what is expected.
         *found: str, int or int tensor. Appended to the message.
-        asserts: list. In a graph, the operation that checks is appended to it. That operation
-            raises `tf.errors.InvalidArgumentError`; code compiled by XLA omits it.
+        asserts: list. In a graph, the checking operation is appended to it. It raises
+            `tf.errors.InvalidArgumentError`; code compiled by XLA omits it.
     Raises:
         ValueError: if the condition is known to be false.
     """
@@ -50,10 +50,10 @@ def check_shapes(tensors, axes, sizes=None, asserts=None):
     Args:
         tensors: dict of argument name to tensor, checked in this order; None is skipped.
         axes: dict of argument name to the names of its axes, such as "batch long_len". "batch?" is
-            an axis of the size of `batch` or 1, "edges*" an axis of any size, and a number an axis
-            of that size.
+            an axis of size `batch` or 1, "edges*" an axis of any size, and a number an axis of that
+            size.
         sizes: dict of axis name to int, or None.
-        asserts: see `check`. None: sizes that are known only when a graph runs are not checked.
+        asserts: see `check`. None: sizes known only when a graph runs are not checked.
     Returns:
         dict of axis name to size: int, or with `asserts` a scalar tensor; None if unknown.
     Raises:
@@ -67,7 +67,7 @@ def check_shapes(tensors, axes, sizes=None, asserts=None):
 
 
 def check_not_empty(name, length, *, asserts):
-    """Checks that a text has a token at least.
+    """Checks that a text has at least one token.
 
     Args:
         name: str. Name of the argument.
@@ -89,7 +89,7 @@ def check_range(name, ids, least, limit, words, *, asserts):
         ids: int or float tensor. Its first axis is the batch, if it has more than one.
         least: int.
         limit: int, int scalar tensor or None.
-        words: str. What the limit is, for the message.
+        words: str. The meaning of the limit, for the message.
         asserts: see `check`.
     Raises:
         ValueError: naming the argument, the limit, the extremes, the first wrong id and its row.
@@ -104,7 +104,7 @@ def check_range(name, ids, least, limit, words, *, asserts):
     if _is_known(ids) and _is_known(limit):
         # NumPy, since a call of small operations would take longer than a small model's embeddings.
         ids = np.asarray(ids)
-        # By what is right, as no comparison with NaN is.
+        # Tests for valid ids, as no comparison with NaN is true.
         is_right = (ids >= least) if limit is None else (ids >= least) & (ids < int(limit))
         is_right &= np.floor(ids) == ids if is_float else True
         if not is_right.all():
@@ -112,7 +112,7 @@ def check_range(name, ids, least, limit, words, *, asserts):
             row = f", {ids[tuple(index)]} in row {index[0]} of the batch" if len(index) > 1 else ""
             fail(f"{wish}. Received values from {ids.min()} to {ids.max()}{row}")
         return
-    # Of Keras's symbolic tensors, which are in no graph, what runs in layers alone is checked.
+    # For Keras's symbolic tensors, which are in no graph, only what runs inside layers is checked.
     if not tf.executing_eagerly() and tf.TensorShape(ids.shape).num_elements() != 0:
         asserts.append(_assert_in_range(ids, least, limit, f"{wish}. Received values from"))
 
@@ -122,9 +122,9 @@ def checked_ids(name, ids, num_rows, words, *, asserts):
 
     Args:
         name: str. Name of the argument.
-        ids: tensor or what one can be made of. Whole numbers may be stored as floats.
-        num_rows: int. Rows of the table that the ids are of.
-        words: str. The number and what it is, for the message.
+        ids: tensor, or anything convertible to one. Whole numbers may be stored as floats.
+        num_rows: int. Rows of the table that the ids refer to.
+        words: str. The number and its meaning, for the message.
         asserts: see `check`.
     Raises:
         ValueError: naming the argument, if ids are not whole numbers; or see `check_range`.
@@ -139,20 +139,20 @@ def checked_ids(name, ids, num_rows, words, *, asserts):
 
 
 def checked_mask(name, mask, kinds, *, asserts):
-    """Returns a mask, after checking that it has no values but 0, 1 …, a kind each.
+    """Returns a mask, after checking that it has only the values 0, 1 …, one per kind.
 
     Args:
         name: str. Name of the argument.
-        mask: bool, int or float tensor, or what one can be made of. A mask of bools has no other
-            values, and costs nothing.
-        kinds: tuple of str. What 0, 1 … stand for, for the message.
-        asserts: see `check`. Code compiled by XLA omits the check: there, all but 0 is taken for 1
-            where there are two kinds.
+        mask: bool, int or float tensor, or anything convertible to one. A mask of bools has no
+            other values, and costs nothing.
+        kinds: tuple of str. The meaning of 0, 1 …, for the message.
+        asserts: see `check`. Code compiled by XLA omits the check: there, with two kinds, any
+            nonzero value counts as 1.
     Returns:
-        bool tensor, or int32 of more kinds than two.
+        bool tensor, or int32 for more than two kinds.
     Raises:
-        ValueError: naming the argument and the first wrong value, such as -10000 of a mask that is
-            to be added to logits, a fraction or NaN.
+        ValueError: naming the argument and the first wrong value, such as -10000 of a mask for
+            adding to logits, a fraction or NaN.
     """
     mask = tf.convert_to_tensor(mask)
     if not (mask.dtype.is_bool or mask.dtype.is_integer or mask.dtype.is_floating):
@@ -181,7 +181,7 @@ def table_ids(name, ids, num_rows, entry):
 
     Args:
         name, ids, num_rows: see there.
-        entry: str. The setting that the number of rows is of.
+        entry: str. The setting for the number of rows.
     """
     asserts = []
     ids = checked_ids(name, ids, num_rows, f"`{entry}`, {num_rows}", asserts=asserts)
@@ -205,7 +205,7 @@ def _is_known(limit):
 
 
 def _assert_in_range(ids, least, limit, message):
-    """In a graph, what raises the message with the first wrong id and its row."""
+    """In a graph, raises the message with the first wrong id and its row."""
     ids = tf.convert_to_tensor(ids)
     is_right = ids >= tf.cast(least, ids.dtype)
     if limit is not None:
@@ -213,7 +213,7 @@ def _assert_in_range(ids, least, limit, message):
     if ids.dtype.is_floating:
         is_right &= tf.equal(tf.floor(ids), ids)
 
-    def fails():  # What the message tells is found only here, so that right ids cost little.
+    def fails():  # The message's details are found only here, so that right ids cost little.
         number = tf.argmax(tf.reshape(tf.cast(~is_right, tf.int32), [-1]))
         found = [tf.reduce_min(ids), "to", tf.reduce_max(ids)]
         if ids.shape.rank != 1:

@@ -4,11 +4,11 @@ Logits are `(query . key + query . label_embedding + label_bias) / sqrt(size_per
 pair of tokens has a label; pairs that may not attend get -10000 added rather than -infinity, so
 that a row without any allowed key averages over its keys instead of giving NaN.
 
-Precision: float32, whatever the dtype of the inputs, are the sum of the logits' parts, the softmax,
-its gradient, and the sums of gradients over blocks of queries. The matrix products (of queries,
+Precision: the sum of the logits' parts, the softmax, its gradient, and the sums of gradients over
+blocks of queries are float32, whatever the dtype of the inputs. The matrix products (of queries,
 keys, values and label embeddings, forward and backward) have the dtype of the inputs. For float16
-inputs all of the attention is float32, since float16 can hold neither the sums of the products nor
-small probabilities; only outputs and gradients are rounded to float16.
+inputs all of the attention is float32, since float16 can represent neither the sums of the products
+nor small probabilities; only outputs and gradients are rounded to float16.
 
 Masks and labels are given in one of two ways, with the same results: as dense tensors over all
 pairs, or as a `structure.GlobalLocalStructure`. AutoGraph is disabled: nothing here needs it, and
@@ -51,7 +51,8 @@ class RelativeLabels:
     Attributes:
         emb_table: float [relative_vocab_size, num_heads, size_per_head].
         bias_table: float [relative_vocab_size, num_heads].
-        use_one_hot_lookup: bool. Look up the label logits of dense ids by matrix products.
+        use_one_hot_lookup: bool. Whether to look up the label logits of dense ids by matrix
+            products.
     """
 
     emb_table: tf.Tensor
@@ -66,7 +67,7 @@ class RelativeLabels:
 
 @dataclasses.dataclass(frozen=True)
 class SideKeys:
-    """Keys that every query of local attention sees beside its window: the global input.
+    """Keys that every query of local attention attends to besides its window: the global input.
 
     Attributes:
         keys: float [batch, side_len, num_heads, size_per_head].
@@ -105,13 +106,14 @@ def attend(
         att_mask: bool or 0/1 int [batch, query_len, key_len], or None for no mask.
         att_ids: int [batch, query_len, key_len] or None. Labels of the pairs.
         labels: `RelativeLabels`, with `att_ids`.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: naming the argument, if a mask has other values than 0 and 1, or an id no label.
-            What is known only when a graph runs raises `tf.errors.InvalidArgumentError` instead.
+        ValueError: naming the argument, if a mask has values other than 0 and 1, or an id is not a
+            label. Values known only when a graph runs raise `tf.errors.InvalidArgumentError`
+            instead.
     """
     key_set = _dense_key_set(keys, values, att_mask, att_ids, labels)
     return blockwise.attend(queries, [key_set], tiling=tiling, dropout_rate=dropout_rate)
@@ -140,12 +142,12 @@ def local_attend(
         queries: float [batch, long_len, num_heads, size_per_head].
         keys: float [batch, long_len, num_heads, size_per_head].
         values: float [batch, long_len, num_heads, value_size_per_head].
-        local_radius: int, at least 1. Keys visible on each side.
+        local_radius: int, at least 1. Keys attended to on each side.
         att_mask: bool or 0/1 int [batch, long_len, 2 * local_radius + 1], or None.
         att_ids: int [batch, long_len, 2 * local_radius + 1], or None.
         side: `SideKeys` or None.
         labels: `RelativeLabels`, with `att_ids`.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
         implementation: 'auto' computes as few pairs as possible. 'sparse' (blocks of queries over
             three blocks of keys) and 'full' (one block over all keys) are those of the authors'
             release. Their results differ only for a query that may not attend to any key: it
@@ -155,7 +157,7 @@ def local_attend(
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if `implementation` is unknown; or as of `attend`.
+        ValueError: if `implementation` is unknown; see also `attend`.
     """
     check_implementation(implementation)
     long_len = get_shape_list(queries)[1]
@@ -188,19 +190,19 @@ def long_attend(
     implementation="auto",
     tiling=None,
 ):
-    """Attention of long queries to the long keys within the radius and to the global keys.
+    """Attends from long queries to the long keys within the radius and to the global keys.
 
     Args:
         queries: float [batch, long_len, num_heads, size_per_head].
         long_keys_values: pair of float [batch, long_len, num_heads, size_per_head].
         global_keys_values: pair of float [batch, global_len, num_heads, size_per_head].
         structure: `structure.GlobalLocalStructure`.
-        local_radius: int, at least 1. Keys visible on each side.
+        local_radius: int, at least 1. Keys attended to on each side.
         labels: `RelativeLabels`, or None to ignore the structure's labels.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
         implementation: 'sparse' (blocks of queries over windows of keys), 'full' (one block over
             all keys) or 'auto' (whichever computes fewer pairs; if the length is not known when
-            tracing, an export chooses when it runs, and all else is sparse).
+            tracing, an export chooses when it runs, and otherwise it is sparse).
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Returns:
         float [batch, long_len, num_heads, size_per_head].
@@ -237,9 +239,9 @@ def global_attend(
     dropout_rate=0.0,
     tiling=None,
 ):
-    """Attention of global queries to all global and all long keys.
+    """Attends from global queries to all global and all long keys.
 
-    Args: as for `long_attend`.
+    Args: see `long_attend`.
 
     Returns:
         float [batch, global_len, num_heads, size_per_head].
@@ -260,7 +262,7 @@ def check_implementation(implementation):
 
 
 def _window(local_radius, long_len):
-    """The window, cut to the length if that is known."""
+    """The window, limited to the length if that is known."""
     radius = local_radius
     if isinstance(long_len, int):
         radius = min(local_radius, max(long_len - 1, 1))

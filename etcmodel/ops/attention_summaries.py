@@ -1,7 +1,7 @@
-"""Attention probabilities in short, computed step by step in a graph: never those of all pairs.
+"""Summaries of attention probabilities, computed stepwise in a graph, never for all pairs at once.
 
-No more logits exist at a time than in `blockwise.attend`. The keys of all sets are numbered one
-after the other: those of the second set follow those of the first.
+No more logits exist at a time than in `blockwise.attend`. The keys of all sets are numbered
+consecutively: those of the second set follow those of the first.
 """
 
 import tensorflow as tf
@@ -16,16 +16,16 @@ _NONE = -1
 
 
 def top_probs(queries, key_sets, most_keys, *, scale=None, query_positions=None, tiling=None):
-    """The keys that each query looks at most, in the mean over its heads.
+    """Finds the keys that each query attends to most, averaged over its heads.
 
     Args:
         queries: float [batch, num_rows, num_heads, size_per_head].
         key_sets: list of `key_sets.KeySet`.
-        most_keys: int. How many keys to keep of each query.
+        most_keys: int. How many keys to keep for each query.
         scale, query_positions, tiling: see `blockwise.attend`.
     Returns:
-        (keys, probs): int32 and float32 [batch, num_rows, most_keys], the most probable first.
-        Where there are fewer keys with a probability above 0, the rest is -1 and 0.
+        (keys, probs): int32 and float32 [batch, num_rows, most_keys], the most probable first. If
+        fewer keys have a probability above 0, the rest is -1 and 0.
     """
     computation, arguments = _computation(queries, key_sets, scale, query_positions, tiling)
     tiles, starts = computation.tiles, _starts(key_sets)
@@ -40,7 +40,7 @@ def top_probs(queries, key_sets, most_keys, *, scale=None, query_positions=None,
             ids = _ids(view, step, start)[tf.newaxis, :, tf.newaxis]
             keys.append(tf.broadcast_to(ids, tf.shape(probs)))
             found.append(tf.where(ids >= 0, probs, 0.0))
-        spare = [[0, 0]] * 3 + [[0, most_keys]]  # There may be fewer keys than are wanted.
+        spare = [[0, 0]] * 3 + [[0, most_keys]]  # There may be fewer keys than requested.
         best, places = tf.math.top_k(tf.pad(tf.concat(found, -1), spare), most_keys)
         keys = tf.gather(tf.pad(tf.concat(keys, -1), spare), places, batch_dims=3)
         return [_by_row(tf.where(best > 0, keys, _NONE)), _by_row(best)], []
@@ -53,11 +53,11 @@ def top_probs(queries, key_sets, most_keys, *, scale=None, query_positions=None,
 
 
 def mean_probs(queries, key_sets, weights, *, scale=None, query_positions=None, tiling=None):
-    """What some queries look at together: the weighted sum of their probabilities.
+    """Computes what some queries attend to together: the weighted sum of their probabilities.
 
     Args:
         queries, key_sets, scale, query_positions, tiling: see `top_probs`.
-        weights: float32 [batch, num_rows]. The weight of each query; 0 for those that do not count.
+        weights: float32 [batch, num_rows]. The weight of each query; 0 for queries to ignore.
     Returns:
         float32 [batch, num_heads, num_keys of all sets].
     """
@@ -81,7 +81,7 @@ def mean_probs(queries, key_sets, weights, *, scale=None, query_positions=None, 
 
 
 def _computation(queries, key_sets, *options):
-    """(`Computation`, the arguments of its `probs` behind the step)."""
+    """(`Computation`, the arguments of its `probs` after the step)."""
     computation = computation_of(tf.convert_to_tensor(queries), key_sets, *options)
     return computation, computation.cast(queries, *computation.tensors())
 

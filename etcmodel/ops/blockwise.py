@@ -1,6 +1,6 @@
 """Attention in steps of tiles of queries, with a backward pass that recomputes probabilities.
 
-Neither pass holds more than one step's logits. The forward pass keeps, beside inputs and outputs,
+Neither pass keeps more than one step's logits. The forward pass keeps, besides inputs and outputs,
 the logarithm of each query's softmax normalizer. The backward pass recomputes the probabilities
 from it, without another softmax. Dropout is seeded, so that both passes have the same mask. The key
 sets define which pairs attend, and with which labels: this module knows no attention pattern.
@@ -22,24 +22,25 @@ from etcmodel.ops.tiles import TILE_ROWS, Tiling, current_tiling, most_rows_toge
 
 __all__ = ["attend", "attention_probs", "probs_of_steps"]
 
-# Pairs of a query and a key from which on tracing takes less time than twelve eager layers save.
+# The number of pairs of a query and a key from which on tracing takes less time than twelve eager
+# layers save.
 _LEAST_EAGER_PAIRS = 1 << 21
 
 
 @interception.interceptable
 def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, dropout_rate=0.0):
-    """Attention of each query to the keys of all sets, in one softmax.
+    """Attends from each query to the keys of all sets, in one softmax.
 
     Args:
         queries: float [batch, num_rows, num_heads, size_per_head].
-        key_sets: list of `key_sets.KeySet`. If one of them is prepared, which is for decoding,
-            nothing is kept for a backward pass.
-        scale: float. Factor of the logits. None: 1 / sqrt(size_per_head).
+        key_sets: list of `key_sets.KeySet`. If one of them is prepared, as for decoding, nothing is
+            kept for a backward pass.
+        scale: float. The factor by which logits are scaled. None: 1 / sqrt(size_per_head).
         query_positions: int32 [num_rows] or None. Positions of the queries among the keys, instead
             of 0, 1, …. It cannot be combined with reaches that gather keys by the position of the
             query.
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
     Returns:
         float [batch, num_rows, num_heads, value_size_per_head].
     Raises:
@@ -57,7 +58,7 @@ def attend(queries, key_sets, *, scale=None, query_positions=None, tiling=None, 
     """
     queries = tf.convert_to_tensor(queries)
     seed = dropout_ops.new_seed() if dropout_rate else None
-    tiling = tiling or current_tiling()  # Decides what is traced once.
+    tiling = tiling or current_tiling()  # Determines what is traced once.
     return _attend(queries, key_sets, scale, query_positions, tiling, dropout_rate, seed)
 
 
@@ -69,9 +70,10 @@ def _is_large(queries, key_sets, *_):
 
 @traced_once(is_large=_is_large)
 def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
-    """`attend`; where a graph does not know the number of rows, it has tiles for short inputs, too.
+    """`attend`; if a graph does not know the number of rows, it has tiles for short inputs, too.
 
-    Else a window of 512 costs as much for ten rows as for a thousand. XLA compiles for each length.
+    Otherwise a window of 512 costs as much for ten rows as for a thousand. XLA compiles for each
+    length.
     """
 
     def attend_by(tiling, call):
@@ -82,7 +84,7 @@ def _attend(queries, key_sets, scale, query_positions, tiling, *dropout):
     if isinstance(num_rows, int) or most == 0 or is_compiled_whole():
         return attend_by(tiling, _attend_by_tiles)
     whole = dataclasses.replace(tiling, rows="all")
-    # The gradients of a branch need its tensors as arguments of a function of its own.
+    # A branch's gradients need its tensors as arguments of a function of its own.
     alone = traced_once(_attend_by_tiles)
     return tf.cond(
         num_rows <= most, lambda: attend_by(whole, alone), lambda: attend_by(tiling, alone)
@@ -103,7 +105,7 @@ def _attend_by_tiles(queries, key_sets, *options):
         outputs, normalizers = computation.forward(*computation.cast(*arguments))
 
         def grad(gradient):
-            # Delays the recomputation until it is needed; earlier, it would only take memory.
+            # Delays the recomputation until it is needed; earlier, it would only use memory.
             with tf.control_dependencies([gradient]):
                 gradients = computation.backward(
                     computation.cast(*arguments), outputs, normalizers, gradient
@@ -117,7 +119,7 @@ def _attend_by_tiles(queries, key_sets, *options):
 
 @tf.autograph.experimental.do_not_convert
 def attention_probs(queries, key_sets, *, scale=None, query_positions=None):
-    """The attention probabilities of all pairs at once, for inspection; equal to `attend`'s.
+    """Computes the probabilities of all pairs at once, for inspection; equal to `attend`'s.
 
     Args:
         queries: float [batch, num_rows, num_heads, size_per_head].
@@ -144,13 +146,13 @@ def probs_of_steps(queries, key_sets, rows, *, scale=None, query_positions=None,
     Args:
         queries: float [batch, num_rows, num_heads, size_per_head].
         key_sets: list of `key_sets.KeySet`.
-        rows: sequence of int. Positions of the rows that are wanted.
+        rows: sequence of int. Positions of the requested rows.
         scale: see `attend`.
         query_positions: int32 [num_rows] or None.
         tiling: `tiles.Tiling`. None: `tiles.current_tiling()`.
     Yields:
-        (positions, by_set) for each step with such rows, as arrays. positions: int [n], those of
-        the rows. by_set: a list with (keys, probs) for each key set: int [n, window], the positions
+        (positions, by_set) for each step with such rows, as arrays. positions: int [n], of the
+        rows. by_set: a list with (keys, probs) for each key set: int [n, window], the positions
         of the gathered keys, where positions outside the sequence are padding; and float32
         [n, batch, num_heads, window].
     """

@@ -1,4 +1,4 @@
-"""How TensorFlow runs the ops: fewer passes over memory, and fewer operations in a graph.
+"""Speeds up TensorFlow's ops: fewer passes over memory, and fewer operations in a graph.
 
 On a CPU, TensorFlow's own kernels are fastest at matrix products and reductions, but run each
 element-wise operation as a separate pass over memory, while XLA fuses them into one pass. So only
@@ -29,12 +29,12 @@ __all__ = [
 
 # Below this number of elements the separate passes cost less than calling a compiled function.
 _LEAST_ELEMENTS = 1 << 17
-# An eager call compiles as well, once for each shape. That takes about as long as a model of twelve
+# An eager call compiles, too, once for each shape. That takes about as long as a model of twelve
 # layers saves in one call with so many elements.
 _LEAST_EAGER_ELEMENTS = 1 << 20
-# Beyond so many shapes eager calls run the operations one by one, or inputs that always have other
-# lengths would compile without end. What a shape got once it keeps, so that equal calls have equal
-# results to the last bit.
+# Beyond so many shapes eager calls run the operations one by one, or inputs with ever new lengths
+# would compile without end. The choice for a shape is kept, so that equal calls have equal results
+# to the last bit.
 _MOST_EAGER_SHAPES = 64
 
 _state = threading.local()
@@ -42,7 +42,7 @@ _state = threading.local()
 
 @contextlib.contextmanager
 def fusion_scope(mode):
-    """A context that decides what `compiled_elementwise` compiles inside it.
+    """Context manager that decides what `compiled_elementwise` compiles inside it.
 
     Args:
         mode: 'auto' (compile functions of large tensors of known shapes), 'always' (compile
@@ -65,12 +65,12 @@ def _mode():
 
 
 def may_compile():
-    """Whether anything is compiled here; not in what is exported."""
+    """Returns whether anything is compiled here; not in exported functions."""
     return _mode() != "never"
 
 
 def is_compiled_whole():
-    """Whether XLA compiles all of the function that is being traced."""
+    """Returns whether XLA compiles the whole function being traced."""
     return tf.__internal__.get_enclosing_xla_context() is not None
 
 
@@ -101,9 +101,9 @@ def compiled_elementwise(function):
 
 
 def _pays(tensors, key, eager_shapes):
-    """Whether to compile a function of these tensors; `eager_shapes` are those it is compiled for.
+    """Whether to compile a function of these tensors; `eager_shapes` are those already compiled.
 
-    The set takes in the shapes of an eager call that pays.
+    Adds the shapes of an eager call to the set if compiling pays.
     """
     mode = _mode()
     if mode != "auto":
@@ -135,10 +135,10 @@ def traced_once(function=None, *, is_large=None):
     then traced, optimized and initialized once. A call with different non-tensor values, or with
     tensors of different shapes, is traced separately. Calls in code that XLA compiles as a whole do
     not change: there this was measured to make compilation slower. Eager calls become calls of
-    graph functions, too, where `is_large` of the arguments holds, except under a distribution
-    strategy, if functions shall run eagerly, if more than first gradients may be taken, and with
-    objects that are equal only to themselves: they may be others at the next call, and would be
-    kept. What eager calls traced is kept until `cache_clear` of the decorated function is called.
+    graph functions, too, if `is_large` of the arguments holds, except under a distribution
+    strategy, if functions run eagerly, if more than first gradients may be taken, and with objects
+    that are equal only to themselves: they may differ at the next call, and would be kept. The
+    traces of eager calls are kept until `cache_clear` of the decorated function is called.
 
     The function takes, by position, tensors, variables and hashable values, also in tuples, lists,
     named tuples and dataclasses; with values that are not hashable it is called directly. It
@@ -178,15 +178,15 @@ def traced_once(function=None, *, is_large=None):
             concrete = functions[key] = _trace(function, form, specs)
         return concrete(*tensors)
 
-    call.cache_clear = traced_eagerly.clear  # As that of `functools.cache`.
+    call.cache_clear = traced_eagerly.clear  # Like that of `functools.cache`.
     return call
 
 
 def _has_first_gradients_alone(tensors):
-    """Whether neither persistent or nested tapes nor forward accumulators watch eager tensors.
+    """Whether no persistent or nested tape, nor forward accumulator, watches eager tensors.
 
-    For these TensorFlow makes graph functions that keep what the gradients of gradients need, too:
-    all logits of an attention at once.
+    For these TensorFlow creates graph functions that also keep what the gradients of gradients
+    need: all logits of an attention at once.
     """
     orders = gradients_util.PossibleTapeGradientTypes(tensors)
     if orders == gradients_util.POSSIBLE_GRADIENT_TYPES_HIGHER_ORDER:

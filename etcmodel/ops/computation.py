@@ -23,7 +23,7 @@ __all__ = ["Computation", "computation_of"]
 
 
 def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_rate=0.0, seed=None):
-    """The `Computation` for the arguments of `blockwise.attend` and the seed of its dropout."""
+    """Returns the `Computation` for `blockwise.attend`'s arguments and the seed of its dropout."""
     tiling = tiling or current_tiling()
     batch, num_rows, num_heads, size = get_shape_list(queries)
     reaches = [key_set.reach for key_set in key_sets]
@@ -52,14 +52,14 @@ def computation_of(queries, key_sets, scale, query_positions, tiling, dropout_ra
 
 @dataclasses.dataclass(frozen=True)
 class Computation:
-    """Both passes over the key sets. Inside, tensors are [num_heads, batch, …].
+    """The forward and backward pass over the key sets. Inside, tensors are [num_heads, batch, …].
 
     Attributes:
         key_sets: list of `key_sets.KeySet`.
         views, masks, labels: lists with an entry for each key set. Masks and labels are prepared
             for the views.
         tiles: `tiles.Tiles`.
-        scale: float. Factor of the logits.
+        scale: float. The factor by which logits are scaled.
         dtype: dtype of the matrix products.
         dropout_rate: float.
         seed: int [2], or None without dropout.
@@ -76,7 +76,7 @@ class Computation:
     seed: object
 
     def tensors(self):
-        """The tensors with a gradient beside the queries: each set's keys, values and labels.
+        """The tensors with a gradient besides the queries: each set's keys, values and labels.
 
         They are already prepared; the gradient of the preparation is left to TensorFlow.
         """
@@ -129,7 +129,7 @@ class Computation:
         """(outputs, log normalizers) of a step.
 
         Uncompiled, TensorFlow's own softmax takes fewer passes over the pairs of a key set. The
-        greatest probability is 1 over the sum of the weights of which the greatest is 1.
+        greatest probability is 1 over the sum of the weights, the greatest of which is 1.
         """
         outputs, tops, totals = [], [], []
         for part in taken:

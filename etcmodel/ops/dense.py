@@ -19,7 +19,7 @@ def _gelu_exact(x):
     return tf.cast(tf.nn.gelu(tf.cast(x, tf.float32), approximate=False), x.dtype)
 
 
-# The activations that `dense_of_activation` knows, with the functions that compute them where
+# The activations that `dense_of_activation` supports, with the functions that compute them where
 # gradients are taken, and their gradients.
 RECOMPUTED = {
     activations.gelu: (_gelu, activations.gelu_gradient),
@@ -28,17 +28,17 @@ RECOMPUTED = {
 
 
 def dense_of_activation(activation, x, kernel, bias, training=False):
-    """A dense layer applied to the activation of its input: `activation(x) @ kernel + bias`.
+    """Applies a dense layer to the activation of its input: `activation(x) @ kernel + bias`.
 
-    The gradient recomputes the activation from `x`, so that one copy of the largest tensor of a
-    transformer layer is kept instead of two.
+    The gradient recomputes the activation from `x`, so that only one copy of a transformer layer's
+    largest tensor is kept instead of two.
 
     Args:
         activation: one of `RECOMPUTED`.
         x: float [rows, size], before the activation.
         kernel: float [size, units].
         bias: float [units].
-        training: bool. Whether a gradient will be taken. It decides how the activation is computed,
+        training: bool. Whether a gradient will be taken. Determines how the activation is computed,
             not its value.
     Returns:
         float [rows, units].

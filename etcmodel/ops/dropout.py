@@ -1,4 +1,4 @@
-"""Dropout whose masks are a function of a seed, so that recomputed activations have the same ones.
+"""Dropout whose masks are a function of a seed, equal when activations are recomputed.
 
 Inside `seed_scope(seed)` the n-th call of `dropout` always draws the same mask. A training step
 opens a scope whose seed is its step number, so that a resumed run equals an uninterrupted one, and
@@ -30,7 +30,7 @@ _state = threading.local()
 
 @contextlib.contextmanager
 def seed_scope(seed):
-    """A context in which dropouts are deterministic.
+    """Context manager in which dropouts are deterministic.
 
     Args:
         seed: int [2]. Equal seeds give equal masks.
@@ -44,7 +44,7 @@ def seed_scope(seed):
 
 
 def new_seed(own=None):
-    """A seed that no earlier call in this scope returned: int32 [2].
+    """Returns a seed that no earlier call in this scope returned: int32 [2].
 
     Args:
         own: int or None. Callers with different numbers get different seeds.
@@ -59,15 +59,17 @@ def new_seed(own=None):
 
 
 def num_seeds():
-    """How many seeds `new_seed` has given in this scope: int or int32 scalar; 0 outside any."""
+    """Returns how many seeds `new_seed` has given in this scope; 0 outside of scopes.
+
+    An int or int32 scalar."""
     scopes = _state.__dict__.get("scopes")
     return scopes[-1][1] if scopes else 0
 
 
 def set_num_seeds(number):
-    """Goes on as if `new_seed` had given so many in this scope; nothing outside any.
+    """Continues as if `new_seed` had given so many in this scope; no effect outside of scopes.
 
-    In a loop, which is traced once, the number must be a tensor to be another each time.
+    In a loop, which is traced once, the number must be a tensor to change each time.
 
     Args:
         number: int or int32 scalar.
@@ -78,7 +80,7 @@ def set_num_seeds(number):
 
 
 def dropout(x, rate, noise_shape=None, seed=None):
-    """As `stateless_dropout`, with a new seed.
+    """Like `stateless_dropout`, with a new seed.
 
     Args:
         x: float tensor of any shape.
@@ -102,10 +104,10 @@ def stateless_dropout(x, rate, seed, noise_shape=None, name=None):
             None (for the size of `x` on that axis). None for the shape of `x`.
         name: name of the operation.
     Returns:
-        As `x`.
+        Same shape and dtype as `x`.
     Raises:
         ValueError: if `rate` is out of range or not a scalar, `x` is not float, or `noise_shape`
-            does not fit `x`.
+            does not match `x`.
 
     >>> from etcmodel.layers.stateless_dropout import stateless_dropout
     >>> one, same = (stateless_dropout(tf.ones([8]), 0.5, seed=[1, 2]) for _ in range(2))
@@ -137,7 +139,7 @@ def _mask_shape(shape, noise_shape):
 
 
 def random_bits(x, seed):
-    """Random bits for `keep`: uint16 in the shape of `x`, from the seed (int [2])."""
+    """Draws random bits for `keep`: uint16 in the shape of `x`, from the seed (int [2])."""
     shape = get_shape_list(x)
     size = functools.reduce(lambda a, b: a * b, shape)
     # Two values from each 32-bit word, since drawing the words takes most of the time.
@@ -146,7 +148,7 @@ def random_bits(x, seed):
 
 
 def keep(x, bits, rate):
-    """Dropout of `x` by random bits of its shape; `x` itself if `bits` is None.
+    """Applies dropout to `x` by random bits of its shape; returns `x` itself if `bits` is None.
 
     The rate is rounded to a multiple of 2**-16.
     """

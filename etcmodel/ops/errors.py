@@ -1,4 +1,4 @@
-"""Errors of one readable line. This module needs no TensorFlow."""
+"""Errors of one readable line. This module does not need TensorFlow."""
 
 __all__ = ["fail", "one_line"]
 
@@ -9,7 +9,7 @@ def fail(message):
 
 
 def one_line(message):
-    """A ValueError with only this message.
+    """Returns a ValueError with only this message.
 
     The attributes keep Keras from adding all arguments of the call to the message, and AutoGraph
     from adding the stack of the call.

@@ -1,8 +1,8 @@
-"""Attention to projected keys and values that are never computed: few queries, many keys.
+"""Attention to projected keys and values without computing them: few queries, many keys.
 
 The projections move to the queries and to the outputs. For a query q and an input x
-`q · (x W_k + b_k) = (W_k q) · x + q · b_k`, whose last part is the same for all keys and leaves the
-softmax as it is; and since probabilities sum to 1, `sum p (x W_v + b_v) = (sum p x) W_v + b_v`.
+`q · (x W_k + b_k) = (W_k q) · x + q · b_k`, whose last part is the same for all keys and does not
+change the softmax; and since probabilities sum to 1, `sum p (x W_v + b_v) = (sum p x) W_v + b_v`.
 """
 
 import math
@@ -17,14 +17,14 @@ __all__ = ["attend", "most_queries"]
 
 
 def most_queries(num_keys, num_heads, input_size):
-    """The most queries for which `attend` is to be used: it clearly takes less time for them.
+    """Returns the most queries for which `attend` should be used: it clearly takes less time then.
 
-    Half of those for which it takes as many operations as projections do.
+    That is half of the number for which it takes as many operations as projections.
 
     Args:
         num_keys: int or scalar tensor.
         num_heads: int.
-        input_size: int, the size of all heads, too.
+        input_size: int, also the total size of all heads.
     Returns:
         int or scalar tensor.
     """
@@ -33,9 +33,9 @@ def most_queries(num_keys, num_heads, input_size):
 
 @tf.autograph.experimental.do_not_convert
 def attend(queries, inputs, key_kernel, value_kernel, value_bias, *, masks=()):
-    """Attention of each query to keys and values that are projections of the inputs.
+    """Attends from each query to keys and values that are projections of the inputs.
 
-    The biases of keys change nothing. There is no dropout of probabilities: those that are left
+    The biases of keys have no effect. There is no dropout of probabilities: the remaining ones
     would not sum to 1.
 
     Args:
@@ -44,7 +44,7 @@ def attend(queries, inputs, key_kernel, value_kernel, value_bias, *, masks=()):
         key_kernel: float [input_size, num_heads * size_per_head].
         value_kernel: float [input_size, num_heads * value_size_per_head].
         value_bias: float [num_heads * value_size_per_head].
-        masks: tuple of `masks.Mask`, that are the same for all queries.
+        masks: tuple of `masks.Mask`, the same for all queries.
     Returns:
         float [batch, num_rows, num_heads, value_size_per_head].
     """
@@ -54,7 +54,7 @@ def attend(queries, inputs, key_kernel, value_kernel, value_bias, *, masks=()):
         tf.reshape(x, [input_size, num_heads, -1]) for x in (key_kernel, value_kernel)
     )
     folded = tf.einsum("brhs,ihs->brhi", queries, key_kernel)
-    # The heads become queries of one head that sees the inputs.
+    # The heads become queries of a single head that attends to the inputs.
     folded = tf.reshape(folded, [batch, rows * num_heads, 1, input_size])
     keys = inputs[:, :, tf.newaxis]
     mixed = blockwise.attend(folded, [KeySet(keys, keys, masks=masks)], scale=1 / math.sqrt(size))

@@ -1,8 +1,8 @@
-"""Which tokens are global, and how they are taken out of a sequence and put back.
+"""Finds global tokens, gathers them from a sequence and puts them back.
 
-Their number differs between examples and calls. Those of an example are gathered in their order
-into as many slots as the example with the most of them needs, or into a number that is known when
-tracing, as XLA needs it.
+Their number differs between examples and calls. Those of an example are gathered in order into as
+many slots as the example with the most of them needs, or into a number that is known when tracing,
+as XLA requires.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from etcmodel.ops.shapes import at_most, get_shape_list
 __all__ = ["GlobalTokens", "find", "mask_of"]
 
 _NAME = "global_attention_mask"
-# As a mask of two kinds; a mask of three is an `attention_mask`.
+# The meaning of a mask of two kinds; a mask of three is an `attention_mask`.
 _KINDS = ("local", "global; 2 for global and 0 for padding belong into `attention_mask`")
 
 
@@ -25,9 +25,8 @@ class GlobalTokens:
 
     Attributes:
         mask: bool [batch, length].
-        positions: int32 [batch, slots]. Different ones; those of global tokens come first, in their
-            order.
-        is_used: bool [batch, slots]. Whether the slot holds a global token.
+        positions: int32 [batch, slots], distinct; those of global tokens come first, in order.
+        is_used: bool [batch, slots]. Whether the slot has a global token.
     """
 
     mask: tf.Tensor
@@ -36,15 +35,15 @@ class GlobalTokens:
 
     @property
     def number(self):
-        """Slots: int or scalar tensor."""
+        """Number of slots: int or scalar tensor."""
         return get_shape_list(self.positions)[1]
 
     def gather(self, x):
-        """[batch, length, ...] to [batch, slots, ...]."""
+        """Gathers global tokens: [batch, length, ...] to [batch, slots, ...]."""
         return tf.gather(x, self.positions, batch_dims=1)
 
     def put(self, x, rows):
-        """`x` [batch, length, ...] with `rows` [batch, slots, ...] as its global tokens."""
+        """Returns `x` [batch, length, ...] with `rows` [batch, slots, ...] as its global tokens."""
         batch, slots = get_shape_list(self.positions)
         is_used = tf.reshape(self.is_used, [batch, slots, *[1] * (len(x.shape) - 2)])
         rows = tf.where(is_used, rows, self.gather(x))
@@ -54,7 +53,7 @@ class GlobalTokens:
 
 @tf.autograph.experimental.do_not_convert
 def mask_of(given, batch, length, asserts):
-    """The mask of what a caller says is global.
+    """Converts a caller's global tokens, a mask or positions, to a mask.
 
     Args:
         given: 0/1 int or bool [batch, length]; or positions: int [number], of all examples, or a
@@ -65,7 +64,7 @@ def mask_of(given, batch, length, asserts):
     Returns:
         bool [batch, length].
     Raises:
-        ValueError: naming the values, if they are others.
+        ValueError: naming the values, if they are invalid.
     """
     if not isinstance(given, tf.RaggedTensor):
         given = tf.convert_to_tensor(given)
@@ -109,12 +108,12 @@ def _check_sizes(given, batch, length, asserts):
 
 @tf.autograph.experimental.do_not_convert
 def find(mask, max_number=None):
-    """The `GlobalTokens` of a mask.
+    """Returns the `GlobalTokens` of a mask.
 
     Args:
         mask: bool [batch, length].
-        max_number: int or None. The number of slots; tokens beyond it are not global. None: as
-            many as the example with the most needs, which only a running graph knows.
+        max_number: int or None. The number of slots; tokens beyond it are not global. None: as many
+            as the example with the most needs, which is known only when a graph runs.
     Returns:
         `GlobalTokens`; None if it is known that there are none.
     """
@@ -127,7 +126,7 @@ def find(mask, max_number=None):
         return None
     if max_number is not None:
         mask &= rank <= max_number
-    # `top_k` takes the lower index of equal values: the unused slots get different positions.
+    # `top_k` prefers the lower index of equal values: unused slots get distinct positions.
     order = tf.where(mask, length - tf.range(length), 0)
     found, positions = tf.math.top_k(order, number)
     return GlobalTokens(mask, positions, found > 0)

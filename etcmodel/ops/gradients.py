@@ -1,4 +1,4 @@
-"""Gradients of our own, which live as long as the graph that they belong to."""
+"""Custom gradients that live as long as the graph they belong to."""
 
 import functools
 import weakref
@@ -10,16 +10,17 @@ __all__ = ["custom_gradient", "free_with_graph"]
 
 
 def custom_gradient(function):
-    """As `tf.custom_gradient`, for functions of tensors, without its leak.
+    """Like `tf.custom_gradient`, for functions of tensors, without its memory leak.
 
-    TensorFlow keeps the gradient of each traced call for ever, and through it the graph and all
-    that the graph holds: a process that builds models one after another would never get their
-    memory back.
+    TensorFlow keeps the gradient of each traced call forever, and through it the graph and
+    everything that the graph references: a process that builds models one after another would never
+    free their memory.
 
     Args:
-        function: function of tensors to (result, gradient function): see `tf.custom_gradient`.
+        function: function of tensors that returns (result, gradient function): see
+            `tf.custom_gradient`.
     Returns:
-        function of the same tensors to the result.
+        function of the same tensors that returns the result.
     """
     differentiable = tf.custom_gradient(function)
 
@@ -30,15 +31,15 @@ def custom_gradient(function):
     return call
 
 
-@tf.autograph.experimental.do_not_convert  # It cannot be, and would be told so.
+@tf.autograph.experimental.do_not_convert  # It cannot be converted, and would log a warning.
 def free_with_graph(result):
-    """Lets the gradient of a result of `tf.custom_gradient` go when its graph goes.
+    """Frees the gradient of a `tf.custom_gradient` result together with its graph.
 
-    The registry then has the gradient weakly, and the graph, which has it in fact, takes the entry
-    along.
+    The registry then references the gradient only weakly; the graph, which owns it, removes the
+    entry with itself.
 
     Args:
-        result: what a function made by `tf.custom_gradient` returned: tensors in any structure.
+        result: the result of a function made by `tf.custom_gradient`: tensors in any structure.
     Returns:
         `result`.
     """
@@ -47,7 +48,7 @@ def free_with_graph(result):
         return result
     name, graph = first.op.get_attr("_gradient_op_type").decode(), first.graph
     entry = ops.gradient_registry._registry[name]
-    # A graph is collected with what it refers to, also where that refers to the graph.
+    # A graph is collected with what it references, even if that references the graph.
     graph.gradients_of_etcmodel = [*getattr(graph, "gradients_of_etcmodel", ()), entry["type"]]
     entry["type"] = _weak(entry["type"])
     weakref.finalize(graph, ops.gradient_registry._registry.pop, name, None).atexit = False

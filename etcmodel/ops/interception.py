@@ -1,7 +1,7 @@
-"""Lets outside code, such as `etcmodel.inspection`, see and change calls while they happen.
+"""Lets other code, such as `etcmodel.inspection`, observe and change calls as they happen.
 
 It is like `flax.linen.intercept_methods`, for layers (`layers.base.Layer`) and functions that are
-`interceptable`. While nothing intercepts, a call costs one lookup of a thread-local attribute.
+`interceptable`. Without interceptors, a call costs one lookup of a thread-local attribute.
 """
 
 import contextlib
@@ -17,14 +17,15 @@ _state = threading.local()
 
 @contextlib.contextmanager
 def intercept(*targets, by):
-    """A context in which this thread's calls of the targets go through a function.
+    """Context manager in which this thread's calls of the targets go through a function.
 
-    Only calls by Python are seen: operations of a graph that was traced before do not change.
+    Only Python calls are intercepted: operations of a graph traced before do not change.
 
     Args:
         *targets: layers, or `interceptable` functions.
         by: function of the target, a function that makes the call, and the call's arguments. Its
-            result is the result of the call. Calls of the target inside it are not intercepted.
+            result replaces the result of the call. Calls of the target inside it are not
+            intercepted.
     """
     before = getattr(_state, "by_target", None)
     _state.by_target = {**(before or {}), **{id(target): by for target in targets}}
@@ -35,12 +36,12 @@ def intercept(*targets, by):
 
 
 def is_intercepting():
-    """Whether any calls in this thread are to be seen."""
+    """Returns whether any calls in this thread are intercepted."""
     return bool(getattr(_state, "by_target", None))
 
 
 def called(target, call, args, kwargs):
-    """`call(*args, **kwargs)`, a call of `target`, through its interceptor if there is one."""
+    """Makes a call of `target`, `call(*args, **kwargs)`, through its interceptor, if any."""
     by_target = getattr(_state, "by_target", None)
     if not by_target or id(target) not in by_target:
         return call(*args, **kwargs)
@@ -52,7 +53,7 @@ def called(target, call, args, kwargs):
 
 
 def interceptable(function):
-    """Decorator for a function whose calls `intercept` can see."""
+    """Decorator for a function whose calls `intercept` can observe."""
 
     @tf.autograph.experimental.do_not_convert
     @functools.wraps(function)

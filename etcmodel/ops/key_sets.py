@@ -1,4 +1,4 @@
-"""Sets of keys that the queries of one attention see, and one step's computations with each."""
+"""Sets of keys that an attention's queries attend to, and one step's computations with each."""
 
 import dataclasses
 
@@ -51,7 +51,7 @@ class KeySet:
         return tf.transpose(x, [2, 0, 1, 3])
 
     def prepare(self):
-        """This set as a `PreparedKeySet`."""
+        """Returns this set as a `PreparedKeySet`."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         prepared = {name: self.by_head(fields[name]) for name in ("keys", "values")}
         return PreparedKeySet(**{**fields, **prepared})
@@ -85,7 +85,7 @@ class Part:
         view: `views.View` of the keys.
         masks: tuple of prepared `masks.Mask`.
         labels: `labels.Labels`, from `for_steps`, or None.
-        scale: float. The factor that queries have already been multiplied by.
+        scale: float. The factor by which queries have already been multiplied.
         keys: [num_heads, batch, num_keys, size], arranged for the view; after `gather`
             [num_heads, batch, tiles, window, size].
         values: likewise.
@@ -103,7 +103,7 @@ class Part:
         return [] if self.labels is None else self.labels.tensors()
 
     def gather(self, step):
-        """This part with the keys and values gathered for a step."""
+        """Returns this part with the keys and values gathered for a step."""
         keys, values = (self.view.gather(x, step, 2) for x in (self.keys, self.values))
         return dataclasses.replace(self, keys=keys, values=values)
 

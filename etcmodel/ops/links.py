@@ -20,10 +20,10 @@ _NO_TOKEN = -1
 
 
 class Links(Protocol):
-    """Which queries and keys are linked."""
+    """The interface of links between queries and keys."""
 
     def prepare(self, view):
-        """The same links for a `views.View`: tensors arranged as its rows and keys."""
+        """Returns the same links for a `views.View`: tensors arranged as its rows and keys."""
 
     def linked(self, pairs):
         """Whether each of a step's `views.Pairs` is linked: bool [batch, tiles, rows, window]."""
@@ -85,14 +85,14 @@ def of_long_queries(relation, pairs):
 
     Args:
         relation: `relations.Relation`.
-        pairs: bool [batch, long_len, global_len]. Pairs that the relation holds for; None if its
-            `ids` hold one global token for each long token.
+        pairs: bool [batch, long_len, global_len]. Pairs for which the relation holds; None if its
+            `ids` have one global token for each long token.
     """
     return LinksOfQueries(relation.ids) if pairs is None else LinksByPair(pair_values.Dense(pairs))
 
 
 def of_long_keys(relation, pairs):
-    """As `of_long_queries`, with the long tokens as keys."""
+    """Like `of_long_queries`, with the long tokens as keys."""
     if pairs is None:
         return LinksOfKeys(relation.ids)
     return LinksByPair(pair_values.Dense(tf.transpose(pairs, [0, 2, 1])))

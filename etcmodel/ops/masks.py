@@ -27,10 +27,10 @@ class Mask(Protocol):
     """Allows pairs to attend. A pair must be allowed by all masks of its key set."""
 
     def prepare(self, view):
-        """The same mask for a `views.View`: its tensors arranged as the view's rows and keys."""
+        """Returns the same mask for a `views.View`: tensors arranged as its rows and keys."""
 
     def allowed(self, pairs):
-        """Which pairs of a step may attend.
+        """Marks the pairs of a step that may attend.
 
         Args:
             pairs: `views.Pairs`.
@@ -58,7 +58,7 @@ class ValueMask:
 
 @dataclasses.dataclass(frozen=True)
 class SegmentMask:
-    """Queries see the keys of their own segment.
+    """Queries attend to the keys of their own segment.
 
     Attributes:
         query_ids: int [batch, num_rows].
@@ -78,7 +78,7 @@ class SegmentMask:
 
 @dataclasses.dataclass(frozen=True)
 class KeyMask:
-    """All queries see the same keys.
+    """All queries attend to the same keys.
 
     Attributes:
         mask: bool or 0/1 int [batch, num_keys]. Other values are refused in `prepare`.
@@ -102,7 +102,7 @@ class KeyMask:
 
 @dataclasses.dataclass(frozen=True)
 class CausalMask:
-    """Queries see the keys at their own position and before."""
+    """Queries attend to the keys at their own position and before."""
 
     def prepare(self, view):
         return self
@@ -113,12 +113,12 @@ class CausalMask:
 
 @dataclasses.dataclass(frozen=True)
 class LinkMask:
-    """Queries see only the keys that they are linked to.
+    """Queries attend only to the keys that they are linked to.
 
     Attributes:
         links: tuple of `links.Links`. A pair is linked if any of them links it.
-        ignored_rows: bool or 0/1 int [batch or 1, num_rows] or None. Exceptions: queries that see
-            all keys.
+        ignored_rows: bool or 0/1 int [batch or 1, num_rows] or None. Exceptions: queries that
+            attend to all keys.
     """
 
     links: tuple
@@ -142,7 +142,9 @@ class LinkMask:
 
 
 def attention_bias(masks, pairs):
-    """The attention bias of masks and reach: float32, broadcasts to [batch, tiles, rows, window].
+    """Computes the attention bias of masks and reach: float32.
+
+    It broadcasts to [batch, tiles, rows, window].
 
     Args:
         masks: tuple of prepared `Mask`.

@@ -15,7 +15,7 @@ MASKED_LOGIT = -10000.0  # The logit of n-grams that do not exist.
 
 
 def sum_words(long_embeddings, long_word_idx, long_input_mask):
-    """The sum of the embeddings of each word's tokens.
+    """Sums the token embeddings of each word.
 
     Args:
         long_embeddings: float [batch, long_len, hidden_size].
@@ -32,7 +32,7 @@ def sum_words(long_embeddings, long_word_idx, long_input_mask):
 
 
 def ngram_mask(word_mask, kp_max_length):
-    """Which n-grams lie within the page.
+    """Marks the n-grams that lie within the page.
 
     Args:
         word_mask: int or bool [batch, long_len]. 1 for words, which come first.
@@ -46,7 +46,7 @@ def ngram_mask(word_mask, kp_max_length):
 
 
 def best_ngrams(ngram_logits, mask, max_positions):
-    """The n-grams with the highest logits.
+    """Finds the n-grams with the highest logits.
 
     Args:
         ngram_logits: float [batch, kp_max_length, long_len]. By number of words and first word.
@@ -71,15 +71,15 @@ def best_ngrams(ngram_logits, mask, max_positions):
 
 
 def ngram_labels(label_start_idx, label_phrase_len, allowed, additive_smoothing_mass):
-    """The target probabilities of n-grams.
+    """Computes the target probabilities of n-grams.
 
     Args:
         label_start_idx: int [batch, num_labels]. First word of each key phrase; -1 for none.
         label_phrase_len: int [batch, num_labels]. Its number of words; -1 for none. A phrase that
             starts at `long_len` or later, or is longer than `kp_max_length`, is ignored.
         allowed: bool [batch, kp_max_length, long_len]. The n-grams that share the smoothing mass.
-        additive_smoothing_mass: float. The probability that they share, before all is scaled to a
-            sum of 1; the labels share 1.
+        additive_smoothing_mass: float. The probability that they share, before everything is scaled
+            to a sum of 1; the labels share 1.
     Returns:
         (probabilities, has_labels): float32 [batch, kp_max_length, long_len], and bool [batch].
     """
@@ -93,7 +93,7 @@ def ngram_labels(label_start_idx, label_phrase_len, allowed, additive_smoothing_
 
 
 def _hits(label_start_idx, label_phrase_len, shape):
-    """How many labels each n-gram has: float32 [batch, kp_max_length, long_len]."""
+    """The number of labels of each n-gram: float32 [batch, kp_max_length, long_len]."""
     kp_max_length, num_places = shape[1], shape[2]
     is_label = (
         (label_start_idx >= 0)
@@ -111,7 +111,7 @@ def _sum_of_page(values):
 
 
 def cross_entropy(labels, logits):
-    """The cross entropy of each page: one softmax over all of its n-grams.
+    """Computes the cross entropy of each page: one softmax over all of its n-grams.
 
     Args:
         labels: float32 [batch, kp_max_length, long_len]. Probabilities.

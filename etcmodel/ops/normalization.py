@@ -20,7 +20,7 @@ def layer_norm(x, gamma, beta, epsilon):
         beta: float [size]. Shift.
         epsilon: float scalar. Added to the variance.
     Returns:
-        As `x`.
+        Same shape and dtype as `x`.
     """
     output, mean, inverse_std = _normalize(x, gamma, beta, epsilon)
 
@@ -72,7 +72,7 @@ def rms_norm(x, gamma, epsilon):
         gamma: float [size]. Scale.
         epsilon: float scalar. Added to the mean square.
     Returns:
-        As `x`.
+        Same shape and dtype as `x`.
     """
     output, inverse_rms = _divide(x, gamma, epsilon)
 
@@ -94,7 +94,7 @@ def _divide(x, gamma, epsilon):
 
 @compiled_elementwise
 def _rms_gradient(x, gamma, inverse_rms, gradient):
-    """Gradient of `x`, and what sums up to that of `gamma`."""
+    """The gradient of `x`, and terms whose sum is that of `gamma`."""
     normalized = tf.cast(x, tf.float32) * inverse_rms
     gradient = tf.cast(gradient, tf.float32)
     inner = gradient * tf.cast(gamma, tf.float32)

@@ -10,7 +10,7 @@ __all__ = ["CausalLogBuckets", "ClippedOffsets", "LogBuckets", "OffsetFunction",
 
 
 class OffsetFunction(Protocol):
-    """Labels by offset.
+    """The interface of labels by offset.
 
     Attributes:
         max_distance: int. On each side, all offsets of at least this distance have the same label.
@@ -41,7 +41,7 @@ class ClippedOffsets(OffsetFunction):
 class WindowOffsets(OffsetFunction):
     """A label for each key of a window, from left to right; `left` is that of the query itself.
 
-    Pairs of other offsets, which a window does not have, get the label of one nearby.
+    Other offsets, which a window does not have, get the label of a nearby one.
 
     Attributes:
         left: int, at least 0. Keys before the query's own.
@@ -65,8 +65,8 @@ class WindowOffsets(OffsetFunction):
 class LogBuckets(OffsetFunction):
     """T5's relative position buckets (Raffel et al. 2020, section 2.1).
 
-    On each side the first buckets hold one offset each, the others logarithmically more. Keys after
-    the query have the second half of the buckets.
+    On each side the first buckets contain one offset each, the others logarithmically more. Keys
+    after the query have the second half of the buckets.
     """
 
     num_buckets: int = 32

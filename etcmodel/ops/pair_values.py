@@ -13,10 +13,10 @@ __all__ = ["ByOffset", "Dense", "PairValues"]
 
 
 class PairValues(Protocol):
-    """A number for each pair."""
+    """The interface of numbers for each pair."""
 
     def prepare(self, view):
-        """The same values for a `views.View`: tensors arranged as its rows."""
+        """Returns the same values for a `views.View`: tensors arranged as its rows."""
 
     def of(self, pairs):
         """The values of a step's `views.Pairs`: [batch or 1, tiles, rows, window]."""
@@ -66,7 +66,7 @@ class ByOffset:
         return dataclasses.replace(self, values=view.tiles.arrange(self.values))
 
     def of(self, pairs):
-        """As in the base class; 0 for pairs whose offset has no column."""
+        """See the base class; 0 for pairs whose offset has no column."""
         band, spacing = self._band(pairs)
         return band.to_columns(_spread(pairs.queries(self.values), spacing))
 

@@ -1,7 +1,7 @@
 """Matrix products of attention: rows, keys and labels, block by block.
 
 Rows (queries, or gradients of outputs) are [heads, batch, blocks, rows, size], keys (or values)
-[heads, batch, blocks, keys, size], with one block where all rows share the keys, and pairs
+[heads, batch, blocks, keys, size], with one block if all rows share the keys, and pairs
 [heads, batch, blocks, rows, keys].
 """
 
@@ -13,7 +13,7 @@ __all__ = ["by_label", "label_by_size", "pairs_by_keys", "pairs_by_rows", "rows_
 
 
 def _flat(x, keys):
-    """Merges blocks of [..., rows, size] into one matrix where they share their keys."""
+    """Merges blocks of [..., rows, size] into one matrix if they share their keys."""
     num_heads, batch, blocks, rows, size = get_shape_list(x)
     if keys.shape[2] == 1:
         blocks, rows = 1, blocks * rows

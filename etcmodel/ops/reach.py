@@ -1,7 +1,7 @@
 """Attention patterns, as values without tensors.
 
-A reach says which pairs of a query and a key exist; masks (`masks.py`) may forbid some of these. It
-also decides how the keys of a tile of queries are gathered, and so which pairs are computed.
+A reach defines which pairs of a query and a key exist; masks (`masks.py`) may forbid some of these.
+It also determines how the keys of a tile of queries are gathered, and so which pairs are computed.
 """
 
 import dataclasses
@@ -21,14 +21,14 @@ _MOST_TILE_ROWS = 256
 
 
 class Reach(Protocol):
-    """Which keys each query sees; a subclass must define only `sees`.
+    """The keys that each query attends to; a subclass must define only `sees`.
 
     Attributes:
         shift: int. Empty places in front of the rows.
         dilation: int. See `row_order.RowOrder.stride`.
         wanted_rows: int or None. The preferred number of queries in a tile; None: any number.
         farthest_before, farthest_after: int. The greatest distance, in positions, from a query to a
-            key that it sees before and after itself.
+            key within reach before and after it.
         outside: float. Added to the logits of pairs that do not exist.
 
     >>> from etcmodel.ops import reach
@@ -44,7 +44,7 @@ class Reach(Protocol):
     outside: float = OUTSIDE_LOGIT
 
     def sees(self, queries, keys):
-        """Which pairs exist.
+        """Marks the pairs that exist.
 
         Args:
             queries: int32. Positions of queries.
@@ -54,7 +54,7 @@ class Reach(Protocol):
         """
 
     def most_rows_together(self, tile_rows):
-        """Up to how many rows one tile of them all takes less work than some of `tile_rows`."""
+        """The most rows for which a single tile takes less work than several of `tile_rows`."""
         return 0
 
     def tile_rows(self, rows):
@@ -72,7 +72,7 @@ class Reach(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class All(Reach):
-    """Each query sees all keys; there may be more or fewer keys than queries."""
+    """Each query attends to all keys; there may be more or fewer keys than queries."""
 
     def sees(self, queries, keys):
         return None
@@ -83,12 +83,12 @@ ALL = All()
 
 @dataclasses.dataclass(frozen=True)
 class Window(Reach):
-    """A query sees the keys around its own position (Beltagy et al. 2020, section 3.1).
+    """Sliding window: a query attends to keys around it (Beltagy et al. 2020, section 3.1).
 
     Attributes:
-        left: int, at least 0. Keys visible before the query's own.
-        right: int, at least 0. Keys visible after it.
-        dilation: int, at least 1. Distance between neighboring visible keys.
+        left: int, at least 0. Keys attended to before the query's own.
+        right: int, at least 0. Keys attended to after it.
+        dilation: int, at least 1. Distance between neighboring keys that are attended to.
 
     >>> from etcmodel.ops import blockwise, key_sets, reach
     >>> queries = keys = tf.zeros([1, 4, 1, 8])
@@ -144,12 +144,13 @@ class Window(Reach):
 
 @dataclasses.dataclass(frozen=True)
 class Chunk(Reach):
-    """A query sees the keys of its own chunk of the sequence; chunks do not overlap.
+    """A query attends to the keys of its own chunk of the sequence; chunks do not overlap.
 
     Attributes:
-        size: int, at least 1. Tokens in a chunk.
-        shift: int, at least 0 and below `size`. The borders of the chunks move this many tokens to
-            the left, so that the first chunk has `size - shift` (Phang et al. 2022, section 3.2).
+        size: int, at least 1. Tokens per chunk.
+        shift: int, at least 0 and below `size`. The borders of the chunks are shifted this many
+            tokens to the left, so that the first chunk has `size - shift` (Phang et al. 2022,
+            section 3.2).
 
     >>> from etcmodel.ops import blockwise, key_sets, reach
     >>> queries = keys = tf.zeros([1, 4, 1, 8])

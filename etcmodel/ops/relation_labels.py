@@ -23,8 +23,8 @@ class RelationLabels:
         max_distance: int. The model's `relative_pos_max_distance`.
         vocab_size: int or None. Number of rows of the tables, the model's `relative_vocab_size`.
             None: not checked.
-        names: tuple of str. Names of free labels, in their order, which must not change once a
-            model has been trained with them.
+        names: tuple of str. Names of free labels, in order, which must not change once a model has
+            been trained with them.
     Raises:
         ValueError: if `max_distance` is negative, a name occurs twice or already has a label, or
             the tables have too few rows.

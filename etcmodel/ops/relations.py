@@ -1,9 +1,9 @@
-"""Named relations: which pairs of tokens they hold for, and which label these pairs get.
+"""Named relations: the pairs of tokens for which they hold, and the label of these pairs.
 
 A `GlobalLocalStructure` takes any number of them (`with_relations`). Each kind of relation is a
 subclass of `Relation`, here or elsewhere, which defines the shape of its tensor, the pairs that the
-tensor stands for, the values that are invalid, and by what feature a batch may have it. Edges are
-directed: the first token is the query and the second the key. Links are not directed.
+tensor stands for, invalid values, and the name of its feature in batches. Edges are directed: the
+first token is the query and the second the key. Links are not directed.
 """
 
 import abc
@@ -49,17 +49,17 @@ class _Fields(NamedTuple):
 class Relation(_Fields, metaclass=abc.ABCMeta):
     """The base of all kinds of relations; a tuple, so that Keras can serialize it.
 
-    A subclass is a kind of its own by its name, unless this begins with "_".
+    A subclass is a kind of its own, named after the class, unless that name begins with "_".
 
     Attributes:
         ids: int tensor. The pairs; see the subclasses.
         name: str.
-        label: int or None. The label of these pairs (`RelationLabels`); None if they keep the label
-            that they have.
+        label: int or None. The label of these pairs (`RelationLabels`); None if they keep their
+            label.
         is_hard: bool. Whether hard masks follow the relation. For links: with `use_hard_g2l_mask`
-            and `use_hard_l2g_mask`, tokens see only the tokens that a hard link connects them to.
-            For edges: in its own input, a token sees only itself and the tokens that a hard edge
-            leads to.
+            and `use_hard_l2g_mask`, tokens attend only to the tokens that a hard link connects them
+            to. For edges: in its own input, a token attends only to itself and the tokens that a
+            hard edge leads to.
         kind: str. The name of the class.
     Raises:
         ValueError: if the name is empty or the label is not an int of at least 0; if a kind is
@@ -67,23 +67,23 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
     """
 
     __slots__ = ()
-    feature = None  # Batches have it as "<feature>/<name>", or, with None, not at all.
+    feature = None  # In batches "<feature>/<name>", or, with None, not at all.
     # The attention piece of the pairs, query side first; "l2g" is for both directions.
     piece = None
     axes = None  # The axes of `ids`: see `argument_checks.check_shapes`.
     entry = ()  # Words for the indices after the batch axis, such as ("at token",).
-    wish = None  # What `ids` must hold, for error messages.
+    wish = None  # What `ids` must contain, for error messages.
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if cls.__name__.startswith("_"):
             return
-        cls.feature = feature = vars(cls).get("feature")  # Those who inherit have none.
+        cls.feature = feature = vars(cls).get("feature")  # Not inherited by subclasses.
         if feature and not cls.axes:
             raise ValueError(f"{cls.__name__} has a `feature`, and needs `axes`, too.")
         for other in KINDS.values():
             is_same = (cls.__module__, cls.__qualname__) == (other.__module__, other.__qualname__)
-            if is_same:  # Defined anew, as by a cell of a notebook.
+            if is_same:  # Redefined, as by running a notebook cell again.
                 continue
             if cls.__name__ == other.__name__ or feature and feature == other.feature:
                 raise ValueError(
@@ -112,7 +112,7 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
 
     @staticmethod
     def of(value):
-        """The relation, also from the list that JSON makes of one; None for anything else."""
+        """Returns a relation, also from its list in JSON; None for anything else."""
         if isinstance(value, Relation):
             return value
         if not isinstance(value, (list, tuple)) or len(value) != len(_Fields._fields):
@@ -122,12 +122,12 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
 
     @property
     def has_labels(self):
-        """Whether it gives labels to pairs."""
+        """Whether the relation gives labels to pairs."""
         return self.label is not None
 
     @abc.abstractmethod
     def holds(self, sizes):
-        """Which pairs the relation holds for, given `Sizes`.
+        """Marks the pairs for which the relation holds, given `Sizes`.
 
         Returns:
             bool [batch, queries, keys], or by offset [batch, long_len, 2 * local_radius + 1].
@@ -139,7 +139,7 @@ class Relation(_Fields, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def wrong(self, sizes, vocab_size):
-        """Whether each entry is invalid, since it refers to no pair of tokens or no label: bool."""
+        """Whether each entry is invalid, as it refers to no pair of tokens or no label: bool."""
 
     @abc.abstractmethod
     def limits(self, sizes, vocab_size):
@@ -240,8 +240,8 @@ class GlobalEdges(_Pairs):
 class LongEdges(_Pairs):
     """Edges between long tokens that are no farther apart than the model's `local_radius`.
 
-    As `GlobalEdges`. `EtcModel` refuses edges between tokens farther apart; elsewhere they have no
-    effect, since such tokens do not see each other.
+    Shaped like `GlobalEdges`. `EtcModel` refuses edges between tokens farther apart; elsewhere they
+    have no effect, since such tokens do not attend to each other.
     """
 
     __slots__ = ()

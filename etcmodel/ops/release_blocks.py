@@ -1,7 +1,7 @@
-"""The local attention of the authors' release, equal to it also for queries without allowed keys.
+"""The authors' release's local attention, equal to it also for queries without allowed keys.
 
 For all other queries the results are those of a window. The release divides the input into blocks
-of `radius + 1` queries, each of which sees its own block and both neighbors, or sees the whole
+of `radius + 1` queries, each of which attends to its own block and both neighbors, or to the whole
 input. It masks pairs outside the window like any other pair, with -10,000. So a query without any
 allowed key averages over three blocks (with zeros beyond the ends of the input), or over all keys.
 """

@@ -32,7 +32,7 @@ class RowOrder:
         return self.before + ceil_div(self.num_rows, self.stride) * self.stride
 
     def arrange(self, x, axis=1, value=0):
-        """Moves rows along `axis` from positions to places; empty places hold `value`."""
+        """Moves rows along `axis` from positions to places; empty places get `value`."""
         if self.stride == 1:
             return pad_axis(x, axis, before=self.before, value=value)
         x = pad_axis(x, axis, after=self.num_places - self.num_rows, value=value)

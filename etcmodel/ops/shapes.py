@@ -14,7 +14,7 @@ __all__ = [
 
 
 def get_shape_list(tensor, expected_rank=None, name=None):
-    """The shape as a list: an int where it is known when tracing, a scalar tensor elsewhere.
+    """Returns the shape as a list: int where known when tracing, else a scalar tensor.
 
     Args:
         tensor: any tensor with a known rank.

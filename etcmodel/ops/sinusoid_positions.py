@@ -18,15 +18,15 @@ __all__ = ["SinusoidPositions"]
 
 @dataclasses.dataclass(frozen=True)
 class SinusoidPositions:
-    """What logits in windows depend on beside queries and keys.
+    """Relative positions that logits in windows depend on besides queries and keys.
 
-    All are float32: what is rounded are the projected sinusoids.
+    All are float32: only the projected sinusoids are rounded.
 
     Attributes:
-        projection: float [hidden_size, num_heads, size_per_head]. Of sinusoids of that size, which
-            must be even. Without a bias.
-        content_bias: float [num_heads, size_per_head]. u, added to queries where they meet keys.
-        position_bias: float [num_heads, size_per_head]. v, where they meet distances.
+        projection: float [hidden_size, num_heads, size_per_head]. Projects sinusoids of that size,
+            which must be even, without a bias.
+        content_bias: float [num_heads, size_per_head]. u, added to queries for products with keys.
+        position_bias: float [num_heads, size_per_head]. v, added for products with distances.
     """
 
     projection: tf.Tensor
@@ -34,11 +34,11 @@ class SinusoidPositions:
     position_bias: tf.Tensor
 
     def queries(self, queries):
-        """The queries [batch, length, num_heads, size_per_head] that go with `labels`."""
+        """Returns the queries [batch, length, num_heads, size_per_head] to use with `labels`."""
         return queries + tf.cast(self.content_bias, queries.dtype)
 
     def labels(self, window, heads):
-        """The `labels.Labels` of the pairs of a window.
+        """Returns the `labels.Labels` of the pairs of a window.
 
         Args:
             window: `reach.Window`.

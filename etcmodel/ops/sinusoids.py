@@ -1,4 +1,4 @@
-"""Embeddings of positions that are not learned."""
+"""Sinusoidal position embeddings, which are not learned."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ __all__ = ["distance_sinusoids", "sinusoids"]
 
 
 def sinusoids(positions, size, dtype=tf.float32):
-    """Sines in the first half, cosines in the second, of wavelengths from 2 pi to 20000 pi.
+    """Sinusoids: sines, then cosines, of wavelengths from 2 pi to 20000 pi.
 
     The wavelengths are those of PEGASUS-X (Phang et al. 2022): the last one is the longest. The
     angles are float64, since those of positions beyond 1000 have few digits left in float32 and
@@ -15,7 +15,7 @@ def sinusoids(positions, size, dtype=tf.float32):
     Args:
         positions: int [...].
         size: int, even and at least 4.
-        dtype: of the result.
+        dtype: dtype of the result.
     Returns:
         [..., size].
     """
@@ -23,12 +23,12 @@ def sinusoids(positions, size, dtype=tf.float32):
 
 
 def distance_sinusoids(distances, size, dtype=tf.float32):
-    """As `sinusoids`, of Transformer-XL's wavelengths (Dai et al. 2019): all below 20000 pi.
+    """Like `sinusoids`, with Transformer-XL's wavelengths (Dai et al. 2019): all below 20000 pi.
 
     Args:
         distances: int [...]. Negative for keys after the query.
         size: int, even.
-        dtype: of the result.
+        dtype: dtype of the result.
     Returns:
         [..., size].
     """
@@ -36,7 +36,7 @@ def distance_sinusoids(distances, size, dtype=tf.float32):
 
 
 def _sines_and_cosines(positions, half, steps, dtype):
-    """Of frequencies that fall from 1 to 1e-4 in so many steps."""
+    """Of frequencies that decrease from 1 to 1e-4 in so many steps."""
     exponents = tf.range(half, dtype=tf.float64) / steps
     frequencies = tf.pow(tf.constant(1e4, tf.float64), -exponents)
     angles = tf.cast(positions, tf.float64)[..., tf.newaxis] * frequencies

@@ -1,7 +1,7 @@
 """Attention within sliding windows and to global tokens (Beltagy et al. 2020, section 3).
 
-A query sees the keys in a window around it, with gaps where the window is dilated, and all global
-tokens, in one softmax. Heads may have different windows.
+A query attends to the keys in a window around it, with gaps if the window is dilated, and to all
+global tokens, in one softmax. Heads may have different windows.
 """
 
 import tensorflow as tf
@@ -27,21 +27,22 @@ def attend(
     positions=None,
     dropout_rate=0.0,
 ):
-    """Each query over the keys of its window and the global tokens.
+    """Attends from each query to the keys of its window and to the global tokens.
 
     Args:
         queries: float [batch, length, num_heads, size_per_head].
         keys: float [batch, length, num_heads, size_per_head].
         values: float [batch, length, num_heads, value_size_per_head].
-        windows: sequence of `reach.Window`, one a head.
-        token_mask: bool [batch, length] or None. False for what nobody sees and what sees nobody.
-        global_tokens: `global_tokens.GlobalTokens` or None. They are seen by all, and not in the
-            window once more.
+        windows: sequence of `reach.Window`, one per head.
+        token_mask: bool [batch, length] or None. False for tokens that neither attend nor are
+            attended to.
+        global_tokens: `global_tokens.GlobalTokens` or None. All queries attend to them, and not
+            once more in the window.
         positions: `sinusoid_positions.SinusoidPositions` or None, for logits that depend on the
             distance of the pairs in windows. Global tokens have no distance.
-        dropout_rate: float. Dropout of attention probabilities.
+        dropout_rate: float. Dropout rate of attention probabilities.
     Returns:
-        float [batch, length, num_heads, value_size_per_head]; 0 for what is masked.
+        float [batch, length, num_heads, value_size_per_head]; 0 for masked tokens.
     """
     outputs, groups = [], _groups(windows)
     if positions is not None:
@@ -56,13 +57,12 @@ def attend(
 
 @tf.autograph.experimental.do_not_convert
 def attention_probs(queries, keys, windows, *, token_mask=None, global_tokens=None, positions=None):
-    """The probabilities by which `attend` weighs the values, to look at: of all pairs in between.
+    """Computes `attend`'s probabilities for inspection; all pairs exist in between.
 
-    Args: as of `attend`; all windows must have as many keys on each side.
+    Args: see `attend`; all windows must have as many keys on each side.
     Returns:
         float32 [batch, num_heads, length, slots + left + 1 + right]: of each global token, and of
-        the keys in the window from left to right; 0 for those that are not there, and for what is
-        masked.
+        the keys in the window from left to right; 0 for absent and for masked ones.
     """
     outputs, groups = [], _groups(windows)
     if positions is not None:
@@ -92,7 +92,7 @@ def _key_sets(keys, values, window, token_mask, global_tokens, positions, heads)
 
 
 def _clipped(window, length):
-    """The window; no key is farther away than the length allows."""
+    """The window, limited to the length."""
     if not isinstance(length, int):
         return window
     most = ceil_div(length - 1, window.dilation)
@@ -120,7 +120,7 @@ def _joined(outputs, groups, axis):
 
 
 def _where(mask, x):
-    """`x`, and 0 where the mask, of one axis less, is False."""
+    """`x`, and 0 where the mask, which has one axis less, is False."""
     return tf.where(mask[..., tf.newaxis], x, tf.zeros([], x.dtype))
 
 

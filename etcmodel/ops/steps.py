@@ -8,9 +8,8 @@ __all__ = ["run_steps"]
 def run_steps(step, num_steps, specs, zeros=()):
     """Calls `step` with each number from 0 to `num_steps - 1`.
 
-    The specs of its results are given, so that a loop of the graph can run it: its operations are
-        in
-    the graph once, however many steps there are.
+    The specs of its results are given, so that a graph can run it in a loop, with its operations
+    only once in the graph for any number of steps.
 
     Args:
         step: function of a step's number to (tensors to stack, float32 tensors to add up).

@@ -38,7 +38,7 @@ class KeyRules(NamedTuple):
 
     Attributes:
         masks: tuple of `masks.Mask`.
-        labels: function of `labels.LabelTables` to `labels.Labels`, or None.
+        labels: function of `labels.LabelTables` that returns `labels.Labels`, or None.
     """
 
     masks: tuple
@@ -49,13 +49,13 @@ class GlobalLocalStructure(NamedTuple):
     """The structure of a batch. Ids are int; padding has separate segment and example ids.
 
     Attributes:
-        long_segment_ids: [batch, long_len]. Long tokens see long tokens of their segment.
-        long_example_ids: [batch, long_len]. Long and global tokens see each other, and global
-            tokens one another, within an example.
+        long_segment_ids: [batch, long_len]. Long tokens attend to long tokens of their segment.
+        long_example_ids: [batch, long_len]. Within an example, long and global tokens attend to
+            each other, and global tokens to one another.
         global_example_ids: [batch, global_len].
-        links: tuple of [batch, long_len]. Indices of global tokens that each long token is linked
-            to, such as that of its sentence; -1 for none. `EtcModel` refuses any other index that
-            is not one of a global token (see `input_checks`). The functions here, and code
+        links: tuple of [batch, long_len]. Indices of the global token that each long token is
+            linked to, such as that of its sentence; -1 for none. `EtcModel` refuses any other index
+            that is not one of a global token (see `input_checks`). The functions here, and code
             compiled by XLA, do not check: there such an index links nothing.
         label_links: tuple of [batch, long_len]. Further links, which hard masks do not follow.
         global_segment_ids: [batch, global_len] or None. Pairs of global tokens of different
@@ -65,12 +65,14 @@ class GlobalLocalStructure(NamedTuple):
         ignore_hard_l2g_mask: bool or 0/1 int [batch or 1, long_len] or None. Long tokens likewise.
         max_distance: int, the model's `relative_pos_max_distance`, to which relative positions are
             clipped. With 0, only `relations` give labels.
-        use_hard_g2l_mask: bool. Global tokens see only the long tokens that are linked to them.
-        use_hard_l2g_mask: bool. Long tokens see only the global tokens that they are linked to.
+        use_hard_g2l_mask: bool. Whether global tokens attend only to the long tokens linked to
+            them.
+        use_hard_l2g_mask: bool. Whether long tokens attend only to the global tokens they are
+            linked to.
         relations: tuple of `relations.Relation`; see `with_relations`.
         pairs: `structure_pairs.PairTensors` or None; see `with_pairs`.
 
-    Each pair of tokens has one label, that of the last relation that holds for it, else the one
+    Each pair of tokens has one label, that of the last relation that holds for it, or else the one
     that follows from the other fields. If any pair has a label, all have one; see `RelationLabels`.
     """
 
@@ -89,20 +91,20 @@ class GlobalLocalStructure(NamedTuple):
     pairs: structure_pairs.PairTensors | None = None
 
     def with_pairs(self, local_radius):
-        """The same structure with `pairs`, the tensors over pairs that the attention needs.
+        """Returns the structure with `pairs`, the tensors over pairs that the attention needs.
 
         They are computed here once for all layers; otherwise each layer computes them.
 
         Args:
             local_radius: int. The local radius of the layers.
         Raises:
-            ValueError: naming the tensor whose shape does not fit the others.
+            ValueError: naming the tensor whose shape does not match the others.
         """
         argument_checks.check_shapes(*self.tensors_and_axes())
         return self._replace(pairs=structure_pairs.pair_tensors(self, local_radius))
 
     def with_relations(self, *relations):
-        """The structure with further relations, which take precedence over earlier ones.
+        """Returns the structure with further relations, which take precedence over earlier ones.
 
         Raises:
             ValueError: if two names have the same label, or two labels the same name.
@@ -122,7 +124,7 @@ class GlobalLocalStructure(NamedTuple):
         return self.max_distance > 0 or any(x.has_labels for x in self.relations)
 
     def named_relations(self):
-        """dict of a field's name to its relation; `links` and `label_links` are relations, too."""
+        """dict of field name to relation; `links` and `label_links` are relations, too."""
         named = {}
         for field, is_hard in (("links", True), ("label_links", False)):
             for number, ids in enumerate(getattr(self, field)):
@@ -157,7 +159,7 @@ class GlobalLocalStructure(NamedTuple):
                 )
 
     def tensors_and_axes(self):
-        """(tensors, axes), two dicts by name, for `argument_checks.check_shapes`."""
+        """Returns (tensors, axes), two dicts by name, for `argument_checks.check_shapes`."""
         tensors = {f"structure.{name}": getattr(self, name) for name in _AXES}
         axes = {f"structure.{name}": names for name, names in _AXES.items()}
         for field, relation in self.named_relations().items():

@@ -25,10 +25,10 @@ __all__ = [
 
 
 class PairTensors(NamedTuple):
-    """The tensors over pairs that the layers of a model need. Each has a function of its name.
+    """The tensors over pairs that a model's layers need. Each has a function of the same name.
 
     Attributes:
-        l2l_labels: None if labels depend on the offset alone.
+        l2l_labels: None if labels depend only on the offset.
         hard_l2l: see the function.
         g2g_labels: likewise.
         hard_g2g: likewise.
@@ -43,7 +43,7 @@ class PairTensors(NamedTuple):
 
 
 def pair_tensors(structure, local_radius):
-    """The `PairTensors` of a structure."""
+    """Computes the `PairTensors` of a structure."""
     return PairTensors(
         l2l_labels=l2l_labels(structure, local_radius) if structure.has_l2l_ids else None,
         hard_l2l=hard_l2l(structure, local_radius),
@@ -54,11 +54,11 @@ def pair_tensors(structure, local_radius):
 
 
 def link_pairs(structure):
-    """The pairs of each relation between long and global tokens.
+    """Computes the pairs of each relation between long and global tokens.
 
     Returns:
         tuple of bool [batch, long_len, global_len]; None for a relation whose ids are one global
-        token for each long token, which need no such tensor.
+        token for each long token, which needs no such tensor.
     """
     sizes = structure.sizes()
     return tuple(
@@ -127,7 +127,7 @@ def hard_l2g(structure):
 
 
 def _overwritten(labels, its_relations, sizes):
-    """Labels after all relations, of which the last one wins."""
+    """Labels after all relations, of which the last one applies."""
     for relation in its_relations:
         if relation.has_labels:
             ids = relation.labels(sizes)
@@ -136,6 +136,6 @@ def _overwritten(labels, its_relations, sizes):
 
 
 def _hard(structure, piece, sizes):
-    """The pairs that any hard relation holds for; None without hard relations."""
+    """The pairs for which any hard relation holds; None without hard relations."""
     hard = [x.holds(sizes) for x in structure.relations_between(piece) if x.is_hard]
     return functools.reduce(tf.logical_or, hard) if hard else None

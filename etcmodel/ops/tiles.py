@@ -1,4 +1,4 @@
-"""How the queries of an attention are divided: rows into tiles, tiles into steps.
+"""Divides the queries of an attention: rows into tiles, tiles into steps.
 
 The rows of a tile share the keys that are gathered for it. Only the logits of one step exist at a
 time, in the forward and in the backward pass, which bounds memory. Sizes are int or scalar tensors.
@@ -60,12 +60,12 @@ _current = Tiling()
 
 
 def current_tiling():
-    """The `Tiling` of attention that is called without one."""
+    """Returns the `Tiling` used if none is given."""
     return _current
 
 
 def set_tiling(tiling):
-    """Sets the tiling of attention that is traced from now on in this process without one.
+    """Sets the tiling used if none is given, for attention traced from now on in this process.
 
     Args:
         tiling: `Tiling`.
@@ -106,7 +106,7 @@ class Tiles:
 
     @property
     def is_one(self):
-        """Whether one tile holds all rows, if that is known when tracing."""
+        """Whether one tile has all rows, if that is known when tracing."""
         return all(isinstance(n, int) and n == 1 for n in (self.tiles_per_step, self.num_steps))
 
     @property
@@ -115,7 +115,7 @@ class Tiles:
         return self.query_positions is None and self.order.before == 0 and self.order.stride == 1
 
     def arrange(self, x, axis=1, value=0):
-        """Values by row, along `axis`, moved from positions to places; None stays None."""
+        """Moves values by row, along `axis`, from positions to places; None stays None."""
         if x is None:
             return None
         x = self.order.arrange(x, axis, value)
@@ -126,7 +126,7 @@ class Tiles:
         return self.order.restore(x, axis)
 
     def step(self, index):
-        """The `Step` of this index, an int (of the only step) or scalar tensor."""
+        """Returns the `Step` of this index, an int (of the only step) or scalar tensor."""
         return Step(self, index)
 
 
@@ -194,7 +194,7 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
         return Tiles(RowOrder(num_rows), num_rows, 1, 1, query_positions)
     if tiling.rows is not None:
         longest = tiling.rows
-    # Guessed only where all else is known, and windows are most of the work.
+    # Guessed only if all else is known, and windows are most of the work.
     may_guess = bool(wanted) and isinstance(num_rows, int) and isinstance(rows_of_logits, int)
     logits_per_row = rows_of_logits * _keys_per_row(longest, reaches, num_keys, may_guess)
     if not wanted:
@@ -214,12 +214,12 @@ def make_tiles(num_rows, rows_of_logits, reaches, num_keys, tiling, query_positi
     if isinstance(num_tiles, int) and num_tiles == 1:
         order = RowOrder(
             num_rows
-        )  # The order does not matter: in one tile all rows see all gathered keys.
+        )  # The order does not matter: in one tile all rows have all gathered keys.
     return Tiles(order, rows, tiles_per_step, ceil_div(num_tiles, tiles_per_step), query_positions)
 
 
 def most_rows_together(reaches, tiling):
-    """Up to how many rows `make_tiles` makes one tile of them all, if their number is known."""
+    """The most rows for which `make_tiles` makes a single tile, if their number is known."""
     if tiling.rows is not None:
         return 0
     longest = max(_wanted_rows(reaches), default=TILE_ROWS)
@@ -233,8 +233,8 @@ def _wanted_rows(reaches):
 def _keys_per_row(tile_rows, reaches, num_keys, may_guess):
     """The number of keys that are gathered for a row, of all sets.
 
-    If it may be guessed, a number that only a running graph knows counts as much as those that are
-    known: known numbers of steps give known shapes, which let passes over the logits be compiled.
+    If it may be guessed, a number known only when a graph runs counts as much as the known ones:
+    known numbers of steps give known shapes, which let passes over the logits be compiled.
     """
     numbers = [
         reach.keys_per_row(tile_rows, keys) for reach, keys in zip(reaches, num_keys, strict=True)

@@ -1,8 +1,8 @@
-"""Blocks of tokens with one side input each, as LongT5 makes them (Guo et al. 2022, section 3.1).
+"""Blocks of tokens with one side input each, as in LongT5 (Guo et al. 2022, section 3.1).
 
-Tokens are counted by their place in the input, padding included. A block is one if its last place
-holds a token; tokens after the last block belong to it. This is what the released models were
-trained with: padding in front of a text, or in the middle of it, moves the borders.
+Tokens are counted by position in the input, padding included. A block exists if its last position
+has a token; tokens after the last block belong to it. The released models were trained this way:
+padding in front of a text, or in the middle of it, moves the borders.
 """
 
 import tensorflow as tf
@@ -13,13 +13,13 @@ __all__ = ["block_numbers", "block_sums", "is_used"]
 
 
 def block_numbers(mask, size):
-    """The number of each token's block.
+    """Returns the number of each token's block.
 
     Args:
         mask: bool or 0/1 int [batch, length]. 1 for tokens, 0 for padding.
-        size: int. Tokens in a block.
+        size: int. Tokens per block.
     Returns:
-        int32 [batch, length]; -1 for padding, and for all of a row that has no block.
+        int32 [batch, length]; -1 for padding, and for a whole row without blocks.
     """
     mask = tf.cast(mask, tf.int32)
     places = tf.range(get_shape_list(mask)[1])
@@ -29,20 +29,20 @@ def block_numbers(mask, size):
 
 
 def is_used(numbers, num_blocks):
-    """Which blocks there are: bool [batch, num_blocks], of `block_numbers`."""
+    """Marks the existing blocks: bool [batch, num_blocks], from `block_numbers`."""
     last = tf.reduce_max(numbers, axis=1, keepdims=True)
     return tf.range(num_blocks) <= last
 
 
 def block_sums(x, numbers, num_blocks):
-    """The sums of the tokens of each block.
+    """Sums the tokens of each block.
 
     Args:
         x: float [batch, length, size].
-        numbers: int32 [batch, length], of `block_numbers`.
-        num_blocks: int or scalar tensor. Blocks that would fit into the length.
+        numbers: int32 [batch, length], from `block_numbers`.
+        num_blocks: int or scalar tensor. Number of blocks that fit into the length.
     Returns:
-        float [batch, num_blocks, size]; 0 for blocks that there are not.
+        float [batch, num_blocks, size]; 0 for absent blocks.
     """
     batch, length, size = get_shape_list(x)
     first = tf.range(batch)[:, tf.newaxis] * num_blocks

@@ -16,13 +16,13 @@ __all__ = ["ChunkedKeys", "Pairs", "SharedKeys", "View", "WindowedKeys"]
 
 
 class View(Protocol):
-    """How tiles see keys.
+    """The keys of each tile.
 
     Attributes:
         reach: `reach.Reach`.
         tiles: `tiles.Tiles` of the queries.
         num_keys: int or scalar tensor.
-        window: int or scalar tensor. Number of keys that a tile sees.
+        window: int or scalar tensor. Number of keys of a tile.
         own_column: int or None. The column of the window with the key at the position of the tile's
             first row; that of row i is i columns later. None if it differs between tiles.
         stride: int. Positions from one key of a window to the next.
@@ -38,7 +38,7 @@ class View(Protocol):
         """Positions of the gathered keys: int32 [tiles, window]."""
 
     def exists(self, step):
-        """Which pairs of a step exist: bool [tiles, rows, window], or None if all do."""
+        """Marks the pairs of a step that exist: bool [tiles, rows, window], or None if all do."""
 
     def piece_spec(self, x):
         """`tf.TensorSpec` of `scatter`'s result for keys like `x`; None if steps are summed."""
@@ -52,7 +52,7 @@ class View(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class SharedKeys(View):
-    """All tiles see all keys."""
+    """All tiles have all keys."""
 
     reach: object
     tiles: object
@@ -91,7 +91,7 @@ class SharedKeys(View):
 
 
 class _AlignedKeys(View):
-    """Keys at the positions of the queries; a tile sees those around it."""
+    """Keys at the positions of the queries; a tile has those around it."""
 
     @property
     def stride(self):
@@ -110,7 +110,7 @@ class _AlignedKeys(View):
 
 @dataclasses.dataclass(frozen=True)
 class WindowedKeys(_AlignedKeys):
-    """A tile sees the keys at its own places and some on both sides.
+    """A tile has the keys at its own places and some on both sides.
 
     Attributes:
         left: int. Keys before the first row's own.
@@ -159,7 +159,7 @@ class WindowedKeys(_AlignedKeys):
 
 @dataclasses.dataclass(frozen=True)
 class ChunkedKeys(_AlignedKeys):
-    """A tile sees the keys at its own places."""
+    """A tile has the keys at its own places."""
 
     reach: object
     tiles: object

@@ -1,8 +1,9 @@
 """Gathers overlapping windows of keys, and moves values between offsets and columns of a window.
 
-A tile of `rows` queries sees a window of `rows + extra` consecutive keys; the window of the next
-tile starts `rows` keys later. A shear moves values from [query, offset] to [query, column of the
-window]: row i shifts i columns to the right (the "skewing" of Huang et al. 2018).
+A tile of `rows` queries has a window of `rows + extra` consecutive keys; the window of the next
+tile starts `rows` keys later. A shear moves values from [query, offset] to
+[query, column of the window]: row i shifts i columns to the right (the "skewing" of Huang et al.
+2018).
 """
 
 import dataclasses
@@ -57,7 +58,7 @@ def overlap_add(x, rows, extra, least_rows=None):
 
 
 def shear(x, num_keys, first_column=0):
-    """From offsets to columns: moves row i by i columns to the right.
+    """Shears offsets to columns: moves row i by i columns to the right.
 
     Args:
         x: [..., rows, width]. Values by offset, then zeros. No row's values may move beyond the

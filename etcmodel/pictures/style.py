@@ -1,8 +1,8 @@
 """The colors and the drawing style of all pictures. Matplotlib is imported when one is drawn.
 
-The hues are those of Okabe and Ito, which color-blind eyes tell apart, each dark enough (on white)
-or light enough (on black) that words in it are read easily: a contrast of at least 4.5. Those of
-`NEUTRAL`, whose ground is transparent, have one of at least 3.5 on white and on black grounds.
+The hues are those of Okabe and Ito, which are distinguishable for color-blind readers, each dark
+enough (on white) or light enough (on black) for readable text: a contrast of at least 4.5.
+Those of `NEUTRAL`, whose background is transparent, have at least 3.5 on white and on black.
 """
 
 import contextlib
@@ -20,9 +20,10 @@ _FONT_SIZE = 10
 
 @dataclasses.dataclass(frozen=True)
 class Theme:
-    """Colors, "#rrggbb", of the ground, of words, of lesser words, of a grid, and of data in turn.
+    """Colors ("#rrggbb") of background, text, secondary text, grid, and data series.
 
-    The first of the `series` is for what a picture is about. A ground of "none" is transparent.
+    The first of the `series` is for the main subject of a picture. A background of
+    "none" is transparent.
     """
 
     background: str
@@ -32,7 +33,7 @@ class Theme:
     series: tuple
 
     def by_role(self):
-        """dict of the names that style sheets use to colors."""
+        """dict from the names in style sheets to colors."""
         named = {f"series-{number}": color for number, color in enumerate(self.series)}
         return {"ground": self.background, "ink": self.ink, "muted": self.muted} | {
             "grid": self.grid,
@@ -58,16 +59,16 @@ NEUTRAL = Theme(
     background="none",
     ink="#7d858f",
     muted="#7d858f",
-    grid="#7d858f4d",  # Its last two digits are the opacity.
+    grid="#7d858f4d",  # The last two digits are the opacity.
     series=("#2b86c9", "#cf6a1a", "#1f9470", "#bf5f98", "#a07d1e", "#6c8aa6", "#7f868e"),
 )
-# By the name that options have.
+# By their names in options.
 THEMES = {"light": LIGHT, "dark": DARK, "neutral": NEUTRAL}
 
 
 @contextlib.contextmanager
 def drawing(theme=LIGHT):
-    """A context in which figures are made and saved in a theme's colors.
+    """A context manager for making and saving figures in a theme's colors.
 
     Raises:
         MissingExtraError: if Matplotlib is not installed.
@@ -95,27 +96,27 @@ def drawing(theme=LIGHT):
         "grid.linewidth": 0.8,
         "font.size": _FONT_SIZE,
         "text.color": theme.ink,
-        "text.parse_math": False,  # Names may have a $.
+        "text.parse_math": False,  # Names may contain a $.
         "xtick.color": theme.muted,
         "ytick.color": theme.muted,
         "ytick.left": False,
         "lines.linewidth": 2.0,
         "lines.markersize": 5.0,
         "svg.fonttype": "none",
-        "svg.hashsalt": "etcmodel",  # The same picture is the same text.
+        "svg.hashsalt": "etcmodel",  # Equal pictures become equal text.
     }
     with matplotlib.rc_context(settings):
         yield
 
 
 def svg(make, name):
-    """A picture as part of a page, whose colors a style sheet decides: see `style_sheet`.
+    """A picture as part of a page, with colors from a style sheet: see `style_sheet`.
 
     Args:
-        make: function that makes a `matplotlib.figure.Figure` in the colors of a `Theme`.
-        name: str. What it is, for those who cannot see it.
+        make: function that takes a `Theme` and makes a `matplotlib.figure.Figure` in its colors.
+        name: str. Description for screen readers.
     Returns:
-        str. An `<svg>` element as wide as its place.
+        str. An `<svg>` element that fills the available width.
     """
     with drawing(LIGHT):
         buffer = io.StringIO()
@@ -124,7 +125,7 @@ def svg(make, name):
 
 
 def _as_part_of_page(text, name):
-    """Without size, fonts, names and rules of its own, which would meet those of the page."""
+    """Removes size, fonts, names and rules, which would interfere with those of the page."""
     text = text[text.index("<svg") :].strip()
     for pattern in (
         r"<metadata>.*?</metadata>\s*",
@@ -143,7 +144,7 @@ def _as_part_of_page(text, name):
 
 
 def style_sheet():
-    """CSS of the colors by role: the light ones, and the dark ones where the reader wants these."""
+    """CSS of the colors by role: light, and dark if the reader prefers a dark theme."""
     light, dark = (
         "".join(f"--{role}: {color}; " for role, color in theme.by_role().items())
         for theme in (LIGHT, DARK)

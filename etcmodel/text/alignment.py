@@ -1,8 +1,8 @@
-"""From characters to tokens and back: where in a tokenized text a string of the raw text lies.
+"""Aligns tokens with characters: finds where a string of the raw text lies in a tokenized text.
 
-Word pieces lose case, accents and spacing, so their texts are aligned through *unigrams*, the words
-between white space. Sentence pieces spell their text exactly, apart from what the model normalizes.
-Spans are pairs (first, last), both inclusive.
+Word pieces lose case, accents and spacing, so they are aligned with the text through *unigrams*,
+the words between white space. Sentence pieces spell their text exactly, apart from the model's
+normalization. Spans are pairs (first, last), both inclusive.
 """
 
 import bisect
@@ -52,8 +52,8 @@ class WordpieceText:
         text: str. As given.
         tokens, token_ids: list of str, list of int [num_tokens].
         unigrams: list of str [num_unigrams]. The words of `text` between white space.
-        chars_to_unigrams: list of int [len(text)]. White space counts to the unigram before it, and
-            has -1 at the start of the text.
+        chars_to_unigrams: list of int [len(text)]. White space belongs to the unigram before it,
+            and has -1 at the start of the text.
         unigrams_to_tokens: list of int [num_unigrams]. The first token of each unigram.
         tokens_to_unigrams: list of int [num_tokens].
     """
@@ -67,7 +67,7 @@ class WordpieceText:
     tokens_to_unigrams: list
 
     def token_span(self, char_span, string_tokens):
-        """The tokens of the unigrams that `char_span` touches, narrowed to `string_tokens`.
+        """Returns the tokens of the unigrams that `char_span` touches, narrowed to `string_tokens`.
 
         Returns:
             (first, last) token, or None where the characters have no token.
@@ -92,8 +92,8 @@ class SentencepieceText:
     """A text in sentence pieces, aligned with its characters.
 
     Attributes:
-        text: str. What the pieces spell, the normalized text. Words that the tokenizer splits at
-            punctuation stand together, as in the raw text.
+        text: str. The normalized text, as spelled by the pieces. Words that the tokenizer splits at
+            punctuation stay together, as in the raw text.
         tokens, token_ids: list of str, list of int [num_tokens].
         chars_to_tokens: list of int [len(text)].
     """
@@ -104,7 +104,7 @@ class SentencepieceText:
     chars_to_tokens: list
 
     def token_span(self, char_span, string_tokens=None):
-        """The (first, last) token that `char_span` touches."""
+        """Returns the (first, last) token that `char_span` touches."""
         del string_tokens  # The characters are exact.
         first, last = char_span
         return self.chars_to_tokens[first], self.chars_to_tokens[last]
@@ -151,7 +151,7 @@ def get_wordpiece_tokenized_text(text, tokenizer):
 
 
 def get_wordpieces(text, tokenizer):
-    """As `get_wordpiece_tokenized_text`, without what finds characters, which takes longer.
+    """Like `get_wordpiece_tokenized_text`, without the alignment with characters, which is slower.
 
     Returns:
         A `Wordpieces`.
@@ -188,7 +188,7 @@ def get_sentencepiece_tokenized_text(text, tokenizer):
 
 
 def _split_sentencepiece_text(text, tokenizer):
-    """Every token between punctuation begins with a space of its own; the text has but the raw."""
+    """Tokens between punctuation each begin with a space; the text has only the raw ones."""
     tokens, spelled, chars_to_tokens = [], "", []
     for word in tokenizer.basic_tokenizer.tokenize_words(text):
         space = " " if spelled else ""
@@ -217,7 +217,7 @@ def sentencepiece_detokenize(tokens):
 
 
 def find_char_spans(text, substring):
-    """Where `substring` occurs in `text`, also inside words; overlaps are left out.
+    """Finds `substring` in `text`, also inside words; overlaps are left out.
 
     Returns:
         list of (first, last) character; empty for an empty `substring`.
@@ -228,7 +228,7 @@ def find_char_spans(text, substring):
 
 
 def find_word_spans(text, substring):
-    """Where `substring` occurs in `text` as whole words, whatever white space lies between them.
+    """Finds `substring` in `text` as whole words, whatever the white space between them.
 
     Returns:
         list of (first, last) character; empty for a blank `substring`.
@@ -243,12 +243,13 @@ def find_word_spans(text, substring):
 
 
 def in_any_form(find_chars):
-    """A function that finds what `find_chars` does, however accents are written in either text.
+    """Makes a search function indifferent to how accents are encoded in either text.
 
     Args:
         find_chars: function of (text, substring) to a list of (first, last) character.
     Returns:
-        Such a function: "é" is the same whether it is one character or a letter and its accent.
+        A function like `find_chars`: "é" matches whether it is one character or a letter and its
+        accent.
     """
 
     def find(text, substring):
@@ -256,7 +257,7 @@ def in_any_form(find_chars):
         spans = find_chars(form, characters.composed(substring))
         if form == text or not spans:
             return spans
-        # Both fall into the same letters and accents, whose places lead from one to the other.
+        # Both decompose into the same letters and accents, whose positions map one to the other.
         starts, ends = _parts(form)
         own_starts, own_ends = _parts(text)
         return [
@@ -271,14 +272,14 @@ def in_any_form(find_chars):
 
 
 def _parts(text):
-    """Where the parts of each character start and end among those of all."""
+    """Where the parts of each character start and end among all parts."""
     lengths = [len(unicodedata.normalize("NFD", char)) for char in text]
     ends = list(itertools.accumulate(lengths))
     return [0, *ends[:-1]], ends
 
 
 def find_answer_spans(tokenized_text, answer, tokenizer, find_chars=find_char_spans):
-    """Where the tokens of `answer` lie in a tokenized text.
+    """Finds the tokens of `answer` in a tokenized text.
 
     Args:
         tokenized_text: a `WordpieceText` or a `SentencepieceText`.
@@ -287,8 +288,8 @@ def find_answer_spans(tokenized_text, answer, tokenizer, find_chars=find_char_sp
         find_chars: function of (text, answer) that finds the character spans.
 
     Returns:
-        list of (first, last) token, in the order of the text. Where the answer's word pieces do not
-        lie within its unigrams one after another, the span is all tokens of these unigrams.
+        list of (first, last) token, in the order of the text. If the answer's word pieces are not
+        consecutive within its unigrams, the span is all tokens of these unigrams.
     """
     answer_tokens = tokenizer.tokenize(answer)
     char_spans = find_chars(tokenized_text.text, answer)
@@ -297,15 +298,15 @@ def find_answer_spans(tokenized_text, answer, tokenizer, find_chars=find_char_sp
 
 
 def get_final_text(token_text, unigram_text, do_lower_case=True):
-    """The part of `unigram_text` that was tokenized into `token_text`.
+    """Returns the part of `unigram_text` that was tokenized into `token_text`.
 
     Args:
         token_text: str. Word pieces of the answer, joined.
-        unigram_text: str. The raw words that hold the answer.
-        do_lower_case: bool. What the tokenizer did.
+        unigram_text: str. The raw words that contain the answer.
+        do_lower_case: bool. The tokenizer's setting.
 
     Returns:
-        str. All of `unigram_text` where the two cannot be aligned.
+        str. All of `unigram_text` if the two cannot be aligned.
     """
     basic_tokens = tokenization.BasicTokenizer(do_lower_case).tokenize(unigram_text)
     basic_text = " ".join(basic_tokens)

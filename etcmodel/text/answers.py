@@ -1,12 +1,13 @@
-"""From scores of tokens to an answer's text, over all windows of an example.
+"""Decodes answers: from token scores to an answer's text, over all windows of an example.
 
-A model is trained window by window, by a softmax over the tokens of each, so that logits mean
-something only in relation to others of their window. What all windows have in common is the first
-token ([CLS]), which stands for "no answer here" (Devlin et al. 2018, arXiv:1810.04805, section 4.3;
-`targets.answer_targets`). So a span's score is what its two logits are above those of its window's
-first token (Alberti et al. 2019, arXiv:1901.08634, section 3, which the paper's NQ follows).
+A model is trained window by window, with a softmax over the tokens of each, so that logits are
+comparable only within their window. All windows have the first token ([CLS]) in common, which
+stands for "no answer here" (Devlin et al. 2018, arXiv:1810.04805, section 4.3;
+`targets.answer_targets`). So a span's score is the sum of its two logits minus those of its
+window's first token (Alberti et al. 2019, arXiv:1901.08634, section 3, which the paper's NQ
+follows).
 
-Tokens are pieces of words, so that a span of them may begin or end within a word.
+Tokens are pieces of words, so a span of them may begin or end within a word.
 """
 
 import math
@@ -19,21 +20,21 @@ from etcmodel.text.documents import QUESTION
 
 __all__ = ["SEPARATORS", "Answer", "best_answer", "widened"]
 
-SEPARATORS = ".,"  # Between digits they are of a number.
+SEPARATORS = ".,"  # Between digits they are part of a number.
 
 
 class Answer(NamedTuple):
     """A span of text.
 
     Attributes:
-        content: str. As it was given.
+        content: str. As in the input.
         text, start, end: int. Its characters, `document.texts[text][start:end]`, which may be more
             than those of its tokens: see `best_answer`.
-        score: float. The sum of both logits, less those of the window's first token: the logarithm
-            of how much more probable the span is than that its window has no answer.
-        probability: float. That of this span, of this window, among all pairs of a first and a last
-            token, where "no answer" is one and the same for all windows. Of one window it is the
-            product of the two tokens' probabilities.
+        score: float. The sum of both logits, minus those of the window's first token: the logarithm
+            of how much more probable the span is than that the window has no answer.
+        probability: float. The probability of this span, in this window, among all pairs of a first
+            and a last token, where "no answer" is one and the same for all windows. For a single
+            window it is the product of the two tokens' probabilities.
         row, first, last: int. Its row of the batch and its long tokens there, both inclusive.
     """
 
@@ -49,22 +50,22 @@ class Answer(NamedTuple):
 
 
 def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30, whole_words=True):
-    """The best span of an example, outside of its question.
+    """Finds the best answer span of an example, outside of its question.
 
     Args:
         batch: `ProcessedBatch`.
         begin_logits, end_logits: float [batch, long_len]. Scores of each long token as the first
             and the last one of the answer.
-        example: int. Which of the examples that the processor was given.
-        max_tokens: int. A longer span is no answer.
-        whole_words: bool. Whether the characters of an answer that begins or ends within a word, or
-            a number such as 1,000, are all of that word: see `widened`.
+        example: int. Index of the example among those given to the processor.
+        max_tokens: int. The most tokens of an answer.
+        whole_words: bool. Whether an answer that begins or ends within a word, or a number such as
+            1,000, is extended to all of that word: see `widened`.
     Returns:
-        `Answer`, the first one of the best; None if no token is of a text that may hold it. Where
-        its score is below 0, "no answer" is more probable.
+        `Answer`, the first of the best; None if no token is from a text that may contain it. If its
+        score is below 0, "no answer" is more probable.
     Raises:
-        ValueError: if the logits are not one a long token, there is no such example, or a logit of
-            it is not finite.
+        ValueError: if there is not one logit per long token, there is no such example, or one of
+            its logits is not finite.
 
     >>> from etcmodel.text.answers import best_answer
     >>> batch = etcmodel.EtcProcessor("vocab.txt")(question="Who wrote it?", documents=["By Jane."])
@@ -97,7 +98,7 @@ def best_answer(batch, begin_logits, end_logits, example=0, max_tokens=30, whole
 
 
 def widened(text, start, end):
-    """The characters of a span with all of the words in which it begins and ends.
+    """Extends a span of characters to whole words.
 
     A word is a run of letters, digits and accents, with points and commas between digits. Scripts
     that put no spaces between words, such as Chinese or Thai, have none in this sense.
@@ -116,7 +117,7 @@ def widened(text, start, end):
 
 
 def _is_joined(text, place):
-    """Whether the characters before and at a place are of one word."""
+    """Whether the characters before and at a position belong to one word."""
     return _is_of_word(text, place - 1) and _is_of_word(text, place)
 
 
@@ -128,7 +129,7 @@ def _is_of_word(text, place):
 
 
 def _above_null(encoding, begin, end):
-    """(begin, end) logits of a window's tokens, float64, less those of its first one."""
+    """(begin, end) logits of a window's tokens, float64, minus those of its first one."""
     where = slice(encoding.place, encoding.place + len(encoding.token_ids))
     logits = np.stack([begin[encoding.row, where], end[encoding.row, where]]).astype(np.float64)
     if not np.isfinite(logits).all():
@@ -139,7 +140,7 @@ def _above_null(encoding, begin, end):
 def _log_total(pairs):
     """Logarithm of the sum over all pairs of tokens of all windows; "no answer" counts once."""
     log_sums = [float(np.logaddexp.reduce(x, axis=1).sum()) for x in pairs]
-    # Each sum is at least 1, for the pair of the first token with itself: it is taken out.
+    # Each sum is at least 1, from the pair of the first token with itself, which is taken out.
     others = [x + math.log(-math.expm1(-x)) for x in log_sums if x > 0]
     return float(np.logaddexp.reduce([0.0, *others]))
 
@@ -164,6 +165,6 @@ def _best_of_window(encoding, begin, end, max_tokens):
 
 
 def _is_answer_text(encoding):
-    """bool [num_tokens]: tokens of the text, not of the question."""
+    """Marks tokens of the text, not of the question: bool [num_tokens]."""
     is_question = np.array([x.kind == QUESTION for x in encoding.document.blocks] + [True], bool)
     return ~is_question[encoding.blocks]  # The last one is for special tokens, at -1.

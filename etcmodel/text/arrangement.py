@@ -1,7 +1,7 @@
-"""The long and the global input of an example: question, text, special tokens, links, relations.
+"""Builds the long and the global input of an example: tokens, links, relations.
 
-Long: [CLS], the question, [SEP], the text, [SEP]. Global: a token for the whole, for the question
-(or for each of its tokens), and for each block that is in.
+Long: [CLS], the question, [SEP], the text, [SEP]. Global: a token for the whole, one for the
+question (or for each of its tokens), and one for each included block.
 """
 
 import dataclasses
@@ -20,9 +20,9 @@ _NONE = -1
 
 @dataclasses.dataclass(frozen=True)
 class SpecialIds:
-    """Ids of special tokens: int each, and the ids of global tokens by kind of block.
+    """Ids of special tokens, and the ids of global tokens by kind of block.
 
-    `block` is that of kinds which `by_kind` lacks, but for the token of the whole: `cls`.
+    `block` is the id for kinds that `by_kind` lacks, except for the token of the whole: `cls`.
     """
 
     cls: int
@@ -36,7 +36,7 @@ class SpecialIds:
 
 
 class _Plan:
-    """The parts of an example that all its windows have, and the room that is left."""
+    """The parts of an example that all its windows share, and the room that is left."""
 
     def __init__(self, source, config):
         self.source = source
@@ -59,7 +59,7 @@ class _Plan:
         return self.question_end if is_by_token else self.num_questions
 
     def room(self, where):
-        """`truncation.Room` for the text.
+        """Returns the `truncation.Room` for the text.
 
         Raises:
             ValueError: if the question and the special tokens alone do not fit.
@@ -87,20 +87,20 @@ class _Plan:
 
 
 def encode(source, config, special, vocabulary, example, where):
-    """The encodings of an example: one, or one a window.
+    """Encodes an example: one `Encoding`, or one per window.
 
     Args:
         source: `TokenizedDocument`.
         config: `ProcessorConfig`.
         special: `SpecialIds`.
         vocabulary: sequence of str, by id.
-        example: int. Its place in what the processor was given.
+        example: int. Its index among the examples given to the processor.
         where: str. Its name in errors.
     Returns:
         list of `Encoding`.
     Raises:
         ValueError: naming the example, if its question does not fit, or its text does not and must
-            not be cut.
+            not be truncated.
     """
     plan = _Plan(source, config)
     outline, room = plan.outline(), plan.room(where)
@@ -124,7 +124,7 @@ def encode(source, config, special, vocabulary, example, where):
 
 
 def _arranged(plan, selection, special, cut, labels):
-    """The `Encoding` of what is selected."""
+    """Returns the `Encoding` of a selection."""
     source, config = plan.source, plan.config
     blocks = source.document.blocks
     text = _pieces_of(plan, selection.spans)
@@ -210,13 +210,13 @@ def _global_input(plan, spans, special):
         ids += [*source.ids[: plan.question_end]]
     ids += [special.of_kind(kinds[first + span.block]) for span in spans]
     places = np.full(len(kinds), _NONE, np.int64)
-    tokens = np.flatnonzero(blocks >= 0)[::-1]  # The first one of a question's is written last.
+    tokens = np.flatnonzero(blocks >= 0)[::-1]  # A question's first token is written last.
     places[blocks[tokens]] = tokens
     return blocks, np.array(ids, np.int32), places
 
 
 def _links(plan, pieces, places):
-    """The global token of each long token's own block; that of the whole for special tokens."""
+    """Links each long token to the global token of its block; special tokens to the whole's."""
     source, config = plan.source, plan.config
     links = np.full(len(pieces), 0 if config.whole_token else _NONE, np.int32)
     is_piece = pieces >= 0
@@ -228,7 +228,7 @@ def _links(plan, pieces, places):
 
 
 def _pairs(encoding, config, places):
-    """Relations by the names that batches have."""
+    """Relations by their names in batches."""
     pairs = {}
     for name in config.relation_names:
         if name in config.mention_names:

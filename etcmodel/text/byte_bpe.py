@@ -1,8 +1,8 @@
 """Byte-level BPE, the tokenizer of RoBERTa, BART, Longformer and LED (Radford et al. 2019).
 
 A `tokenizer.json` may be of another kind, such as the sentence pieces of T5. The package
-`tokenizers` does the work; it is imported when a tokenizer is made. Here is what is around it:
-reading files from anywhere, errors that name them, and `FullTokenizer`'s interface.
+`tokenizers` does the work; it is imported when a tokenizer is created. This module adds reading
+files from anywhere, errors that name them, and `FullTokenizer`'s interface.
 """
 
 import dataclasses
@@ -31,8 +31,8 @@ class Encoding:
     Attributes:
         ids: list of int.
         tokens: list of str. Bytes are written as characters; a space is "Ġ".
-        offsets: list of (start, end). Characters of the text that a token is of, without the space
-            in front of it; (0, 0) for tokens that were added around the texts.
+        offsets: list of (start, end). The characters of the text that a token covers, without the
+            space in front of it; (0, 0) for tokens added around the texts.
     """
 
     ids: list
@@ -41,24 +41,24 @@ class Encoding:
 
 
 class ByteLevelTokenizer:
-    """From text to tokens to ids by byte pair encoding of UTF-8: nothing is unknown.
+    """Byte-level BPE: text to tokens to ids, and back; no text is unknown.
 
-    A text gets `<s> A </s>` around it, a pair `<s> A </s></s> B </s>`. The names of special tokens
-    in a text are these tokens.
+    A text becomes `<s> A </s>`, a pair `<s> A </s></s> B </s>`. The names of special tokens in a
+    text are read as these tokens.
 
     Args:
         vocab_file: str. A `vocab.json`, or a `tokenizer.json`, which holds all settings.
         merges_file: str or None. By default `merges.txt` beside `vocab.json`.
-        add_prefix_space: bool. Whether a text begins as if there was a space in front of it.
-        mask_takes_space: bool. Whether the white space in front of `<mask>` is a part of it, as in
-            tokenizers of Hugging Face before version 5.
+        add_prefix_space: bool. Whether a text is read as if it began with a space.
+        mask_takes_space: bool. Whether `<mask>` includes the white space in front of it, as in
+            Hugging Face's tokenizers before version 5.
     Raises:
         FileNotFoundError: if a file is missing.
         ValueError: naming the file, if one is damaged or lacks special tokens.
     """
 
-    needed = (_BOS, _PAD, _EOS)  # Tokens without which a vocabulary is refused.
-    sp_model = None  # It is none of SentencePiece.
+    needed = (_BOS, _PAD, _EOS)  # Tokens that a vocabulary must have.
+    sp_model = None  # It has no SentencePiece model.
     split_punctuation = False
 
     def __init__(
@@ -91,14 +91,14 @@ class ByteLevelTokenizer:
 
     @classmethod
     def from_pretrained(cls, folder, **settings):
-        """The tokenizer of a folder of Hugging Face's.
+        """Loads the tokenizer of a folder in Hugging Face's layout.
 
         Args:
-            folder: str. With `tokenizer.json`, or `vocab.json` and `merges.txt`, and then perhaps
+            folder: str. With `tokenizer.json`, or `vocab.json` and `merges.txt`, and optionally
                 `tokenizer_config.json`.
             **settings: arguments of the class.
         Raises:
-            ValueError: as the class, or naming the folder, if it has no such files.
+            ValueError: see the class; also naming the folder, if it has no such files.
         """
         atomic_files.settle(folder)
         names = (TOKENIZER_FILE, VOCAB_FILE)
@@ -109,12 +109,14 @@ class ByteLevelTokenizer:
 
     @classmethod
     def of_file(cls, path, **settings):
-        """The tokenizer of a file, with the settings that lie beside a `vocab.json`.
+        """Loads the tokenizer of a file, with the settings stored beside a `vocab.json`.
 
         Args:
-            path: str. A `tokenizer.json`, or a `vocab.json`, maybe with `tokenizer_config.json`.
+            path: str. A `tokenizer.json`, or a `vocab.json`, optionally with
+                `tokenizer_config.json`.
             **settings: arguments of the class.
-        Raises: as the class.
+        Raises:
+            FileNotFoundError, ValueError: see the class.
         """
         given = os.path.join(os.path.dirname(path), _SETTINGS_FILE)
         if not path.endswith(TOKENIZER_FILE) and _exists(given):
@@ -130,7 +132,7 @@ class ByteLevelTokenizer:
 
     @property
     def is_of_pieces(self):
-        """bool. Whether it is one of sentence pieces, by a `tokenizer.json`."""
+        """bool. Whether it has sentence pieces, from a `tokenizer.json`."""
         return type(self._tokenizer.model).__name__ == "Unigram"
 
     @property
@@ -139,24 +141,24 @@ class ByteLevelTokenizer:
         return list(self.vocab)
 
     def tokenize(self, text):
-        """The tokens of `text` (str or bytes), a list of str, without any around it."""
+        """Returns the tokens of `text` (str or bytes), a list of str, without special ones."""
         text = vocabulary.convert_to_unicode(text)
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
 
     def tokenize_words(self, text):
-        """(ids of a text, 1 for each that starts a word and 0 for others): two lists of int.
+        """Returns (ids, 1 for each that starts a word and 0 for others): two lists of int.
 
-        Words are what the pattern cuts, before any merges.
+        Words are the parts into which the pattern splits a text, before any merges.
         """
         text = characters.replace_surrogates(text)
         found = self._tokenizer.encode(text, add_special_tokens=False)
         words = found.word_ids
         pairs = zip([None, *words], words, strict=False)
-        # A special token is of no word.
+        # A special token belongs to no word.
         return found.ids, [int(word is None or word != before) for before, word in pairs]
 
     def pieces_of(self, texts):
-        """The pieces of each text without any around it: a list of (ids, offsets).
+        """Returns the pieces of each text without special tokens: a list of (ids, offsets).
 
         Args:
             texts: list of str. Halves of surrogate pairs, which UTF-8 lacks, are read as U+FFFD.
@@ -166,41 +168,41 @@ class ByteLevelTokenizer:
         return [(x.ids, x.offsets) for x in found]
 
     def convert_tokens_to_ids(self, tokens):
-        """The ids of `tokens`; KeyError for one that is none."""
+        """Returns the ids of `tokens`; raises KeyError for an unknown one."""
         return vocabulary.convert_by_vocab(self.vocab, tokens)
 
     def convert_ids_to_tokens(self, ids):
-        """The tokens of `ids` (a sequence of int)."""
+        """Returns the tokens of `ids` (a sequence of int)."""
         return vocabulary.convert_by_vocab(self.inv_vocab, map(int, ids))
 
     def encode(self, text, pair=None, max_length=None, truncation="longest_first"):
-        """The `Encoding` of a text, or of a pair, with the tokens around them.
+        """Returns the `Encoding` of a text, or of a pair, with special tokens around them.
 
         Args:
             text: str.
             pair: str or None.
-            max_length: int or None. The most tokens, those around the texts included.
-            truncation: 'longest_first', 'only_first' or 'only_second': which text is cut.
+            max_length: int or None. The most tokens, including those around the texts.
+            truncation: 'longest_first', 'only_first' or 'only_second': which text is truncated.
         Raises:
-            ValueError: if the text that is to be cut is too short for it.
+            ValueError: if the text to truncate is too short.
         """
         tokenizer = self._tokenizer if max_length is None else self._cutting(max_length, truncation)
         try:
             found = tokenizer.encode(text, pair)
-        except Exception as error:  # The package has no class of its own.
+        except Exception as error:  # The package has no error class of its own.
             raise ValueError(
                 f"The texts cannot be cut to {max_length} tokens ({truncation}): {error}"
             ) from None
         return Encoding(found.ids, found.tokens, found.offsets)
 
     def around(self):
-        """The ids that a text gets in front and behind: two lists, empty where nothing tells."""
+        """Returns the ids put in front of and behind a text: two lists, empty if unknown."""
         found = self._tokenizer.encode("a")
         own = [place for place, added in enumerate(found.special_tokens_mask) if not added]
         return (found.ids[: own[0]], found.ids[own[-1] + 1 :]) if own else ([], [])
 
     def _cutting_to(self, max_length, truncation):
-        """A tokenizer that cuts; the plain one stays as it is for other threads."""
+        """A tokenizer that truncates; the original one is unchanged for other threads."""
         cutting = type(self._tokenizer).from_str(self._tokenizer.to_str())
         cutting.enable_truncation(max_length, strategy=truncation)
         return cutting
@@ -208,7 +210,7 @@ class ByteLevelTokenizer:
     def __call__(
         self, texts, pairs=None, *, max_length=None, truncation="longest_first", multiple_of=1
     ):
-        """A batch for `LongformerModel`.
+        """Tokenizes texts, or pairs, into a batch for `LongformerModel`.
 
         Args:
             texts: list of str.
@@ -232,11 +234,11 @@ class ByteLevelTokenizer:
         return {"input_ids": ids, "attention_mask": mask}
 
     def decode(self, ids, skip_special_tokens=False):
-        """The text of `ids`; bytes that are no UTF-8 become U+FFFD."""
+        """Returns the text of `ids`; bytes that are not UTF-8 become U+FFFD."""
         return self._tokenizer.decode(list(map(int, ids)), skip_special_tokens=skip_special_tokens)
 
     def source_sha256(self):
-        """Hexadecimal digest of the files: the same for the same vocabulary."""
+        """Returns a hexadecimal digest of the files: the same for the same vocabulary."""
         return hashlib.sha256(b"".join(self._files.values())).hexdigest()
 
     def require_tokens(self, tokens):
@@ -247,7 +249,7 @@ class ByteLevelTokenizer:
             )
 
     def save_pretrained(self, folder):
-        """Writes the files into a folder, as they were read, and settings that are not usual."""
+        """Writes the files to a folder as they were read, and settings that are not defaults."""
         *_, last = self._files
         with atomic_files.scratch_folder(os.path.join(folder, last)) as scratch:
             if any(self._settings.values()):
@@ -264,7 +266,7 @@ def _whole(path, content):
     bounded_json.load_object(content, path)
     try:
         return tokenizers.Tokenizer.from_str(content.decode())
-    except Exception as error:  # The package has no class of its own.
+    except Exception as error:  # The package has no error class of its own.
         raise ValueError(f"{path!r} holds no tokenizer: {error}") from None
 
 
@@ -281,7 +283,7 @@ def _of_merges(vocab_file, merges_file, *, add_prefix_space, mask_takes_space):
         raise ValueError(f"The vocabulary {vocab_file[0]!r} lacks the tokens {', '.join(missing)}.")
     try:
         model = models.BPE(vocab, _merges(*merges_file))
-    except Exception as error:  # The package has no class of its own.
+    except Exception as error:  # The package has no error class of its own.
         raise ValueError(f"{merges_file[0]!r} does not fit {vocab_file[0]!r}: {error}") from None
     tokenizer = tokenizers.Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)

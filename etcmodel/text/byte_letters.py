@@ -1,4 +1,4 @@
-"""How byte-level BPE writes bytes as letters (Radford et al. 2019, section 2.2; as GPT-2 does)."""
+"""Byte-level BPE's letters for bytes (Radford et al. 2019, section 2.2; as in GPT-2)."""
 
 import codecs
 
@@ -6,7 +6,7 @@ __all__ = ["BYTES", "SPACE", "readable"]
 
 
 def _byte_letters():
-    """Printable bytes are written as themselves, others by the letters from 256 on."""
+    """Printable bytes are written as themselves, others as the letters from 256 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = {chr(byte): byte for byte in printable}
@@ -18,12 +18,12 @@ SPACE = next(letter for letter, byte in BYTES.items() if byte == 0x20)
 
 
 def readable(tokens):
-    """The text of each token, in turn.
+    """Returns the readable text of each token.
 
     Args:
         tokens: sequence of str, as in the vocabulary.
     Returns:
-        list of str. A character whose bytes are of several tokens is that of the last of them.
+        list of str. A character whose bytes span several tokens belongs to the last of them.
     """
     decoder, texts = codecs.getincrementaldecoder("utf-8")("replace"), []
     for token in tokens:

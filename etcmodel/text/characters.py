@@ -1,4 +1,4 @@
-"""What single characters are to a tokenizer, and a memory of what was computed."""
+"""Classes of characters for tokenizers, and a cache of computed results."""
 
 import re
 import unicodedata
@@ -55,15 +55,15 @@ BLOCKS_WITHOUT_SPACES = (
 
 
 def composed(text):
-    """A text in which letters and their accents are one character each where Unicode has that.
+    """Composes letters and accents into single characters where Unicode has them.
 
-    Texts that look alike may be written in either way (the normal forms C and D): this is form C.
+    Texts that look alike may be encoded either way (the normal forms C and D): this is form C.
     """
     return unicodedata.normalize("NFC", text)
 
 
 class Memo(dict):
-    """A function's results by argument: `memo[x]` calls it at most once while there is room."""
+    """Cache of a function's results: `memo[x]` calls it at most once while there is room."""
 
     def __init__(self, function, max_entries=_MAX_CACHED_WORDS):
         super().__init__()
@@ -78,7 +78,7 @@ class Memo(dict):
 
 
 def _clean_code_point(code_point):
-    """What a character becomes before a text is split at white space: '' where it vanishes."""
+    """Cleans a character before a text is split at white space: '' if it is removed."""
     char = chr(code_point)
     category = unicodedata.category(char)
     if char in "\t\n\r" or category == "Zs":
@@ -91,17 +91,17 @@ def _clean_code_point(code_point):
 
 
 def _clean_between_spaces(code_point):
-    """As `_clean_code_point`, but ideographs stay where they are."""
+    """Like `_clean_code_point`, but does not set ideographs apart."""
     cleaned = CLEAN[code_point]
     return cleaned.strip() or cleaned
 
 
-CLEAN = Memo(_clean_code_point)  # For `str.translate`, which asks it for each code point.
+CLEAN = Memo(_clean_code_point)  # For `str.translate`, which looks up each code point in it.
 CLEAN_BETWEEN_SPACES = Memo(_clean_between_spaces)
 
 
 def is_of_word(char):
-    """Whether a character is of a word that ends at a space or a mark: a letter, digit or accent.
+    """Whether a character belongs to words that end at a space or a mark: letter, digit or accent.
 
     Letters of scripts without spaces between words, such as Chinese or Thai, are not.
     """
@@ -123,5 +123,5 @@ def strip_accents(word):
 
 
 def replace_surrogates(text):
-    """A str with U+FFFD for each half of a surrogate pair, which UTF-8 has no bytes for."""
+    """Replaces halves of surrogate pairs, which UTF-8 has no bytes for, by U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

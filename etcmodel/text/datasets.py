@@ -1,4 +1,4 @@
-"""Batches of a processor as a `tf.data.Dataset`."""
+"""A processor's batches as a `tf.data.Dataset`."""
 
 import functools
 import itertools
@@ -29,26 +29,26 @@ def make_dataset(
     seed=0,
     read=dict,
 ):
-    """A dataset of batches, which are made while it is read.
+    """Makes a dataset of batches, which are processed as it is read.
 
     Args:
         processor: `EtcProcessor`, or another `ReadsExamples`.
-        examples: see `examples.Examples`; or one of these; or a `tf.data.Dataset` of strings, of
-            dicts of strings by field, or of pairs of such and a label, which is then the target.
-        batch_size: int. Examples a batch.
+        examples: see `examples.Examples`; or an instance; or a `tf.data.Dataset` of strings, of
+            dicts of strings by field, or of pairs of these and a label, which becomes the target.
+        batch_size: int. Examples per batch.
         settings: dict. As in `EtcProcessor.__call__`.
         targets: str, the field of the examples' `extra`, or the column, that has the label; or
-            function of a batch to an array, or a dict of arrays by name, such as
-            `targets.answer_targets`; or None: that is `columns.label`, if it is given.
-        columns: `examples.Columns`, where examples are rows.
-        labels: sequence of str, the labels in the order of the model's outputs, whose numbers the
-            targets become; or `labels.Labels`. None: those of a Hugging Face `Dataset`; else labels
-            are numbers.
-        shuffle: bool. Whether each epoch has the examples in an order of its own; None: where there
-            are targets, but for a `tf.data.Dataset`, which has an order of its own. All of them are
-            mixed if they fit into 512 MB, else those near to each other, which is logged.
-        seed: int. Of these orders.
-        read: function of a batch to a dict of features.
+            function of a batch that returns an array, or a dict of arrays by name, such as
+            `targets.answer_targets`; or None for `columns.label`, if it is given.
+        columns: `examples.Columns`, if examples are rows.
+        labels: sequence of str, the labels in the order of the model's outputs, used to turn
+            targets into numbers; or `labels.Labels`. None: those of a Hugging Face `Dataset`;
+            otherwise labels are numbers.
+        shuffle: bool. Whether each epoch has a different order; None: if there are targets, except
+            for a `tf.data.Dataset`, which has its own order. All examples are shuffled together if
+            they fit into 512 MB, else those near to each other, which is logged.
+        seed: int. Seed of these orders.
+        read: function of a batch that returns a dict of features.
     Returns:
         `tf.data.Dataset` of features, dicts of int32 tensors; or of (features, targets). Only the
         ranks are known in advance.
@@ -93,7 +93,7 @@ def _targets(targets, column):
 
 
 def _from_generator(generate, is_shuffled, seed, num_batches, names):
-    """The dataset of what `generate`, a function of a random generator or None, yields.
+    """The dataset of the elements of `generate`, a function of a random generator or None.
 
     `num_batches` is None if that is not known without reading all.
     """
@@ -117,7 +117,7 @@ def _from_generator(generate, is_shuffled, seed, num_batches, names):
             raise
 
     dataset = tf.data.Dataset.from_generator(of_one_kind, output_signature=signature)
-    if num_batches is not None:  # So that Keras knows what is left.
+    if num_batches is not None:  # So that Keras knows how many are left.
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
     dataset = without_autotuning(dataset)
     dataset.etcmodel = made
@@ -125,11 +125,11 @@ def _from_generator(generate, is_shuffled, seed, num_batches, names):
 
 
 def made_of(dataset):
-    """How `make_dataset` made a dataset, which is not known of what is made of it; or None.
+    """Tells how `make_dataset` made a dataset; None for others, also for those derived from one.
 
     Returns:
-        Object with `is_shuffled`; `labels`, the names that targets are numbers of, () for none and
-        None where targets are no labels; and `problems`, a list of str: those met so far.
+        Object with `is_shuffled`; `labels`, the names that targets are numbers of, () for no names
+        and None if targets are not labels; and `problems`, a list of str: those found so far.
     """
     return getattr(dataset, "etcmodel", None)
 
@@ -140,7 +140,7 @@ def _spec(array):
 
 
 def _check_kind(spec, array):
-    """Else TensorFlow would cut fractions off, where the first batch has none."""
+    """Else TensorFlow would cut fractions off, if the first batch has none."""
     kind = np.asarray(array).dtype
     if not np.can_cast(kind, spec.dtype.as_numpy_dtype, "same_kind"):
         raise ValueError(
@@ -150,7 +150,7 @@ def _check_kind(spec, array):
 
 
 class _Elements:
-    """The examples of a dataset of strings, again and again."""
+    """The examples of a dataset of strings; can be iterated repeatedly."""
 
     def __init__(self, dataset):
         self._dataset = dataset

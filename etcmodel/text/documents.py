@@ -1,7 +1,8 @@
-"""What was read, before it is tokenized: texts in blocks, and what the blocks are to each other.
+"""Documents, before they are tokenized: texts in blocks, and relations between the blocks.
 
-A block is what gets a global token: a sentence, a cell, a node, or a section, which holds others
-and has no text of its own. Readers (`etcmodel.text.readers`) make documents of all kinds of input.
+A block is a part with its own global token: a sentence, a cell, a node, or a section, which
+contains others and has no text of its own. Readers (`etcmodel.text.readers`) create documents from
+all kinds of input.
 """
 
 import dataclasses
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 __all__ = ["QUESTION", "Block", "Builder", "Cell", "Document", "Mention"]
 
-QUESTION = "question"  # The kind of block that comes first and is never cut.
+QUESTION = "question"  # The kind of block that comes first and is never truncated.
 
 
 class Block(NamedTuple):
@@ -17,10 +18,10 @@ class Block(NamedTuple):
 
     Attributes:
         kind: str, such as "sentence", "section", "cell".
-        text: int. Which of the document's texts it is in; -1 for a block without text.
+        text: int. Index of its text among the document's; -1 for a block without text.
         start, end: int. Its characters there, `text[start:end]`.
-        parent: int. The block that it is a part of, which comes before it; -1 for none.
-        name: str. The id of a node, say; '' for none.
+        parent: int. The block that it is part of, which comes before it; -1 for none.
+        name: str. A name, such as the id of a node; '' for none.
     """
 
     kind: str
@@ -32,7 +33,7 @@ class Block(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """Characters that lead to a block, such as the words of a link.
+    """Characters that refer to a block, such as the words of a link.
 
     Attributes:
         text, start, end: int. As in `Block`.
@@ -46,11 +47,11 @@ class Mention(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Where in a table a block is.
+    """A block's position in a table.
 
     Attributes:
         table, block: int. Number of the table, and index of the cell's block.
-        rows, columns: (int, int). The first and the last one that it covers.
+        rows, columns: (int, int). The first and the last one that it spans.
         is_header: bool.
     """
 
@@ -63,20 +64,20 @@ class Cell(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """One example, as it was read.
+    """One example, before tokenization.
 
     Attributes:
-        texts: tuple of str. What offsets count the characters of.
-        text_names: tuple of str, one a text: where in the input it was.
+        texts: tuple of str. Offsets count their characters.
+        text_names: tuple of str, one per text: its place in the input.
         blocks: tuple of `Block`, in the order of the long input; questions first.
-        edges: dict of str to tuple of (from block, to block), by the name of the relation.
-        mentions: dict of str to tuple of `Mention`, likewise.
+        edges: dict of relation name to tuple of (from block, to block).
+        mentions: dict of relation name to tuple of `Mention`.
         cells: tuple of `Cell`.
         example_id: str.
-        extra: dict. What the input says beside that: labels, answers.
+        extra: dict. Other fields of the input: labels, answers.
 
     Raises:
-        ValueError: if a block, edge, mention or cell points at what is not there.
+        ValueError: if a block, edge, mention or cell refers to something that does not exist.
     """
 
     texts: tuple
@@ -110,7 +111,7 @@ class Document:
         self._check_blocks("cells", [cell.block for cell in self.cells])
 
     def block_text(self, block):
-        """The text of a `Block`, '' if it has none."""
+        """Returns the text of a `Block`, '' if it has none."""
         return "" if block.text < 0 else self.texts[block.text][block.start : block.end]
 
     def _check_place(self, field, place):
@@ -135,11 +136,11 @@ class Document:
 
 
 class Builder:
-    """Puts a `Document` together, block after block.
+    """Builds a `Document`, block by block.
 
     Args:
         split_sentences: function of str to list of str.
-        main_only: bool. Of web pages the main text alone is read.
+        main_only: bool. Whether to read only the main text of web pages.
     """
 
     def __init__(self, split_sentences, main_only=False):
@@ -159,7 +160,7 @@ class Builder:
         return len(self._texts) - 1
 
     def replace_text(self, number, text):
-        """Gives a text that was added its content, before it gets blocks that are checked."""
+        """Sets the content of an added text, before it gets blocks, which are checked."""
         self._texts[number] = text
 
     def add(self, kind, text=-1, start=0, end=0, parent=-1, name=""):
@@ -190,7 +191,7 @@ class Builder:
         self._mentions.setdefault(name, []).append(mention)
 
     def new_table(self):
-        """The number of a further table."""
+        """Returns the number of a new table."""
         self._num_tables += 1
         return self._num_tables - 1
 

@@ -1,4 +1,4 @@
-"""An example as tokens: what each is, where in the text it is from, and what was cut."""
+"""A tokenized example: what each token is, where in the text it is from, and what was truncated."""
 
 import dataclasses
 from functools import cached_property
@@ -14,12 +14,12 @@ _NOTHING = -1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenizedDocument:
-    """All pieces of a document.
+    """A document and all its pieces.
 
     Attributes:
         document: `documents.Document`.
-        ids, texts, starts, ends, blocks: int32 [num_pieces]. Of each piece its token id, the
-            characters `texts[text][start:end]` that it is from, and its block.
+        ids, texts, starts, ends, blocks: int32 [num_pieces]. Each piece's token id, its characters
+            `texts[text][start:end]`, and its block.
         firsts: int64 [num_blocks + 1]. The first piece of each block, and the number of pieces.
     """
 
@@ -33,17 +33,17 @@ class TokenizedDocument:
 
     @property
     def num_questions(self):
-        """int. Blocks that are questions, which come first."""
+        """int. Number of blocks that are questions, which come first."""
         return sum(block.kind == QUESTION for block in self.document.blocks)
 
     @property
     def num_question_pieces(self):
-        """int. Pieces of these."""
+        """int. Number of their pieces."""
         return int(self.firsts[self.num_questions])
 
     @classmethod
     def of(cls, document, splitter):
-        """Tokenizes with a `pieces.Splitter`."""
+        """Tokenizes a document with a `pieces.Splitter`."""
         blocks = document.blocks
         follow_space = [_follows_space(document, block) for block in blocks]
         pieces = splitter.split([document.block_text(block) for block in blocks], follow_space)
@@ -68,13 +68,13 @@ def _follows_space(document, block):
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """What of an example is in none of its windows.
+    """What was truncated: the parts of an example that are in none of its windows.
 
     Attributes:
         num_tokens: int.
         num_blocks: int. Blocks without a global token.
-        spans: tuple of (text, start, end): the characters of these tokens, joined where they follow
-            one another.
+        spans: tuple of (text, start, end): the characters of these tokens; consecutive ones are
+            joined.
     """
 
     num_tokens: int = 0
@@ -87,25 +87,25 @@ class Cut:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Encoding:
-    """One example, or one window of it.
+    """One example as token ids, or one window of it.
 
     Attributes:
         source: `TokenizedDocument`.
-        example: int. Its place in what the processor was given.
-        window: int. Number of the window, 0 if there is but one.
+        example: int. Its index among the examples given to the processor.
+        window: int. Number of the window, 0 if there is only one.
         token_ids: int32 [num_tokens].
-        pieces: int64 [num_tokens]. Which piece of `source` each is; -1 for special tokens.
+        pieces: int64 [num_tokens]. Index of each token's piece in `source`; -1 for special tokens.
         global_ids: int32 [num_global].
-        global_blocks: int64 [num_global]. The block of each; -1 for that of the whole example.
+        global_blocks: int64 [num_global]. The block of each; -1 for the token of the whole example.
         links: int32 [num_tokens]. The global token of each token's own block, or -1.
         segment_ids, global_segment_ids: int32 [num_tokens], [num_global].
-        pairs: dict of str to int32 [num_pairs, 2], by the names that batches have.
+        pairs: dict of str to int32 [num_pairs, 2], by their names in batches.
         cut: `Cut`.
-        first_new: int. Tokens of text before this one were in an earlier window, too.
+        first_new: int. Text tokens before this one were in an earlier window, too.
         vocabulary: sequence of str, by id.
-        row, place, global_place: int. The row of the batch, and the places in it of the first long
-            and the first global token.
-        number: int. From 1: which of its row's examples it is.
+        row, place, global_place: int. The row of the batch, and the positions in it of the first
+            long and the first global token.
+        number: int. From 1: its number among the examples of its row.
     """
 
     source: TokenizedDocument
@@ -143,12 +143,12 @@ class Encoding:
 
     @cached_property
     def texts(self):
-        """int32 [num_tokens]: the number of the text that a token is from, -1 for none."""
+        """int32 [num_tokens]: the index of each token's text, -1 for none."""
         return self._of_pieces(self.source.texts)
 
     @cached_property
     def offsets(self):
-        """int32 [num_tokens, 2]: the characters `[start, end)` there; (-1, -1) for none."""
+        """int32 [num_tokens, 2]: each token's characters `[start, end)` there; or (-1, -1)."""
         places = (self.source.starts, self.source.ends)
         return np.stack([self._of_pieces(values) for values in places], axis=1)
 
@@ -163,11 +163,11 @@ class Encoding:
         return np.where(self.pieces >= 0, values[self.pieces], _NOTHING).astype(np.int32)
 
     def token_span(self, start, end, text=0):
-        """The tokens of the characters `texts[text][start:end]`, such as those of an answer.
+        """Finds the tokens of the characters `texts[text][start:end]`, such as those of an answer.
 
         Returns:
-            (first, last) long token of the row, both inclusive; None where not all of these
-            characters' tokens are in.
+            (first, last) long token of the row, both inclusive; None if some of these characters'
+            tokens were truncated.
         """
         source = self.source
         sought = (source.texts == text) & (source.starts < end) & (source.ends > start)
@@ -178,10 +178,10 @@ class Encoding:
         return self.place + int(found[0]), self.place + int(found[-1])
 
     def char_span(self, first, last):
-        """(text, start, end) of the row's long tokens `first` to `last`, both inclusive.
+        """Finds the characters of the row's long tokens `first` to `last`, both inclusive.
 
         Returns:
-            None where these are not tokens of one text.
+            (text, start, end); None if these are not tokens of one text.
         """
         first, last = first - self.place, last - self.place
         if not 0 <= first <= last < len(self.pieces):
@@ -193,20 +193,20 @@ class Encoding:
         return text, int(places[:, 0].min()), int(places[:, 1].max())
 
     def text_of(self, first, last):
-        """The text of these tokens as it was given: str, '' where they are not of one text."""
+        """Returns the original text of these tokens: str, '' if they are not from one text."""
         span = self.char_span(first, last)
         return "" if span is None else self.document.texts[span[0]][span[1] : span[2]]
 
 
 class ProcessedBatch(dict):
-    """Features by name, int32 arrays with the batch first: what a model takes.
+    """A processor's output: a dict of features by name, int32 arrays with the batch axis first.
 
     Attributes:
         encodings: tuple of `Encoding`, in the order of the examples and their windows.
         relation_names: tuple of str: see `ProcessorConfig`.
     """
 
-    # TensorFlow makes an empty one, of which it makes a copy with tensors, for a model's call.
+    # TensorFlow creates an empty one and fills a copy with tensors, for a model's call.
     def __init__(self, features=(), encodings=(), relation_names=()):
         super().__init__(features)
         self.encodings = tuple(encodings)
@@ -218,5 +218,5 @@ class ProcessedBatch(dict):
         return self["token_ids"].shape
 
     def windows(self, example):
-        """The encodings of one of the examples that the processor was given."""
+        """Returns the encodings of one of the examples given to the processor."""
         return [encoding for encoding in self.encodings if encoding.example == example]

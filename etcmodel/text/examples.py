@@ -1,7 +1,7 @@
-"""Examples as people have them: files and folders, tables, data sets, lists; read again and again.
+"""Reads examples from files and folders, tables, data sets and lists, repeatedly.
 
-pandas and Hugging Face's `datasets` are known by what their objects have, and never imported. No
-TensorFlow is needed.
+pandas and Hugging Face's `datasets` are recognized by their attributes, and never imported.
+TensorFlow is not needed.
 """
 
 import abc
@@ -25,8 +25,8 @@ __all__ = ["LABEL", "Columns", "Examples", "ReadsExamples", "is_path", "is_table
 
 LABEL = "label"
 
-_MEMORY = 512 << 20  # Bytes of examples among which a stream is shuffled.
-_UNKNOWN_CLASS = -1  # Of a Hugging Face `Dataset`.
+_MEMORY = 512 << 20  # Bytes of examples held in memory to shuffle a stream.
+_UNKNOWN_CLASS = -1  # In a Hugging Face `Dataset`.
 _SIMILAR = 0.8  # Of names: `documnets`, `texts`.
 _MAY_BE_BLANK = ("id", "question", "title")  # Cells of tables.
 _DATA_FILE = re.compile(
@@ -36,7 +36,7 @@ _DATA_FILE = re.compile(
 
 
 def is_path(given):
-    """Whether this is a path, not a text: it is there, or is one word that ends as a data file."""
+    """Whether this is a path, not a text: it exists, or is one word with a data file's suffix."""
     if isinstance(given, os.PathLike):
         return True
     if not isinstance(given, str) or not given or "\n" in given or "\0" in given:
@@ -65,15 +65,15 @@ def is_table(given):
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Which columns of rows, or keys of objects, are what of an example.
+    """Maps columns of rows, or keys of objects, to the parts of an example.
 
-    Those without a name here have their own: `text`, `question`, `id`, `label`, and, unless a text
-    is named, the other fields of `readers.read`. All else is in the example's `extra`.
+    Parts without a name here keep their own: `text`, `question`, `id`, `label`, and, unless a text
+    is named, the other fields of `readers.read`. All other columns go to the example's `extra`.
 
     Attributes:
         text, question, id: str.
-        second_text: str. A text that is compared with the first, which then is like a question.
-        label: str. What is told of the text.
+        second_text: str. A text to compare with the first, which then takes the question's place.
+        label: str. The label of the text.
     """
 
     text: str | None = None
@@ -92,14 +92,14 @@ class Columns:
             raise ValueError("`second_text` and `question` cannot both be: give one of the two.")
 
     def example(self, row, where, has_label=True):
-        """The example of a row: dict that `readers.read` takes.
+        """Returns the example of a row: dict that `readers.read` takes.
 
         Args:
             row: mapping of column to value.
             where: str. The row's name in errors.
-            has_label: bool. Whether its label is wanted.
+            has_label: bool. Whether its label is needed.
         Raises:
-            ValueError: naming the column that is missing, or what may have been meant.
+            ValueError: naming the missing column, or the likely intended one.
         """
         row = {str(name): _plain(value) for name, value in row.items()}
         extra = row.pop("extra", None) or {}
@@ -127,7 +127,7 @@ class Columns:
 
 
 def _plain(value):
-    """A value as Python has it: NumPy's, and what is missing in pandas."""
+    """A value as a Python object, from NumPy's or pandas's missing ones."""
     if type(value).__name__ in ("NAType", "NaTType") or (
         isinstance(value, float) and value != value
     ):
@@ -142,7 +142,7 @@ def _names(row):
 
 
 def _check_names(names, where, known):
-    """Refuses what was probably meant to be a field: else it would be left out in silence."""
+    """Refuses names that are probably misspelled fields: they would be ignored silently."""
     for name in names:
         near = difflib.get_close_matches(name, known, 1, _SIMILAR)
         if near and name not in (*known, LABEL):
@@ -158,14 +158,14 @@ class Examples:
     """Examples that can be read again and again, each with its name in errors.
 
     Args:
-        given: str or path-like, a file or a folder as of `opener.read_rows`; a `DataFrame`,
+        given: str or path-like, a file or a folder as for `opener.read_rows`; a `DataFrame`,
             `Series` or Hugging Face `Dataset`; a list or another iterable that can be read more
-            than once; or a function of no arguments that returns an iterator. Its items are
-            examples as of `readers.read`, rows (dicts of column to value), or pairs of one of these
-            and a label.
+            than once; or a function without arguments that returns an iterator. Its items are
+            examples as for `readers.read`, rows (dicts of column to value), or pairs of one of
+            these and a label.
         columns: `Columns`.
     Raises:
-        ValueError: if it is nothing of this kind.
+        ValueError: if it is none of these.
     """
 
     def __init__(self, given, columns=Columns()):  # noqa: B008  # It is frozen.
@@ -175,13 +175,14 @@ class Examples:
         self._features = getattr(given, "features", None) if _is_data_set(given) else None
 
     def read(self, labels=None, target=None, rng=None):
-        """Yields (name in errors, example) of each.
+        """Yields (name in errors, example) for each example.
 
         Args:
             labels: `labels.Labels` of the target; None: it is a number, or several.
-            target: str. The entry of `extra` that a model is to learn, which becomes what
-                `Labels.target` gives.
-            rng: `numpy.random.Generator`. Gives another order each time; None: as they are.
+            target: str. The entry of `extra` that a model should learn, which is replaced by the
+                result of `Labels.target`.
+            rng: `numpy.random.Generator`. Shuffles, differently each time; None: the original
+                order.
         Raises:
             ValueError: naming the example and its field.
         """
@@ -193,12 +194,12 @@ class Examples:
             yield where, example
 
     def class_names(self, column):
-        """The names of the labels that a Hugging Face `Dataset` has for a column: tuple of str."""
+        """Returns the label names that a Hugging Face `Dataset` has for a column: tuple of str."""
         found = self._features.get(column) if hasattr(self._features, "get") else None
         return tuple(getattr(found, "names", None) or ())
 
     def told(self, target):
-        """Yields (name in errors, what is told) of each example: see `read`."""
+        """Yields (name in errors, value of the target) for each example: see `read`."""
         for where, content in self._rows():
             yield where, self._told(self._example(content, where), target, where)
 
@@ -210,7 +211,7 @@ class Examples:
         value, names = extra[target], self.class_names(target)
         if value is None or value == "" or (names and value == _UNKNOWN_CLASS):
             raise ValueError(f"{where}: the label `{target}` is missing.")
-        if names and isinstance(value, int):  # The numbers of a data set are not those of a model.
+        if names and isinstance(value, int):  # A data set's numbers are not a model's.
             return names[value]
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
@@ -245,7 +246,7 @@ class Examples:
 
 
 def _reader(given):
-    """(function that yields pairs of the name and the content of each example, how many or None)"""
+    """(function that yields (name, content) of each example, how many or None)."""
     if isinstance(given, (str, os.PathLike)):
         return lambda: readers.read_json_lines(given), None
     if isinstance(given, Mapping) and any(map(_is_data_set, given.values())):
@@ -274,7 +275,7 @@ def _extra(example):
 
 
 def _number(value):
-    """The same, of a table's cell the number that it says."""
+    """Returns the value; a table's cell as the number that it spells."""
     if not isinstance(value, str):
         return value
     try:
@@ -289,7 +290,7 @@ def _number(value):
 
 
 def _shuffled(rows, rng, name):
-    """The rows in another order: of all that fit into memory, else of those near to each other."""
+    """Shuffles rows: all together if they fit into memory, else those near to each other."""
     held, size = [], 0
     for row in rows:
         size += _size(row[1])
@@ -311,7 +312,7 @@ def _shuffled(rows, rng, name):
 
 
 def _size(content):
-    """About how many bytes it takes."""
+    """Its approximate size in bytes."""
     if isinstance(content, (str, bytes)):
         return len(content) + 50
     if isinstance(content, Mapping):
@@ -320,7 +321,7 @@ def _size(content):
 
 
 class ReadsExamples(Configured, abc.ABC):
-    """The base of processors: batches of examples, whatever they come in.
+    """The base of processors: makes batches from examples of any source.
 
     Attributes:
         vocabulary: sequence of str.
@@ -337,7 +338,7 @@ class ReadsExamples(Configured, abc.ABC):
     def make_batch(
         self, named: Iterable[tuple[str, Any]], settings: dict[str, Any] | None, totals: CutTotals
     ) -> Any:
-        """The batch of examples, each with its name in errors."""
+        """Makes the batch of examples, each with its name in errors."""
 
     def batches(
         self,
@@ -346,16 +347,16 @@ class ReadsExamples(Configured, abc.ABC):
         settings: dict[str, Any] | None = None,
         **columns: str | None,
     ) -> Iterator[Any]:
-        """The batches of many examples, one after the other.
+        """Yields the batches of many examples, one after the other.
 
         Args:
-            examples: see `Examples`; or an iterable that can be read but once.
-            batch_size: int. Examples a batch; the last one may have fewer. Windows and packing give
-                a batch more or fewer rows.
+            examples: see `Examples`; or an iterable that can be read only once.
+            batch_size: int. Examples per batch; the last one may have fewer. With windows or
+                packing, a batch may have more or fewer rows.
             settings: dict. As in `__call__`.
-            **columns: of `Columns`.
+            **columns: fields of `Columns`.
         Yields:
-            Batches as of `__call__`. What was cut of all of them is logged at the end.
+            Batches as from `__call__`. What was truncated in all of them is logged at the end.
         Raises:
             ValueError: naming file and line, or the number of the example.
 
@@ -375,7 +376,7 @@ class ReadsExamples(Configured, abc.ABC):
         batch_size: int,
         settings: dict[str, Any] | None = None,
     ) -> Iterator[Any]:
-        """As `batches`, of what `Examples.read` yields."""
+        """Like `batches`, from the results of `Examples.read`."""
         if type(batch_size) is not int or batch_size < 1:
             raise ValueError(f"`batch_size` must be an int of at least 1. Received: {batch_size!r}")
         totals = CutTotals()
@@ -401,10 +402,10 @@ class ReadsExamples(Configured, abc.ABC):
         shuffle: bool | None = None,
         seed: int = 0,
     ) -> Any:
-        """A `tf.data.Dataset` of batches: see `datasets.make_dataset`.
+        """Makes a `tf.data.Dataset` of batches: see `datasets.make_dataset`.
 
         Args:
-            text, second_text, question, label, id: see `Columns`; `label` are also the targets.
+            text, second_text, question, label, id: see `Columns`; `label` also gives the targets.
 
         >>> processor = etcmodel.EtcProcessor("vocab.txt")
         >>> dataset = processor.dataset("reviews.csv", 2, label="label", labels=["neg", "pos"])

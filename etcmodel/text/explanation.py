@@ -1,10 +1,10 @@
-"""What a model is told of a batch: in words, and as the picture of who may attend to whom.
+"""Explains a model's inputs: a table of tokens, who attends to whom and why, and a picture.
 
-Of every system there is a table of the tokens of a row, a sentence on why one of them sees another,
-and a picture; a class says what is its own. Pairs of tokens have labels: -1 where the query may not
-attend to the key, else one of the explanation's legend. `g2g`, `g2l`, `l2g` and `l2l` are the
-pieces of the attention, the query's side first; where a model has no global tokens beside those of
-the text, there is just `l2l`.
+Every system has a table of the tokens of a row, a sentence on why one of them attends to another,
+and a picture; its class defines its specifics. Pairs of tokens have labels: -1 where the query may
+not attend to the key, else one from the explanation's legend. `g2g`, `g2l`, `l2g` and `l2l` are the
+pieces of the attention, the query's side first; a model without global tokens besides those of the
+text has only `l2l`.
 """
 
 import abc
@@ -33,8 +33,8 @@ __all__ = [
 
 _MASKED = attention_picture.MASKED
 _EXCERPT = 32  # Characters.
-_MOST_LINES = 100  # Of a table with a line for each token.
-_READABLE = 25  # Tokens whose names all have room in a picture.
+_MOST_LINES = 100  # In a table with a line for each token.
+_READABLE = 25  # Tokens whose names all fit into a picture.
 _USUAL_WINDOW, _USUAL_CHUNK = 512, 512
 _PLACE = re.compile(r"([lg])(\d+)")
 _IDS = {"l": "token_ids", "g": "global_token_ids"}
@@ -44,15 +44,15 @@ _PAIRS = {"g2g": "edges", "g2l": "links", "l2g": "links", "l2l": "long_edges"}
 
 
 class _Explained(abc.ABC):
-    """One row of a batch, explained: what all systems share.
+    """Explains one row of a batch: the base of all systems' explanations.
 
-    A subclass says what the table tells of a token, and who sees whom.
+    A subclass defines the table's columns, and which tokens attend to which.
 
     Args:
-        length: int. Long tokens of the row, with padding.
-        num_global: int. Tokens beside them, of the batch or the model.
-        num_blocks: int. What `zoomed` takes as blocks, from 0 up.
-        encoding: `Encoding` of the text that the table is of; None if it is not known.
+        length: int. Long tokens of the row, including padding.
+        num_global: int. Further tokens, of the batch or the model.
+        num_blocks: int. The number of blocks for `zoomed`, counted from 0.
+        encoding: `Encoding` of the text in the table; None if it is not known.
     """
 
     columns = ()  # Of the table.
@@ -72,16 +72,17 @@ class _Explained(abc.ABC):
         return "\n".join([*lines, *self._tables()])
 
     def zoomed(self, tokens=None, blocks=None):
-        """The explanation of a part of the row: another one, whose table and picture show that.
+        """Returns the explanation of a part of the row, with a table and picture of that part.
 
         Args:
-            tokens: range, or sequence of int: places of long tokens. All global tokens are shown.
-            blocks: range, or sequence of int, instead: of blocks as the table numbers them. Of ETC
-                they are the global tokens, "g3" is 3, with the long tokens that are linked to them;
-                of GMAT the chunks; of LongT5 and PEGASUS-X the blocks; of Longformer the texts, the
-                question first.
+            tokens: range, or sequence of int: positions of long tokens. All global tokens are
+                shown.
+            blocks: range, or sequence of int, instead of `tokens`: blocks as numbered in the table.
+                For ETC they are the global tokens, "g3" is 3, with the long tokens linked to them;
+                for GMAT the chunks; for LongT5 and PEGASUS-X the blocks; for Longformer the texts,
+                the question first.
         Raises:
-            ValueError: naming the option and what it may be.
+            ValueError: naming the option and its possible values.
         """
         if tokens is not None and blocks is not None:
             raise ValueError("Give `tokens` or `blocks`, one of the two.")
@@ -97,16 +98,16 @@ class _Explained(abc.ABC):
         return part
 
     def _part(self, option, tokens):
-        """The explanation of some long tokens, which an option of this name has."""
+        """The explanation of some long tokens, given by the option of this name."""
         part = copy.copy(self)
         part._shown = {**self._shown, "l": _chosen(option, tokens, self._sizes["l"])}
         return part
 
     def why(self, query, key):
-        """Why a token sees another one, or does not: one sentence.
+        """Explains in a sentence why a token attends to another one, or does not.
 
         Args:
-            query, key: the names of tokens in the table: of ETC str, such as "l12" or "g3", of
+            query, key: the names of tokens in the table: for ETC str, such as "l12" or "g3", for
                 other systems int.
         Raises:
             ValueError: if there is no such token.
@@ -117,21 +118,21 @@ class _Explained(abc.ABC):
         return f"{names[0]} {'sees' if sees else 'does not see'} {names[1]}: {reason}."
 
     def pair_labels(self):
-        """The labels of all pairs that are shown: dict of int [queries, keys] by piece."""
+        """Returns the labels of all pairs shown: dict of int [queries, keys] by piece."""
         sides = [side for side, shown in self._shown.items() if len(shown)]
         pieces = (f"{query}2{key}" for query in sides for key in sides)
         return {x: self._labels(x, *(self._shown[side] for side in x[::2])) for x in pieces}
 
     def figure(self, title="", long_range=None, theme="light"):
-        """The picture of who may attend to whom: a `matplotlib.figure.Figure`.
+        """Draws which tokens attend to which: a `matplotlib.figure.Figure`.
 
-        Of a row that has more tokens than there is room for, some names are written, and a row or
-        a column of the picture may stand for several tokens: see `zoomed`.
+        If a row has more tokens than fit, only some names are written, and a row or a column of the
+        picture may stand for several tokens: see `zoomed`.
 
         Args:
             title: str.
-            long_range: (first, last), last exclusive: the long tokens that are shown; None for all.
-            theme: str. The ground of the picture: "light", "dark", or "neutral", a transparent one.
+            long_range: (first, last), last exclusive: the long tokens shown; None for all.
+            theme: str. The background: "light", "dark", or "neutral" for a transparent one.
         """
         if long_range is not None:
             part = self._part("long_range", range(self._sizes["l"])[slice(*long_range)])
@@ -149,18 +150,18 @@ class _Explained(abc.ABC):
         )
 
     def save(self, path, title="", long_range=None, theme="light"):
-        """Writes `figure` as a PNG file."""
+        """Saves `figure` as a PNG file."""
         figure = self.figure(title, long_range, theme)
         with atomic_files.new_file(path) as temporary:
             figure.savefig(temporary, format="png")
 
     def _named_sizes(self):
-        """(side, number of tokens, what they are called) of the sides that have tokens."""
+        """(side, number of tokens, their name) of the sides that have tokens."""
         names = (("l", "long " * bool(self._sizes["g"])), ("g", "global "))
         return [(side, self._sizes[side], name) for side, name in names if self._sizes[side]]
 
     def _zooms(self, length):
-        """How to see a part, of so many tokens: the first of the example that are shown now."""
+        """How to show a part of so many tokens: the first of those shown now."""
         shown = np.intersect1d(self._own("l"), self._shown["l"])
         first = int(shown[0]) if len(shown) else 0
         last, block = min(first + length, self._sizes["l"]), self._first_block()
@@ -168,7 +169,7 @@ class _Explained(abc.ABC):
         return f"`explain` with `tokens=range({first}, {last})`{blocks}"
 
     def _own(self, side):
-        """The places of the tokens of the example that is explained: list of int."""
+        """The positions of the explained example's tokens: list of int."""
         return list(range(self._sizes[side]))
 
     def _first_block(self):
@@ -176,42 +177,42 @@ class _Explained(abc.ABC):
         return 0
 
     def _in_blocks(self, blocks):
-        """The tokens that are shown of some blocks: dict of int arrays by side."""
+        """The tokens shown for some blocks: dict of int arrays by side."""
         long_places = np.arange(self._sizes["l"])
         return {**self._shown, "l": long_places[np.isin(self._blocks_of(long_places), blocks)]}
 
     def _long_table(self, places, prefix=""):
-        """Lines of the table of long tokens; in front what a line is, if not one token."""
+        """Lines of the table of long tokens; `prefix` names what a line of several stands for."""
         rows = _rows(places, self._alike, lambda run: (_named(run, prefix), *self._long_row(run)))
         zooms = self._zooms(min(self._sizes["l"], _MOST_LINES))
         told = f"A line is a run of tokens. To see each, call {zooms}."
         return [*([told] if len(places) > _MOST_LINES else []), *_table(self.columns, rows)]
 
     def _long_row(self, run):
-        """What the table tells of a run of tokens, mostly one, beside their places."""
+        """The table's entries for a run of tokens, mostly one, besides their positions."""
         tokens = _excerpt(" ".join(self._name("l", place) for place in run))
         origin = [] if self.encoding is None else [self._origin(run)]
         return tokens, *origin, *self._cells(run[0])
 
     def _alike(self, place):
-        """What tokens that share a line of a long table have in common."""
+        """What tokens in one line of a long table have in common."""
         text = 0 if self.encoding is None else int(self.encoding.texts[self._index(place)])
         return text, *self._cells(place)
 
     def _origin(self, run):
-        """Where tokens come from: "document 1[3:7]"; "" of special ones."""
+        """Where tokens come from: "document 1[3:7]"; "" for special ones."""
         x, first, last = self.encoding, self._index(run[0]), self._index(run[-1])
         if (text := int(x.texts[first])) < 0:
             return ""
         return f"{x.document.text_names[text]}[{x.offsets[first][0]}:{x.offsets[last][1]}]"
 
     def _index(self, place):
-        """Which of the encoding's tokens is at a place of the row."""
+        """The index of the encoding's token at a position of the row."""
         return place - self.encoding.place
 
     @abc.abstractmethod
     def _head(self):
-        """The first lines: which row it is, and what was cut."""
+        """The first lines: which row it is, and what was truncated."""
 
     @abc.abstractmethod
     def _tables(self):
@@ -219,11 +220,11 @@ class _Explained(abc.ABC):
 
     @abc.abstractmethod
     def _cells(self, place):
-        """What the table tells of a long token, beside what it is and where it is from: tuple."""
+        """The table's entries for a long token, besides its name and origin: tuple."""
 
     @abc.abstractmethod
     def _parse(self, name, value):
-        """What `_token` and `_reason` take, of an argument of `why`."""
+        """Converts an argument of `why` for `_token` and `_reason`."""
 
     @abc.abstractmethod
     def _token(self, end):
@@ -231,11 +232,11 @@ class _Explained(abc.ABC):
 
     @abc.abstractmethod
     def _name(self, side, place):
-        """What a picture calls a token; of a long one the token itself."""
+        """The name of a token in a picture; for a long one the token itself."""
 
     @abc.abstractmethod
     def _reason(self, query, key):
-        """(whether one token sees the other, why)."""
+        """(whether one token attends to the other, why)."""
 
     @abc.abstractmethod
     def _blocks_of(self, places):
@@ -252,13 +253,13 @@ class _Explained(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """What of an ETC's config decides who sees whom.
+    """The entries of an ETC's config that determine which tokens attend to which.
 
     Attributes:
-        local_radius: int. Long tokens visible on each side.
-        relative_pos_max_distance: int. Positions are clipped here.
-        use_hard_g2l_mask, use_hard_l2g_mask: bool. Global (long) tokens see only the long (global)
-            tokens that they are linked to.
+        local_radius: int. Long tokens attended to on each side.
+        relative_pos_max_distance: int. Relative positions are clipped to it.
+        use_hard_g2l_mask, use_hard_l2g_mask: bool. Whether global (long) tokens attend only to the
+            long (global) tokens that they are linked to.
     """
 
     local_radius: int = 84
@@ -268,16 +269,16 @@ class Rules:
 
     @classmethod
     def of(cls, config):
-        """Those of a model or its config, or the default ones of None."""
+        """Returns the rules of a model or its config, or the defaults for None."""
         names = (field.name for field in dataclasses.fields(cls))
         config = _config_of(config, "local_radius")
         return cls(**{name: getattr(config, name) for name in names if hasattr(config, name)})
 
     @staticmethod
     def check_relations(model, names):
-        """Raises ValueError if a model, or its config, has other relations than these, or no room.
+        """Raises ValueError if a model, or its config, has other relations, or too few labels.
 
-        A config, or an encoder, does not name relations; it tells how many labels there are.
+        A config, or an encoder, does not name relations; it only has a number of labels.
         """
         ours = getattr(model, "relation_names", None)
         if ours is not None and tuple(ours) != tuple(names):
@@ -291,18 +292,18 @@ class Rules:
 
 
 class Explanation(_Explained):
-    """One example of a batch for ETC, explained; `str` is a table of its tokens.
+    """Explains one example of a batch for ETC; `str` is a table of its tokens.
 
-    Tokens are named by input and place in the row, as in the table: "l12" is a long and "g3" a
+    Tokens are named by input and position in the row, as in the table: "l12" is a long and "g3" a
     global token. Labels are those of `config.relation_labels`, by the rules of
-    `ops.structure.GlobalLocalStructure`. The picture is that of all examples of the row.
+    `ops.structure.GlobalLocalStructure`. The picture shows all examples of the row.
 
     Args:
         batch: `ProcessedBatch`.
         encoding: one of its encodings.
         config: a model or its config, such as `EtcConfig`; None for the default `Rules`.
     Raises:
-        ValueError: if the model has other relations than the batch, or not as many labels.
+        ValueError: if the model has other relations than the batch, or too few labels.
     """
 
     columns = ("long", "token", "from", "linked to", "relations")
@@ -323,7 +324,7 @@ class Explanation(_Explained):
         return [f"{place} {kind}{': ' * bool(text)}{text}" for place, _, kind, text, _ in rows]
 
     def _own(self, side):
-        """The places of the example's tokens in the row: list of int."""
+        """The positions of the example's tokens in the row: list of int."""
         x = self.encoding
         first, ids = (x.place, x.token_ids) if side == "l" else (x.global_place, x.global_ids)
         return list(range(first, first + len(ids)))
@@ -363,7 +364,7 @@ class Explanation(_Explained):
 
     @functools.cached_property
     def _related(self):
-        """Of each token the relations that lead from it, by side: "row: g3, g4; header: g1"."""
+        """The relations that lead from each token, by side: "row: g3, g4; header: g1"."""
         x = self.encoding
         places = {"g": x.global_place, "l": x.place}
         found = {"g": [{} for _ in x.global_ids], "l": [{} for _ in x.token_ids]}
@@ -434,7 +435,7 @@ class Explanation(_Explained):
         return True, f"long and global token of one example, not linked{relation}"
 
     def _relations(self, piece):
-        """(name, pairs of query and key: int [number, 2]) of relations, as they are declared."""
+        """(name, pairs of query and key: int [number, 2]) of relations, in order of declaration."""
         for name in self.batch.relation_names:
             if (key := f"{_PAIRS[piece]}/{name}") in self.batch:
                 pairs = self.batch[key][self.encoding.row]
@@ -477,9 +478,9 @@ class Explanation(_Explained):
 
 
 class RowExplanation(_Explained):
-    """One row of tokens of a batch, explained; `str` is a table of its tokens.
+    """Explains one row of tokens of a batch; `str` is a table of its tokens.
 
-    Tokens are named by their places: 0, 1, ….
+    Tokens are named by their positions: 0, 1, ….
 
     Args:
         tokens: sequence of str. The tokens of the row.
@@ -525,7 +526,7 @@ class RowExplanation(_Explained):
 
     @abc.abstractmethod
     def _reason_of_tokens(self, query, key):
-        """(whether one token sees the other, why), of tokens that are no padding."""
+        """(whether one token attends to the other, why), for tokens that are not padding."""
 
     def _labels(self, piece, queries, keys):
         labels = self._labels_of_tokens(piece, queries[:, np.newaxis], keys)
@@ -537,22 +538,22 @@ class RowExplanation(_Explained):
 
     @abc.abstractmethod
     def _labels_of_tokens(self, piece, queries, keys):
-        """Labels, which broadcast to [queries, keys], of places [queries, 1] and [keys]."""
+        """Labels, broadcastable to [queries, keys], of positions [queries, 1] and [keys]."""
 
     def _legend(self):
         return attention_picture.Legend(RelationLabels(0), names=self.meanings)
 
 
 class LongformerExplanation(RowExplanation):
-    """One row of a batch for a Longformer, explained; `str` is a table of its tokens.
+    """Explains one row of a batch for a Longformer; `str` is a table of its tokens.
 
     Args:
         batch: `LongformerBatch`.
         encoding: one of its encodings.
         config: `LongformerConfig`, a model with one, or None for windows of 512.
     Raises:
-        ValueError: if the batch does not say which tokens are global, or the model is
-            autoregressive and the row has global tokens, which it refuses.
+        ValueError: if the batch does not give the global tokens, or the model is autoregressive and
+            the row has global tokens, which it refuses.
     """
 
     columns = ("place", "token", "from", "global")
@@ -576,10 +577,10 @@ class LongformerExplanation(RowExplanation):
             )
 
     def global_reason(self, place):
-        """Why a token is global: str, "" for one that is not.
+        """Explains why a token is global: str, "" for one that is not.
 
         Args:
-            place: int. Of the token in its row.
+            place: int. The token's position in its row.
         """
         if place >= self._sizes["l"] or not self._is_global[place]:
             return ""
@@ -616,13 +617,13 @@ class LongformerExplanation(RowExplanation):
 
 
 class GmatExplanation(RowExplanation):
-    """One row of a batch for a GMAT, explained; `str` is a table of its tokens and their chunks.
+    """Explains one row of a batch for a GMAT; `str` is a table of its tokens and their chunks.
 
     Args:
         batch: `GmatBatch`.
         encoding: one of its encodings.
         config: `GmatConfig`, a model with one, or None for chunks of 512 and a learned memory,
-            which is not in the picture then.
+            which is then not in the picture.
     """
 
     columns = ("place", "token", "from", "chunk")
@@ -643,7 +644,7 @@ class GmatExplanation(RowExplanation):
 
     @property
     def global_reason(self):
-        """What the memory is, which all tokens see and which sees all tokens: one sentence."""
+        """Explains the memory, which attends to all tokens and they to it: one sentence."""
         if self._num_memory == 0:
             return "There is no memory: no token sees beyond its chunk."
         if self._memory_ids is None:
@@ -685,13 +686,13 @@ class GmatExplanation(RowExplanation):
 
 
 class _Seq2SeqExplanation(RowExplanation):
-    """One row of a batch for an encoder-decoder, explained; `str` is a table of its tokens.
+    """Explains one row of a batch for an encoder-decoder; `str` is a table of its tokens.
 
     Args:
         batch: `Seq2SeqBatch`.
-        tokens: sequence of str. Of the row.
+        tokens: sequence of str. The tokens of the row.
         row: int.
-        config: of the model.
+        config: the model's config.
         num_global, num_blocks: int.
     """
 
@@ -706,7 +707,7 @@ class _Seq2SeqExplanation(RowExplanation):
 
 
 class LongT5Explanation(_Seq2SeqExplanation):
-    """One row of a batch for a LongT5, explained; `str` is a table of its tokens and their blocks.
+    """Explains one row of a batch for a LongT5; `str` is a table of its tokens and their blocks.
 
     Source: Guo et al. 2022 (arXiv:2112.07916), section 3.1.
 
@@ -729,7 +730,7 @@ class LongT5Explanation(_Seq2SeqExplanation):
 
     @property
     def global_reason(self):
-        """What is global: one sentence."""
+        """Explains the global tokens: one sentence."""
         if self._config.blocks_of is None:
             return "Nothing is global: the attention is local."
         number, size = self._num_blocks, self._config.global_block_size
@@ -741,7 +742,7 @@ class LongT5Explanation(_Seq2SeqExplanation):
         )
 
     def _block(self, place):
-        """The block that a token is counted to; the last full one has those behind it, too."""
+        """The block that a token belongs to; the last full one includes the tokens behind it."""
         return min(place // self._config.global_block_size, self._num_blocks - 1)
 
     def _cells(self, place):
@@ -772,7 +773,7 @@ class LongT5Explanation(_Seq2SeqExplanation):
 
 
 class PegasusXExplanation(_Seq2SeqExplanation):
-    """One row of a batch for a PEGASUS-X, explained; `str` is a table of its tokens and blocks.
+    """Explains one row of a batch for a PEGASUS-X; `str` is a table of its tokens and blocks.
 
     Source: Phang et al. 2022 (arXiv:2208.04347), section 3.
 
@@ -793,13 +794,13 @@ class PegasusXExplanation(_Seq2SeqExplanation):
 
     @property
     def columns(self):
-        """tuple of str: of the table."""
+        """tuple of str: the columns of the table."""
         staggered = ("staggered block",) if self._config.stagger_local_blocks else ()
         return ("place", "token", "block", *staggered)
 
     @property
     def global_reason(self):
-        """What is global: one sentence."""
+        """Explains the global tokens: one sentence."""
         return (
             f"The model has {self._config.num_global_tokens} global tokens of its own, none of the "
             "text: every token sees them, and they see all."
@@ -837,7 +838,7 @@ class PegasusXExplanation(_Seq2SeqExplanation):
 
 
 def encoding_of(batch, example, window):
-    """The encoding of a window of an example.
+    """Returns the encoding of a window of an example.
 
     Raises:
         ValueError: if the batch has none.
@@ -852,15 +853,15 @@ def encoding_of(batch, example, window):
 
 
 def of_seq2seq(batch, tokens, row, config):
-    """The explanation of a row for an encoder-decoder, by the kind of the model.
+    """Creates the explanation of a row for an encoder-decoder, by the kind of model.
 
     Args:
         batch: `Seq2SeqBatch`.
-        tokens: sequence of str. Of the row.
+        tokens: sequence of str. The tokens of the row.
         row: int.
         config: `LongT5Config`, `PegasusXConfig`, or a model with one.
     Raises:
-        ValueError: if the config is of neither.
+        ValueError: if the config is of another model.
     """
     kinds = {"longt5": LongT5Explanation, "pegasus_x": PegasusXExplanation}
     config = _config_of(config)
@@ -874,13 +875,13 @@ def of_seq2seq(batch, tokens, row, config):
 
 
 def _config_of(model, needs=""):
-    """The config of an encoder of a model, of a model, or the config itself.
+    """Returns the config of an encoder of a model, of a model, or the config itself.
 
     Args:
-        model: such a one, or None.
-        needs: str. What the config must have.
+        model: one of these, or None.
+        needs: str. An entry that the config must have.
     Raises:
-        ValueError: if it has not: it is of a model that attends in another way.
+        ValueError: if the config lacks it, as the model attends in another way.
     """
     for name in ("encoder", "config"):
         model = getattr(model, name, model)
@@ -895,7 +896,7 @@ def _config_of(model, needs=""):
 
 
 def _chosen(name, numbers, size):
-    """The numbers that an option has: int array, each once, in order."""
+    """The numbers given by an option: int array, each once, in order."""
     is_range = isinstance(numbers, range)
     given = [numbers[0], numbers[-1]] if is_range and numbers else numbers
     is_sequence = isinstance(given, (range, list, tuple)) or getattr(given, "ndim", 0) == 1
@@ -927,7 +928,7 @@ def _windows(config):
 
 
 def _span(numbers, by):
-    """The number, or from which to which."""
+    """The number, or the range."""
     least, most = min(numbers), max(numbers)
     return str(least) if least == most else f"{least} to {most}, by {by}"
 
@@ -939,7 +940,7 @@ def _positions(offsets, max_distance):
 
 
 def _inverse(places, size):
-    """Of each place of a row where it is in `places`, or -1: int array."""
+    """The index in `places` of each position of a row, or -1: int array."""
     found = np.full(size, -1)
     found[places] = np.arange(len(places))
     return found
@@ -960,12 +961,12 @@ def _excerpt(text):
 
 
 def _rows(places, alike, row_of):
-    """The rows of a table, each of a run of tokens: of one where that makes no long table.
+    """The rows of a table, each for a run of tokens; for one token if the table is short.
 
     Args:
         places: sequence of int.
-        alike: function of a place: tokens for which it gives the same may share a row.
-        row_of: function of a run, list of int: tuple of str.
+        alike: function of a position: tokens with equal results may share a row.
+        row_of: function of a run, list of int, that returns a tuple of str.
     """
     is_long = len(places) > _MOST_LINES
     runs = _runs(places, alike) if is_long else [[place] for place in places]
@@ -978,7 +979,7 @@ def _rows(places, alike, row_of):
 
 
 def _runs(places, alike):
-    """Places that follow one another and are alike, together: list of lists."""
+    """Groups consecutive positions that are alike: list of lists."""
     runs, previous = [], None
     for place in places:
         kind = alike(place)
@@ -991,7 +992,7 @@ def _runs(places, alike):
 
 
 def _named(run, prefix):
-    """The name of a run of places: "l12", or "l12-l40"."""
+    """The name of a run of positions: "l12", or "l12-l40"."""
     return "-".join(f"{prefix}{place}" for place in dict.fromkeys((run[0], run[-1])))
 
 

@@ -1,4 +1,4 @@
-"""From texts, or a question and documents, to a batch for GMAT: ids, types, memory."""
+"""Turns texts, or a question and documents, into batches for GMAT: ids, types, memory."""
 
 import dataclasses
 import os
@@ -14,16 +14,16 @@ __all__ = ["GmatBatch", "GmatProcessor"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GmatProcessorConfig(row_processor.RowConfig):
-    """Settings, kept in `processor_config.json`.
+    """Settings of `GmatProcessor`, saved in `processor_config.json`.
 
     Attributes:
-        do_lower_case: bool. Of word pieces: lower-case text and strip accents.
-        question_separators: int. How many separators end a question that a text follows: 1 as BERT
-            has it, 2 as RoBERTa.
-        has_types: bool. Whether documents after a question are of token type 1. False for models
-            with one type, as those lifted from RoBERTa.
-        question_memory: int or None. With a number, the model's `num_memory_tokens`, the memory is
-            that many first tokens of the question. None: the model's learned memory.
+        do_lower_case: bool. For word pieces: lower-case text and strip accents.
+        question_separators: int. How many separators end a question that a text follows: 1 as in
+            BERT, 2 as in RoBERTa.
+        has_types: bool. Whether documents after a question have token type 1. False for models with
+            one type, such as those initialized from RoBERTa.
+        question_memory: int or None. A number, the model's `num_memory_tokens`, uses that many
+            first tokens of the question as the memory. None: the model's learned memory.
         others: see `row_processor.RowConfig`.
     Raises:
         ValueError: naming the setting and its value.
@@ -49,30 +49,29 @@ class GmatProcessorConfig(row_processor.RowConfig):
 
 
 class GmatBatch(row_processor.RowBatch):
-    """int32 `input_ids` and `attention_mask` [batch, length], and what else the settings say.
+    """A batch for GMAT: int32 `input_ids` and `attention_mask` [batch, length], and optional ones.
 
-    `token_type_ids` [batch, length] with `has_types`; `memory_ids` and `memory_mask` [batch,
-    question_memory] with `question_memory`. The model cuts a text into chunks itself: nothing is
-    padded to a multiple of them.
+    `token_type_ids` [batch, length] with `has_types`; `memory_ids` and `memory_mask`
+    [batch, question_memory] with `question_memory`. The model splits a text into chunks itself:
+    nothing is padded to a multiple of their size.
 
-    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 
 class GmatProcessor(row_processor.RowProcessor):
-    """Texts in, tensors out: a batch for `GmatModel` and its heads.
+    """Processor for GMAT: turns texts into batches for `GmatModel` and its heads.
 
-    A text is `[CLS] A [SEP]`, a question with documents `[CLS] Q [SEP] D1 D2 … [SEP]`, as BERT has
-    it; of byte-level BPE `<s> A </s>`. Source of the memory: Gupta and Berant 2020
+    A text becomes `[CLS] A [SEP]`, a question with documents `[CLS] Q [SEP] D1 D2 … [SEP]`, as in
+    BERT; with byte-level BPE `<s> A </s>`. Source of the memory: Gupta and Berant 2020
     (arXiv:2006.03274), section 4.2.
 
     Args:
         vocab: str, the path of a vocabulary of word pieces, or of byte-level BPE; or a tokenizer,
-            or an object that has one as its `tokenizer`; of another `GmatProcessor` the settings
-            are taken over, too.
+            or an object with a `tokenizer`; another `GmatProcessor` also passes on its settings.
         **settings: fields of `GmatProcessorConfig`.
     Raises:
-        ValueError: if a setting cannot be, or a file is damaged.
+        ValueError: if a setting is invalid, or a file is damaged.
 
     >>> processor = etcmodel.GmatProcessor("vocab.txt", max_length=64, question_memory=2)
     >>> batch = processor(question="Who wrote Emma?", documents=["Emma is by Jane Austen."])

@@ -1,4 +1,4 @@
-"""From questions and passages to a batch for GenBERT over a GMAT, and from answers to texts."""
+"""Turns questions and passages into batches for GenBERT over a GMAT, and answers into texts."""
 
 import dataclasses
 import os
@@ -15,11 +15,12 @@ __all__ = ["GmatSeq2SeqProcessor"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GmatSeq2SeqProcessorConfig(row_processor.RowConfig):
-    """Settings, kept in `processor_config.json`.
+    """Settings of `GmatSeq2SeqProcessor`, saved in `processor_config.json`.
 
     Attributes:
         do_lower_case: bool. Lower-case text and strip accents.
-        others: see `row_processor.RowConfig`; there is no `stride`, as an answer is of one row.
+        others: see `row_processor.RowConfig`; there is no `stride`, as an answer belongs to one
+            row.
     Raises:
         ValueError: naming the setting and its value.
     """
@@ -39,19 +40,19 @@ class GmatSeq2SeqProcessorConfig(row_processor.RowConfig):
 
 
 class GmatSeq2SeqProcessor(row_processor.RowProcessor):
-    """Texts in, tensors out, and back: for `GmatForConditionalGeneration`.
+    """Processor for `GmatForConditionalGeneration`: texts to batches, generated ids to texts.
 
-    A question with a passage is `[CLS] Q [SEP] P [SEP]`, all of token type 0; a number falls into
-    its digits, 407 into `4 ##0 ##7`. The labels of an answer are its pieces and `\\`, which ends
-    it; the model begins with `@`. Source: Gupta and Berant 2020 (arXiv:2006.03274), section 3.2;
-    Geva et al. 2020 (arXiv:2004.04487), section 3.1.
+    A question with a passage becomes `[CLS] Q [SEP] P [SEP]`, all of token type 0; a number is
+    split into its digits, 407 into `4 ##0 ##7`. The labels of an answer are its pieces and `\\`,
+    which ends it; the model begins with `@`. Source: Gupta and Berant 2020 (arXiv:2006.03274),
+    section 3.2; Geva et al. 2020 (arXiv:2004.04487), section 3.1.
 
     Args:
-        vocab: str, the path of a vocabulary of word pieces with all digits, `@` and `\\`; or a
-            tokenizer of one, or an object that has one as its `tokenizer`.
+        vocab: str, the path of a vocabulary of word pieces with all digits, `@` and `\\`; or its
+            tokenizer, or an object with a `tokenizer`.
         **settings: fields of `GmatSeq2SeqProcessorConfig`.
     Raises:
-        ValueError: if a setting cannot be, or the vocabulary lacks a token.
+        ValueError: if a setting is invalid, or the vocabulary lacks a token.
 
     >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
     >>> batch = processor(question="Who wrote it?", documents=["It was book 407."], targets="Jane")
@@ -81,7 +82,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
 
     @classmethod
     def of_model(cls, folder, config):
-        """See `RowProcessor`; the marks of an answer must have the ids that the model has."""
+        """See `RowProcessor`; the tokens around an answer must have the model's ids."""
         processor = super().of_model(folder, config)
         marks = (number_pieces.START, number_pieces.END)
         ids = number_pieces.start_and_end(processor.tokenizer)
@@ -95,14 +96,14 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
         return processor
 
     def __call__(self, examples=None, targets=None, **fields):
-        """The batch of one or several examples.
+        """Makes the batch of one or several examples.
 
         Args:
             examples, **fields: see `RowProcessor`.
-            targets: list of str, one an example, or one str: the answers; None for no `labels`.
+            targets: list of str, one per example, or one str: the answers; None for no `labels`.
         Returns:
             `RowBatch` of int32 `input_ids` and `attention_mask` [batch, length], and with targets
-            `labels` [batch, target], -100 where an answer has ended.
+            `labels` [batch, target], -100 behind the end of an answer.
         Raises:
             ValueError: naming the example or the target.
 
@@ -136,7 +137,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
         return labels
 
     def decode(self, ids, keep_special_tokens=False):
-        """The text of ids, of `generate`'s sequences what is between `@` and `\\`.
+        """Decodes ids to text; from `generate`'s sequences, the text between `@` and `\\`.
 
         Args: see `EtcProcessor.decode`.
 
@@ -153,7 +154,7 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
         return super().decode(ids, keep_special_tokens)
 
     def explain(self, batch, example=0, config=None, *, tokens=None, blocks=None):
-        """What the encoder is told of an example: see `GmatProcessor.explain`; there is one window.
+        """Explains the encoder's input: see `GmatProcessor.explain`; there is one window.
 
         Raises:
             ValueError: if there is no such example, token or block.

@@ -1,4 +1,4 @@
-"""Labels as people write them, and their numbers: of a class, of several, or a number itself."""
+"""Labels as people write them, and their numbers: one class, several, or a number itself."""
 
 import math
 import numbers
@@ -19,7 +19,7 @@ __all__ = [
     "several",
 ]
 
-# What is told of a text, named as in Hugging Face's configs.
+# Kinds of labels of texts, named as in Hugging Face's configs.
 SINGLE_LABEL = "single_label_classification"
 MULTI_LABEL = "multi_label_classification"
 REGRESSION = "regression"
@@ -30,7 +30,7 @@ _MAX_NAMED = 5
 
 
 def named(value):
-    """The label that a value says: str, '' for none.
+    """Reads a label from a value: str, '' for none.
 
     Args:
         value: str, whole number, or truth value.
@@ -45,7 +45,7 @@ def named(value):
 
 
 def several(value, separator=SEPARATOR):
-    """The labels that a value says: tuple of str, each once.
+    """Reads several labels from a value: tuple of str, each once.
 
     Args:
         value: list of labels, or str with separators between them.
@@ -63,7 +63,7 @@ def several(value, separator=SEPARATOR):
 
 
 def finite(value):
-    """The finite float that a value says, maybe as a str.
+    """Reads a finite float from a value, which may be a str.
 
     Raises:
         ValueError: saying what it must be, if it is something else.
@@ -78,7 +78,7 @@ def finite(value):
 
 
 def in_order(found):
-    """Different labels in their order: whole numbers by size, others as text. A tuple of str."""
+    """Sorts distinct labels: whole numbers by size, others as text. A tuple of str."""
     return tuple(sorted(set(found), key=_place))
 
 
@@ -91,12 +91,12 @@ def _is_number(label):
 
 
 class Labels:
-    """The labels of a classifier in the order of its outputs, and what is told of a text by them.
+    """A classifier's labels in the order of its outputs; converts the labels of texts to numbers.
 
     Args:
-        names: sequence of str; or int, how many labels without names there are.
+        names: sequence of str; or int, the number of labels without names.
         problem_type: str, one of `PROBLEM_TYPES`; a regression has no names.
-        separator: str. What separates several labels in one str.
+        separator: str. Separates several labels in one str.
     """
 
     def __init__(self, names, problem_type=SINGLE_LABEL, separator=SEPARATOR):
@@ -108,13 +108,13 @@ class Labels:
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
     def words(self, value):
-        """The labels of a value: tuple of str; errors as of `named` and `several`."""
+        """Returns the labels of a value: tuple of str; for errors see `named` and `several`."""
         if self.problem_type == MULTI_LABEL:
             return several(value, self._separator)
         return tuple(filter(None, (named(value),)))
 
     def has(self, value):
-        """Whether there is such a label."""
+        """Returns whether there is such a label."""
         try:
             self.target(value)
         except ValueError:
@@ -122,11 +122,11 @@ class Labels:
         return True
 
     def target(self, value):
-        """What a model is to learn of a value: int, 0 or 1 for each label, or float.
+        """Converts a value to a training target: int, 0 or 1 for each label, or float.
 
         Args:
-            value: as of `named`, `several` or `finite`. Where no name is a number, a whole number
-                may also be that of the label, from 0.
+            value: as for `named`, `several` or `finite`. If no name is a number, a whole number may
+                also be the label's index, from 0.
         Raises:
             ValueError: saying what it must be, if there is no such label.
         """
@@ -158,7 +158,7 @@ class Labels:
 
 
 def _are_flags(value):
-    """Whether a value says of each label whether it is there."""
+    """Whether a value has a flag for each label."""
     return isinstance(value, list | tuple) and all(
         isinstance(x, numbers.Integral) and x in (0, 1) for x in value
     )

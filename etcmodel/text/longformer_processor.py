@@ -1,4 +1,4 @@
-"""From texts, or a question and documents, to a batch for Longformer: ids, and what is global."""
+"""Turns texts, or a question and documents, into batches for Longformer: ids, global tokens."""
 
 import dataclasses
 
@@ -15,13 +15,13 @@ GLOBAL_TOKENS = ("question", "first", "none", "model")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LongformerProcessorConfig(row_processor.RowConfig):
-    """Settings, kept in `processor_config.json`.
+    """Settings of `LongformerProcessor`, saved in `processor_config.json`.
 
     Attributes:
-        global_tokens: str. "question": all before the first separator, or the first token of a text
-            without a question, as `LongformerForQuestionAnswering` and
-            `LongformerForSequenceClassification` have it; "first": the first token; "none"; or
-            "model": what the model's class, or an LED's config, has where a batch does not say it.
+        global_tokens: str. "question": all tokens before the first separator, or the first token of
+            a text without a question, as in `LongformerForQuestionAnswering` and
+            `LongformerForSequenceClassification`; "first": the first token; "none"; or "model": the
+            default of the model's class, or of an LED's config, for batches without global tokens.
         others: see `row_processor.RowConfig`.
 
     Raises:
@@ -43,27 +43,27 @@ class LongformerProcessorConfig(row_processor.RowConfig):
 
 
 class LongformerBatch(row_processor.RowBatch):
-    """int32 `input_ids`, `attention_mask` and `global_attention_mask` [batch, length].
+    """A batch: int32 `input_ids`, `attention_mask` and `global_attention_mask` [batch, length].
 
-    The last one is not there if the model decides (`global_tokens="model"`).
+    The last one is absent if the model decides (`global_tokens="model"`).
 
-    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
 
 class LongformerProcessor(row_processor.RowProcessor):
-    """Texts in, tensors out: a batch for `LongformerModel` and its heads.
+    """Processor for Longformer: turns texts into batches for `LongformerModel` and its heads.
 
-    A text is `<s> A </s>`, a question with documents `<s> Q </s></s> D1 D2 … </s>`: of one document
-    the tokens are those of Hugging Face's tokenizer for the pair. Source of what is global: Beltagy
-    et al. 2020 (arXiv:2004.05150), section 3.1.
+    A text becomes `<s> A </s>`, a question with documents `<s> Q </s></s> D1 D2 … </s>`: for one
+    document the tokens are those of Hugging Face's tokenizer for the pair. Source of the global
+    tokens: Beltagy et al. 2020 (arXiv:2004.05150), section 3.1.
 
     Args:
         vocab: str, a `vocab.json` with `merges.txt` beside it or a `tokenizer.json`; or a
-            `byte_bpe.ByteLevelTokenizer`, or an object that has one as its `tokenizer`.
+            `byte_bpe.ByteLevelTokenizer`, or an object with a `tokenizer`.
         **settings: fields of `LongformerProcessorConfig`.
     Raises:
-        ValueError: if a setting cannot be, or a file is damaged.
+        ValueError: if a setting is invalid, or a file is damaged.
 
     >>> processor = etcmodel.LongformerProcessor("vocab.json", max_length=4096)
     >>> batch = processor(question="Who?", documents=["By Jane."])
@@ -77,7 +77,7 @@ class LongformerProcessor(row_processor.RowProcessor):
 
     @classmethod
     def of_model(cls, folder, config):
-        """See `RowProcessor`; what is global is left to the model."""
+        """See `RowProcessor`; global tokens are left to the model."""
         limit = getattr(config, "max_encoder_position_embeddings", None) or config.max_length
         return cls.from_pretrained(folder, max_length=limit, global_tokens="model")
 
@@ -90,7 +90,7 @@ class LongformerProcessor(row_processor.RowProcessor):
         return {"global_attention_mask": mask}
 
     def num_global(self, encoding):
-        """How many tokens of a row are global, as far as a batch says it: its first ones."""
+        """The number of a row's global tokens, its first ones, if the batch gives them."""
         if self.config.global_tokens in ("none", "model"):
             return 0
         is_question = self.config.global_tokens == "question" and encoding.source.num_questions

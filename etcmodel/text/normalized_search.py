@@ -1,4 +1,4 @@
-"""Where a text has an answer, if texts that are equal once normalized are the same answer."""
+"""Finds answers in a text, comparing normalized texts."""
 
 import collections
 import functools
@@ -8,25 +8,25 @@ from etcmodel.text.characters import composed
 
 __all__ = ["find_normalized"]
 
-# `str.lower` writes a sigma by what stands beside it, which a word alone does not tell.
+# `str.lower` writes a sigma by its neighbors, which a word alone does not show.
 _ONE_SIGMA = str.maketrans("ς", "σ")
 
 
 def find_normalized(text, answers, normalize, separators):
-    """Where words of a text are, once normalized, one of the answers.
+    """Finds the words of a text that are, once normalized, one of the answers.
 
-    Words are what stands between white space and separators: an answer never begins or ends within
-    one. Words of which nothing is left, such as articles, do not matter, and neither does how
-    accents are written.
+    Words are separated by white space and separators: an answer never begins or ends within one.
+    Words of which nothing is left, such as articles, are ignored, and so is how accents are
+    encoded.
 
     Args:
         text: str.
         answers: iterable of str.
-        normalize: function of a str to it normalized: words with a space between each two.
-        separators: str. Characters that normalization makes white space.
+        normalize: function of a str that returns it normalized: words separated by single spaces.
+        separators: str. Characters that normalization turns into white space.
     Returns:
-        list of (start, end): the characters `text[start:end]` of each, in order, without separators
-        and words that do not matter around them. They may overlap.
+        list of (start, end): the characters `text[start:end]` of each, in order, without
+        surrounding separators and ignored words. They may overlap.
     """
     wanted = collections.defaultdict(set)
     for answer in answers:

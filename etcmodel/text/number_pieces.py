@@ -1,4 +1,4 @@
-"""Word pieces in which every number falls into its digits (Geva et al. 2020, section 3.1)."""
+"""Word pieces with every number split into its digits (Geva et al. 2020, section 3.1)."""
 
 from etcmodel.text import alignment, tokenization, vocabulary
 
@@ -18,13 +18,13 @@ _NEEDED = (*_SPECIAL, START, END, *"0123456789", *(f"##{x}" for x in "0123456789
 
 
 class NumberTokenizer(tokenization.FullTokenizer):
-    """A `FullTokenizer` of word pieces, but that of a number "407" the pieces are 4, ##0, ##7.
+    """A `FullTokenizer` of word pieces that splits a number "407" into 4, ##0, ##7.
 
     Args:
         vocab_file, do_lower_case: see `FullTokenizer`.
     Raises:
-        ValueError: naming the file and what is missing of special pieces, digits and marks around
-            an answer, or what is there twice.
+        ValueError: naming the file and the missing special pieces, digits and marks around an
+            answer, or duplicates.
     """
 
     def __init__(self, vocab_file, do_lower_case=True):
@@ -40,10 +40,10 @@ class _NumberPieces(tokenization.WordpieceTokenizer):
 
 
 def check_tokenizer(tokenizer):
-    """Checks that a `FullTokenizer` has all pieces that are needed.
+    """Checks that a `FullTokenizer` has all required pieces.
 
     Raises:
-        ValueError: naming the file and what is missing, or if it is of SentencePiece.
+        ValueError: naming the file and what is missing, or if it is a SentencePiece model.
     """
     if tokenizer.sp_model:
         raise ValueError(
@@ -54,25 +54,25 @@ def check_tokenizer(tokenizer):
 
 
 def pieces_of(text, tokenizer):
-    """The pieces of a text by a `FullTokenizer`, numbers in digits: list of str."""
+    """Returns the pieces of a text by a `FullTokenizer`, numbers in digits: list of str."""
     words = tokenizer.basic_tokenizer.tokenize(text)
     of_word = tokenizer.wordpiece_tokenizer.tokenize
     return [piece for word in words for piece in _digits(word) or of_word(word)]
 
 
 def _digits(word):
-    """The pieces of a number, a tuple of str; () of any other word."""
+    """Returns the pieces of a number, a tuple of str; () for any other word."""
     if not (word.isascii() and word.isdigit()):
         return ()
     return (word[0], *(f"##{digit}" for digit in word[1:]))
 
 
 def text_of_pieces(pieces):
-    """The text of a list of pieces: str."""
+    """Returns the text of a list of pieces: str."""
     return alignment.wordpiece_tokens_to_normalized_text(pieces)
 
 
 def start_and_end(tokenizer):
-    """The ids before and after an answer: list of two int."""
+    """Returns the ids before and after an answer: list of two int."""
     check_tokenizer(tokenizer)
     return tokenizer.convert_tokens_to_ids([START, END])

@@ -1,4 +1,4 @@
-"""From encodings to a batch: which row each gets, and padding."""
+"""Packs encodings into the rows of a batch, and pads them."""
 
 import dataclasses
 
@@ -19,11 +19,11 @@ _NONE = -1
 
 
 def pack(encodings, long_limit, global_limit):
-    """Gives each encoding the first row that has room for it.
+    """Assigns each encoding to the first row that has room for it.
 
     Args:
         encodings: list of `Encoding`.
-        long_limit, global_limit: int. Tokens of a row.
+        long_limit, global_limit: int. The most tokens of a row.
     Returns:
         list of `Encoding`, in the same order, with `row`, `place`, `global_place` and `number`.
     """

@@ -1,7 +1,7 @@
-"""Pieces of texts with their characters: what a tokenizer gives, and where in the text it is from.
+"""Splits texts into pieces, and locates each piece's characters in the text.
 
-A word (what stands between white space) is tokenized once; for the words of a text there is then
-one dictionary look-up each, and the rest is arithmetic on arrays. The pieces are those of
+A word (between white space) is tokenized only once; for the words of a text there is then one
+dictionary look-up each, and the rest is arithmetic on arrays. The pieces are those of
 `tokenization.FullTokenizer.tokenize`.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["Pieces", "Splitter"]
 
 _MOST_REMEMBERED = 1 << 22  # Characters and pieces of all words: about 200 MB in the worst case.
 
-# White space of Python's that vanishes in the tokenizer's cleaning, and does not end a word there.
+# Python's white space that the tokenizer's cleaning removes, and that does not end a word there.
 _VANISHING = {
     code: "\0" for code in range(0x3001) if chr(code).isspace() and not characters.CLEAN[code]
 }
@@ -34,7 +34,7 @@ class Pieces:
 
     Attributes:
         ids: int32 [num_pieces].
-        starts, ends: int32 [num_pieces]. The characters `text[start:end]` that a piece is from.
+        starts, ends: int32 [num_pieces]. Each piece's characters `text[start:end]`.
         counts: int64 [num_texts]. Number of pieces of each text.
     """
 
@@ -47,15 +47,16 @@ class Pieces:
 class Splitter:
     """Splits texts into pieces, with offsets.
 
-    Offsets are those of the characters whose normalized form the piece spells, with the accents
-    on them. The `▁` that a SentencePiece model puts in front of a text may be a piece without any.
+    Offsets are those of the characters whose normalized form the piece spells, including their
+    accents. The `▁` that a SentencePiece model puts in front of a text may be a piece without
+    characters.
 
     Args:
         tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
 
     Attributes:
-        knows_spaces: bool. Whether the white space in front of a text counts, as in byte-level BPE,
-            of whose pieces it is a part.
+        knows_spaces: bool. Whether white space in front of a text matters, as in byte-level BPE,
+            whose pieces include it.
     """
 
     def __init__(self, tokenizer):
@@ -67,12 +68,12 @@ class Splitter:
         self._words = _WordTable(self._split_word)
 
     def split(self, texts, follow_space=None):
-        """`Pieces` of a list of str.
+        """Returns the `Pieces` of a list of texts.
 
         Args:
             texts: list of str.
-            follow_space: list of bool, as many. Whether there is white space in front of each text,
-                where it stands; it counts if `knows_spaces`. None: nowhere.
+            follow_space: list of bool, one per text. Whether white space precedes each text in its
+                source, which matters if `knows_spaces`. None: nowhere.
         """
         if not texts:
             return _joined([])
@@ -96,11 +97,11 @@ class Splitter:
         return Pieces(ids, starts + shift, ends + shift, num_pieces.astype(np.int64))
 
     def _split_whole(self, texts):
-        """By a SentencePiece model, which sees each text as a whole."""
+        """Splits by a SentencePiece model, which processes each text as a whole."""
         return _joined([_sentence_pieces(self.tokenizer.sp_model, text) for text in texts])
 
     def _split_bytes(self, texts, follow_space):
-        """By byte-level BPE, which sees each text as a whole, maybe with a space in front."""
+        """Splits by byte-level BPE: each text as a whole, including space in front."""
         spaced = [" " * follows + text for text, follows in zip(texts, follow_space, strict=True)]
         entries = []
         for (ids, offsets), shift in zip(
@@ -144,7 +145,7 @@ class Splitter:
 
 
 class _WordTable:
-    """The pieces of each word that was seen, in arrays that grow."""
+    """The pieces of each word so far, in growing arrays."""
 
     def __init__(self, split_word):
         self._numbers = characters.Memo(self._add, max_entries=1 << 62)
@@ -201,10 +202,10 @@ def _word_starts(text):
 
 
 def _places(word, do_lower_case):
-    """For each character of the normalized word that of `word` which it is from.
+    """For each character of the normalized word, the index of its character in `word`.
 
-    Normalization goes character by character, but for the final sigma, which is one letter, too,
-    and for the order of accents, which vanish.
+    Normalization works character by character, except for the final sigma, which is one letter,
+    too, and for the order of accents, which are removed.
     """
     if word.isascii() and word.isprintable():
         return range(len(word))  # The usual case, and fast.
@@ -218,7 +219,7 @@ def _places(word, do_lower_case):
 
 
 def _end_of(word, places, last):
-    """The end of a piece whose last normalized character is number `last`, accents included."""
+    """The end of a piece whose last normalized character is number `last`, including accents."""
     end = places[last] + 1
     following = places[last + 1] if last + 1 < len(places) else len(word)
     while end < following and unicodedata.category(word[end]) == "Mn":

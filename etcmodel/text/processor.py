@@ -1,4 +1,4 @@
-"""From texts, tables, pages and graphs to a batch for a model, and back to the text."""
+"""Turns texts, tables, pages and graphs into batches for a model, and token ids into text."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -32,11 +32,11 @@ _SPECIAL = {
 
 
 class EtcProcessor(ReadsExamples):
-    """Structure in, tensors out: the features of `ProcessedBatch`, as NumPy arrays.
+    """Processor for ETC: turns structured text into batches, a `ProcessedBatch` of NumPy arrays.
 
-    An example is a text, or fields with texts in their structure: see `readers.read`. Documentation
-    and worked examples: docs/processor.md. Source of the inputs' form: Ainslie et al. 2020
-    (arXiv:2004.08483), section 3.
+    An example is a text, or a dict of fields with structured texts: see `readers.read`.
+    Documentation and worked examples: docs/processor.md. Source of the input format: Ainslie et al.
+    2020 (arXiv:2004.08483), section 3.
 
     Args:
         vocab: str, the path of a WordPiece vocabulary; if it ends in `.model`, of a SentencePiece
@@ -45,7 +45,7 @@ class EtcProcessor(ReadsExamples):
         **settings: fields of `ProcessorConfig`.
 
     Raises:
-        ValueError: if a setting cannot be, or the vocabulary lacks a token that is needed.
+        ValueError: if a setting is invalid, or the vocabulary lacks a required token.
 
     >>> processor = etcmodel.EtcProcessor("vocab.txt", max_long_len=4096, max_global_len=256)
     >>> batch = processor(question="Who wrote Emma?", documents=["Emma is by Jane Austen."])
@@ -79,11 +79,11 @@ class EtcProcessor(ReadsExamples):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str], **settings: Any) -> Self:
-        """Reads what `save_pretrained` wrote, or a folder with just a vocabulary.
+        """Loads a processor from `save_pretrained`'s folder, or one with just a vocabulary.
 
         Args:
-            folder: str. With `vocab.txt`, `spiece.model`, `tokenizer.json` or `vocab.json`;
-                `processor_config.json`, or `tokenizer_config.json`, if there.
+            folder: str. With `vocab.txt`, `spiece.model`, `tokenizer.json` or `vocab.json`; and
+                optionally `processor_config.json` or `tokenizer_config.json`.
             **settings: fields of `ProcessorConfig` that replace those of the folder.
         Raises:
             ValueError: naming the folder or the file.
@@ -103,7 +103,7 @@ class EtcProcessor(ReadsExamples):
         return self.config.relation_names
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the vocabulary and the settings into a folder, which is made if need be.
+        """Saves the vocabulary and the settings to a folder, which is created if needed.
 
         >>> etcmodel.EtcProcessor("vocab.txt", max_long_len=512).save_pretrained("processor")
         >>> etcmodel.EtcProcessor.from_pretrained("processor").config.max_long_len
@@ -114,14 +114,14 @@ class EtcProcessor(ReadsExamples):
     def __call__(
         self, examples: Any = None, *, settings: _Settings = None, **fields: Any
     ) -> ProcessedBatch:
-        """The batch of one or several examples.
+        """Makes the batch of one or several examples.
 
         Args:
             examples: a list of examples, or one: a text, a dict of fields, a `Document`.
-            settings: dict. Fields of `ProcessorConfig` to be used instead of the processor's.
+            settings: dict. Fields of `ProcessorConfig` that override the processor's.
             **fields: the fields of one example, instead of `examples`.
         Returns:
-            `ProcessedBatch`. What was cut is in its encodings, and is logged in one line.
+            `ProcessedBatch`. What was truncated is in its encodings, and is logged in one line.
         Raises:
             ValueError: naming the example and the field.
 
@@ -146,7 +146,7 @@ class EtcProcessor(ReadsExamples):
         return batch
 
     def batch_of(self, example: Any, where: str = "example") -> ProcessedBatch:
-        """The batch of one example, as `__call__`, but what is cut is not logged.
+        """Makes the batch of one example like `__call__`, without logging truncation.
 
         Args:
             example: a text, a dict of fields, or a `Document`.
@@ -172,7 +172,7 @@ class EtcProcessor(ReadsExamples):
         return packing.make_batch(encodings, config, self._special.pad)
 
     def read(self, example: Any, where: str = "example") -> Document:
-        """The `documents.Document` of an example.
+        """Reads an example into a `documents.Document`.
 
         >>> document = etcmodel.EtcProcessor("vocab.txt").read("It is good. It was bad.")
         >>> [document.block_text(block) for block in document.blocks]
@@ -188,7 +188,7 @@ class EtcProcessor(ReadsExamples):
     def tokenize(
         self, example: Any, where: str = "example", config: ProcessorConfig | None = None
     ) -> TokenizedDocument:
-        """The `encoding.TokenizedDocument` of an example: all its pieces, with offsets.
+        """Tokenizes an example: an `encoding.TokenizedDocument` of all its pieces, with offsets.
 
         >>> source = etcmodel.EtcProcessor("vocab.txt").tokenize("It is good.")
         >>> source.ids
@@ -198,14 +198,14 @@ class EtcProcessor(ReadsExamples):
         return TokenizedDocument.of(document, self._splitter)
 
     def decode(self, ids: Iterable[int], keep_special_tokens: bool = False) -> str:
-        """The text that token ids spell, in the vocabulary's normalized form.
+        """Decodes token ids to text, in the vocabulary's normalized form.
 
         Args:
             ids: sequence of int.
-            keep_special_tokens: bool. Also those of [CLS], [SEP] and padding.
+            keep_special_tokens: bool. Whether to keep [CLS], [SEP] and padding.
         Raises:
             ValueError: if an id is negative. Ids beyond the vocabulary, which a model may have, are
-                left out: see `vocabulary.known_ids`.
+                ignored: see `vocabulary.known_ids`.
 
         >>> processor = etcmodel.EtcProcessor("vocab.txt")
         >>> processor.decode(processor("It's a good book!")["token_ids"][0])
@@ -231,22 +231,22 @@ class EtcProcessor(ReadsExamples):
         tokens: Sequence[int] | None = None,
         blocks: Sequence[int] | None = None,
     ) -> Explanation:
-        """What a model is told of an example: a table in words, reasons, and a picture.
+        """Explains what a model gets of an example: a table, reasons, and a picture.
 
         Args:
             batch: `ProcessedBatch`.
-            example: int. Which of the examples that the processor was given.
-            window: int. Which of its windows.
+            example: int. Index of the example among those given to the processor.
+            window: int. Index of its window.
             config: a model, or its config, such as `EtcConfig`; None for the default radius of 84,
                 maximal distance of 12 and no hard masks.
-            tokens: range or list of int. The long tokens that are shown; None for all.
-            blocks: range or list of int, instead: the global tokens that are shown, with the long
-                tokens that are linked to them.
+            tokens: range or list of int. The long tokens to show; None for all.
+            blocks: range or list of int, instead of `tokens`: the global tokens to show, with the
+                long tokens linked to them.
         Returns:
-            `explanation.Explanation`: `print` it, ask it `why("l3", "g1")`, `save` its picture.
+            `explanation.Explanation`: `print` it, call `why("l3", "g1")`, or `save` its picture.
         Raises:
             ValueError: if there is no such example, window, token or block, or the model has other
-                relations than the batch, or not as many labels.
+                relations than the batch, or too few labels.
 
         >>> processor = etcmodel.EtcProcessor("vocab.txt")
         >>> explained = processor.explain(processor("A good book. The river was good."))

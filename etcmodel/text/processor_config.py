@@ -1,4 +1,4 @@
-"""Settings of a processor: what its batches hold, and what gives way where not all fits."""
+"""Settings of a processor: what its batches contain, and what is truncated."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ from etcmodel.text import sentence_splitting, truncation
 __all__ = ["CONFIG_FILENAME", "MENTIONS", "Configured", "ProcessorConfig"]
 
 CONFIG_FILENAME = "processor_config.json"
-MENTIONS = "mentions"  # Words that lead to a block, such as those of a link.
+MENTIONS = "mentions"  # Words that refer to a block, such as those of a link.
 
 _CHOICES = {
     "sentence_splitter": sentence_splitting.SENTENCE_SPLITTERS,
@@ -32,7 +32,7 @@ _LEAST = {
 }
 _NEVER_NONE = ("pad_to_multiple_of", "long_radius", "question_separators")
 _NAMES = ("relation_names", "mention_names", "long_relation_names")
-_MOST_PADDING = 1 << 16  # Every row has up to that many tokens more.
+_MOST_PADDING = 1 << 16  # Every row gets up to that many tokens of padding.
 _MOST_SEGMENTS = 2**31 - 1  # Batches are of int32.
 _DICTS = {"global_tokens": str, "segments": int, "global_segments": int}
 
@@ -45,52 +45,53 @@ _FIXED = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessorConfig:
-    """Settings, kept in `processor_config.json`.
+    """Settings of `EtcProcessor`, saved in `processor_config.json`.
 
     Attributes:
-        do_lower_case: bool. Of word pieces: lower-case text and strip accents.
-        split_punctuation: bool. Of sentence pieces: see `tokenization.FullTokenizer`.
+        do_lower_case: bool. For word pieces: lower-case text and strip accents.
+        split_punctuation: bool. For sentence pieces: see `tokenization.FullTokenizer`.
         sentence_splitter: str, one of `sentence_splitting.SENTENCE_SPLITTERS`. For texts that come
             without sentences.
-        main_only: bool. Of web pages the main text alone, without navigation, headers and footers
-            of the page, what is beside its text, and lists of links.
-        relation_names: tuple of str. Relations that batches hold, in the order in which the model
-            numbers their labels. See `relations` for those that every document has.
+        main_only: bool. Whether to read only the main text of web pages, without navigation,
+            headers and footers of the page, asides, and lists of links.
+        relation_names: tuple of str. Relations that batches contain, in the order in which the
+            model numbers their labels. See `relations` for those that every document has.
         mention_names: tuple of str. Relations between long and global tokens; all others are
             between global tokens.
-        long_relation_names: tuple of str. Those of the others that hold among long tokens, too:
-            between each token of a block and each of a related one, `long_radius` places apart or
-            fewer, such as the words of two cells of a row.
+        long_relation_names: tuple of str. Relations between global tokens that also hold among long
+            tokens: between each token of a block and each of a related one, at most `long_radius`
+            positions apart, such as the words of two cells of a row.
         long_radius: int. At most the model's `local_radius`.
-        whole_token: bool. The first global token stands for the whole example.
-        question_globals: str. The question has one global token ("block") or one for each of its
-            tokens ("tokens"), as in NQ, HotpotQA and WikiHop. These have the ids of the question's
-            tokens, unless `global_tokens` names one for the kind "question", as the tasks do.
-        special_tokens: bool. The long input begins with [CLS], and [SEP] ends the question and the
-            text.
-        separators: bool. False: there is no [SEP], as in HotpotQA and WikiHop.
+        whole_token: bool. Whether the first global token stands for the whole example.
+        question_globals: str. Whether the question has one global token ("block") or one for each
+            of its tokens ("tokens"), as in NQ, HotpotQA and WikiHop. The latter have the ids of the
+            question's tokens, unless `global_tokens` names one for the kind "question", as the
+            tasks do.
+        special_tokens: bool. Whether the long input begins with [CLS], and [SEP] ends the question
+            and the text.
+        separators: bool. False: no [SEP], as in HotpotQA and WikiHop.
         question_separators: int. How many [SEP] end a question that a text follows: 2 in RoBERTa
             and Longformer.
-        position_ids: bool. Also count positions, from 0 in each example.
+        position_ids: bool. Whether batches contain positions, from 0 in each example.
         cls_token, sep_token, pad_token: str or None. None for the vocabulary's own.
-        global_token_id: int or None. The id of global tokens of blocks, None for that of the CLS
+        global_token_id: int or None. The id of blocks' global tokens, None for that of the CLS
             token. The authors' checkpoints were trained with 1 (in BERT's vocabulary, [unused0]).
-        global_tokens: dict of str to str. The token whose id global tokens of a kind of block
-            have instead; "whole" is the kind of the first one, by default the CLS token.
+        global_tokens: dict of str to str. The token whose id global tokens of a kind of block have
+            instead; "whole" is the kind of the first one, by default the CLS token.
         segment_id: int or None. `segment_ids` of all long tokens. None: 1 for the text after a
             question, else 0, as in BERT. The authors' checkpoints were trained with 1.
-        segments: dict of str to int. `segment_ids` by kind of block, as above for others.
+        segments: dict of str to int. `segment_ids` by kind of block; as above for others.
         global_segments: dict of str to int. `global_segment_ids` by kind of block, 0 for others.
-        max_long_len, max_global_len: int or None. No example has more tokens.
-        truncation: str. What is cut where not all fits: "blocks" leaves blocks in one piece,
-            "tokens" may cut the last one, "error" refuses to cut.
-        give_way: str. Which part is cut: the "end", the "start" or, of several documents, the end
-            of the "longest". The question never is.
+        max_long_len, max_global_len: int or None. The most tokens of an example.
+        truncation: str. How an example that is too long is truncated: "blocks" keeps blocks whole,
+            "tokens" may cut the last one, "error" refuses to truncate.
+        give_way: str. Which part is truncated: the "end", the "start" or, with several documents,
+            the end of the "longest". The question never is.
         stride: int or None. With a number, what does not fit goes into further windows, which
-            repeat about as many tokens; nothing is cut.
-        pad_to: str. "longest" example of the batch, or the "max" lengths above.
+            repeat about as many tokens; nothing is truncated.
+        pad_to: str. Pads to the "longest" example of the batch, or to the "max" lengths above.
         pad_to_multiple_of: int. Lengths, and numbers of edges, are rounded up to it.
-        pack: bool. Puts several examples into a row of the max lengths, if they fit.
+        pack: bool. Whether to put several examples into a row of the max lengths, if they fit.
 
     Raises:
         ValueError: naming the setting and its value.
@@ -180,12 +181,12 @@ class ProcessorConfig:
         return math.inf if self.max_global_len is None else self.max_global_len
 
     def with_call_settings(self, settings: Mapping[str, typing.Any]) -> typing.Self:
-        """The settings of one call.
+        """Returns the settings of one call.
 
         Args:
-            settings: dict. What replaces these settings; not those that the tokenizer is made with.
+            settings: dict. Overrides these settings; not those that the tokenizer is created with.
         Raises:
-            ValueError: naming the setting, if it is unknown, cannot be or cannot change.
+            ValueError: naming the setting, if it is unknown, invalid or fixed.
         """
         known = {field.name for field in dataclasses.fields(self)}
         for name in settings:
@@ -198,10 +199,10 @@ class ProcessorConfig:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, typing.Any], source: str = "config") -> typing.Self:
-        """Settings from a dict, such as JSON holds.
+        """Creates settings from a dict, such as JSON's.
 
         Raises:
-            ValueError: naming the source, if a setting is unknown or cannot be.
+            ValueError: naming the source, if a setting is unknown or invalid.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(given) - known):
@@ -215,11 +216,11 @@ class ProcessorConfig:
 
 
 class Configured:
-    """The base of processors: `help` tells their settings, and `repr` those that were given.
+    """The base of processors: `help` shows their settings, and `repr` those that were given.
 
     Attributes:
         config_class: dataclass of the processor's settings, which are the arguments that a subclass
-            takes beside `vocab`, and its `config`.
+            takes besides `vocab`, and its `config`.
         vocab_size: int.
     """
 

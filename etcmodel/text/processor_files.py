@@ -1,4 +1,4 @@
-"""A processor's folder: its vocabulary and its settings."""
+"""Reads and writes a processor's folder: its vocabulary and its settings."""
 
 import dataclasses
 import os
@@ -36,7 +36,7 @@ WORD_PIECES, SENTENCE_PIECES = "vocab.txt", "spiece.model"
 # Of byte-level BPE. Last, since a `tokenizer.json` may be beside a vocabulary of another kind.
 BYTE_LEVEL = (byte_bpe.TOKENIZER_FILE, byte_bpe.VOCAB_FILE)
 _NAMES = (SENTENCE_PIECES, WORD_PIECES, *BYTE_LEVEL)
-VOCAB_FILE = "vocab_file"  # A folder may hold vocabularies of both kinds.
+VOCAB_FILE = "vocab_file"  # A folder may contain vocabularies of both kinds.
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
@@ -44,7 +44,7 @@ def save(folder, tokenizer, config):
     """Writes the vocabulary, as it was read, and the settings.
 
     Args:
-        folder: str. It is made if it is not there.
+        folder: str. Created if it does not exist.
         tokenizer: `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer`.
         config: `ProcessorConfig`.
     Raises:
@@ -54,10 +54,10 @@ def save(folder, tokenizer, config):
 
 
 def save_with_settings(folder, tokenizer, settings):
-    """Writes a vocabulary and settings of any processor into a folder, together.
+    """Writes a vocabulary and any processor's settings into a folder, together.
 
     Args:
-        folder, tokenizer: as of `save`, or of `save_vocabulary`.
+        folder, tokenizer: see `save` and `save_vocabulary`.
         settings: dict.
     """
     with atomic_files.scratch_folder(os.path.join(folder, CONFIG_FILENAME)) as scratch:
@@ -71,8 +71,8 @@ def save_vocabulary(folder, tokenizer):
     """Writes the vocabulary of a tokenizer, as it was read, into a folder.
 
     Args:
-        folder: str. It is made if it is not there.
-        tokenizer: as of `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer`.
+        folder: str. Created if it does not exist.
+        tokenizer: as in `save`; or a `seq2seq_tokenizer.Seq2SeqTokenizer`.
     Returns:
         str. The file's name.
     """
@@ -88,7 +88,7 @@ def save_vocabulary(folder, tokenizer):
 
 
 def byte_level_file(folder):
-    """The path of a folder's vocabulary of byte-level BPE.
+    """Returns the path of a folder's vocabulary of byte-level BPE.
 
     Raises:
         ValueError: naming the folder, if there is none.
@@ -103,12 +103,12 @@ def load(folder, settings):
     """Reads (tokenizer, config).
 
     Without `processor_config.json` the folder may be another library's: then only the vocabulary is
-    read, and `do_lower_case` of `tokenizer_config.json`. Without that, too, as in a folder of the
+    read, and `do_lower_case` from `tokenizer_config.json`. Without that, too, as in a folder of the
     original BERT, text is lower-cased unless the word pieces have capitals.
 
     Args:
         folder: str.
-        settings: dict. Settings that replace those of the folder.
+        settings: dict. Settings that override those of the folder.
     Raises:
         ValueError: naming the folder or file, if there is no vocabulary or a file is damaged.
     """
@@ -119,10 +119,10 @@ def load(folder, settings):
 
 
 def vocabulary_and_settings(folder):
-    """What a folder says of its vocabulary: (path of its file, settings of a processor, a dict).
+    """Reads a folder: (path of its vocabulary, a processor's settings as a dict).
 
     Raises:
-        ValueError: as `load`.
+        ValueError: see `load`.
     """
     atomic_files.settle(folder)
     path, is_ours = os.path.join(folder, CONFIG_FILENAME), is_there(folder, CONFIG_FILENAME)
@@ -137,20 +137,20 @@ def vocabulary_and_settings(folder):
 
 
 def has_vocabulary(folder):
-    """Whether a folder, maybe of a bucket, has a file that is known as a vocabulary: bool."""
+    """Returns whether a folder, local or in a bucket, has a known vocabulary file: bool."""
     return any(is_there(folder, name) for name in _NAMES)
 
 
 def named_file(folder, settings):
-    """The path of the vocabulary that a folder's settings name, out of which its name is taken.
+    """Returns the path of the vocabulary that a folder's settings name, and removes its name there.
 
     Args:
         folder: str.
-        settings: dict, as it was read; changed.
+        settings: dict, as it was read; modified.
     Returns:
         str; None if they name none.
     Raises:
-        ValueError: naming the file of the settings, if that vocabulary is not there.
+        ValueError: naming the settings' file, if that vocabulary does not exist.
     """
     name = settings.pop(VOCAB_FILE, None)
     if name is None:
@@ -163,7 +163,7 @@ def named_file(folder, settings):
 
 
 def make_tokenizer(vocab_file, config):
-    """The tokenizer of a vocabulary, by its name.
+    """Creates the tokenizer of a vocabulary, by the file's name.
 
     Args:
         vocab_file: str. Of byte-level BPE if it is a `tokenizer.json` without word pieces, or a
@@ -188,19 +188,19 @@ def make_tokenizer(vocab_file, config):
 
 
 def is_byte_level(vocab_file):
-    """Whether a vocabulary is one of byte-level BPE, by its name: bool; not if of word pieces."""
+    """Returns whether a vocabulary, by its name, is byte-level BPE, not word pieces: bool."""
     is_named_so = os.path.basename(str(vocab_file)) in BYTE_LEVEL
     return is_named_so and not vocabulary.has_word_pieces(vocab_file)
 
 
 def vocabulary_files(vocab_file, spm_model_file=None):
-    """All files of a vocabulary, by the names that they have in a model's folder.
+    """Returns all files of a vocabulary, by their names in a model's folder.
 
     Args:
         vocab_file: str or None. See `make_tokenizer`.
-        spm_model_file: str or None. A SentencePiece model, which counts if both are given.
+        spm_model_file: str or None. A SentencePiece model, which takes precedence.
     Returns:
-        dict of name to path; the first is the one that `make_tokenizer` takes.
+        dict of name to path; the first is the one for `make_tokenizer`.
     """
     if spm_model_file:
         return {SENTENCE_PIECES: spm_model_file}
@@ -217,7 +217,7 @@ def vocabulary_files(vocab_file, spm_model_file=None):
 
 
 def settings_of(tokenizer):
-    """The settings of a processor that a tokenizer was made with: dict."""
+    """Returns the processor settings that a tokenizer was created with: dict."""
     if isinstance(tokenizer, byte_bpe.ByteLevelTokenizer):
         return {"do_lower_case": False, "split_punctuation": False}
     lower = tokenizer.basic_tokenizer.do_lower_case or bool(tokenizer.sp_model)
@@ -250,7 +250,7 @@ def _foreign_settings(folder, vocab_file):
 
 
 def foreign_entries(folder):
-    """What `tokenizer_config.json` of another library says: dict, empty without that file.
+    """Reads another library's `tokenizer_config.json`: dict, empty without that file.
 
     Raises:
         ValueError: naming the file, if it is damaged.
@@ -265,7 +265,7 @@ def _read(path):
 
 
 def is_there(folder, name):
-    """Whether a folder, maybe of a bucket, has a file of this name."""
+    """Returns whether a folder, local or in a bucket, has a file of this name."""
     path = os.path.join(folder, name)
     if "://" in str(path):
         return file_systems.gfile().exists(path)

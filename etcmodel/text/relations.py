@@ -1,8 +1,8 @@
 """Relations between the blocks of a document, as pairs of global tokens or of long ones.
 
-Every document has `part_of` (from a block to that which it is a part of) and `has_part`; tables
-have `row` and `column` (cells of the same one) and `header` (from a cell to the headers of its row
-and column). Pages add `under` (from a block to the heading above it) and `link`; graphs the types
+Every document has `part_of` (from a block to the one it is part of) and `has_part`; tables have
+`row` and `column` (cells of the same one) and `header` (from a cell to the headers of its row and
+column). Pages add `under` (from a block to the heading above it) and `link`; graphs add the types
 of their edges.
 """
 
@@ -11,16 +11,16 @@ import numpy as np
 __all__ = ["DERIVED", "edges_of", "long_edges_of", "mention_pairs"]
 
 
-_MOST_CELLS = 8192  # Of one table: a matrix of all pairs is made.
+_MOST_CELLS = 8192  # Of one table: a matrix of all pairs is built.
 
 
 def edges_of(document, name, places):
-    """The edges of a relation among the blocks that are in.
+    """Returns the edges of a relation between included blocks.
 
     Args:
         document: `documents.Document`.
         name: str.
-        places: int [num_blocks]. The global token of each block, -1 if it is not in.
+        places: int [num_blocks]. The global token of each block, -1 if it is not included.
     Returns:
         int32 [num_edges, 2]: (from, to), indices of global tokens.
     """
@@ -28,13 +28,13 @@ def edges_of(document, name, places):
 
 
 def long_edges_of(document, name, places, blocks, radius):
-    """The edges of a relation among the tokens of blocks that are in: each of one, each of another.
+    """Returns the edges of a relation between the tokens of included blocks: all with all.
 
     Args:
         document, name, places: as in `edges_of`.
-        blocks: int [long_len]. The block of each token, -1 for special ones; those of a block
-            follow one another.
-        radius: int. Tokens farther apart are no pair.
+        blocks: int [long_len]. The block of each token, -1 for special ones; those of a block are
+            adjacent.
+        radius: int. Tokens farther apart are not paired.
     Returns:
         int32 [num_pairs, 2]: (from, to), indices of long tokens, sorted, each once.
     """
@@ -57,7 +57,7 @@ def long_edges_of(document, name, places, blocks, radius):
 
 
 def _block_pairs(document, name, places):
-    """int [num_edges, 2]: the edges of a relation as blocks, both of which are in."""
+    """The edges of a relation as pairs of included blocks: int [num_edges, 2]."""
     found = np.array(document.edges.get(name, ()), np.int64).reshape(-1, 2)
     if name in DERIVED:
         found = np.concatenate([found, DERIVED[name](document, places)])
@@ -65,12 +65,12 @@ def _block_pairs(document, name, places):
 
 
 def mention_pairs(document, name, places, tokens):
-    """The pairs of long and global tokens of a relation.
+    """Returns the pairs of long and global tokens of a relation.
 
     Args:
         document, name, places: as in `edges_of`.
-        tokens: (texts, starts, ends), int [long_len] each: which characters a token is from; the
-            text of special tokens is -1.
+        tokens: (texts, starts, ends), int [long_len] each: the characters of each token; the text
+            of special tokens is -1.
     Returns:
         int32 [num_pairs, 2]: (long token, global token), sorted, each once.
     """
@@ -112,7 +112,7 @@ def _header(document, places):
 
 
 def _cell_pairs(document, places, holds):
-    """Pairs of different cells that are in and for which `holds`, table by table."""
+    """Pairs of different included cells for which `holds`, table by table."""
     pairs = [np.zeros([0, 2], np.int64)]
     tables = {}
     for cell in document.cells:
@@ -131,7 +131,7 @@ def _cell_pairs(document, places, holds):
 
 
 def _overlap(cells, field):
-    """bool [num_cells, num_cells]: whether two cells cover a row or column in common."""
+    """Whether two cells share a row or column: bool [num_cells, num_cells]."""
     first, last = np.array([getattr(cell, field) for cell in cells], np.int64).T
     return (first[:, np.newaxis] <= last) & (first <= last[:, np.newaxis])
 

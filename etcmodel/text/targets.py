@@ -1,4 +1,4 @@
-"""Targets of training, from what examples tell in their `extra`: labels, and places of answers."""
+"""Training targets from examples' `extra`: labels, and positions of answers."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ _ANSWER = ("start", "end", "text")
 
 
 def answer_targets(batch, field="answer"):
-    """The targets of answers that examples tell by their characters, for `EtcForQuestionAnswering`.
+    """Turns answers given as characters into targets for `EtcForQuestionAnswering`.
 
-    `extra[field]` of an example is None where the text has no answer, or a dict of `start` and
-    `end`, the characters `[start, end)`, and `text`: the end of the text's name, such as
-    "documents[1].text"; without it the first text that is no question. An example, or a window of
-    one, that lacks the answer has its first token ([CLS]) as the target (Devlin et al. 2018,
+    `extra[field]` of an example is None if the text has no answer, or a dict of `start` and `end`,
+    the characters `[start, end)`, and `text`: the end of the text's name, such as
+    "documents[1].text"; by default the first text that is not a question. An example, or a window
+    of one, without the answer has its first token ([CLS]) as the target (Devlin et al. 2018,
     arXiv:1810.04805, section 4.3).
 
     Args:
@@ -39,7 +39,7 @@ def answer_targets(batch, field="answer"):
 
 
 def label_targets(batch, field):
-    """The labels that examples tell in their `extra`.
+    """Returns the labels in examples' `extra`.
 
     Args:
         batch: `ProcessedBatch`, not packed.
@@ -63,11 +63,12 @@ def label_targets(batch, field):
 
 
 def span_ends(spans, places):
-    """The tokens at both ends of spans of characters, such as all places of an answer.
+    """Marks the tokens at both ends of spans of characters, such as all occurrences of an answer.
 
     Args:
         spans: iterable of (start, end): characters `[start, end)`.
-        places: int [2, num_tokens]. Those of each token, in order; -1 for tokens of no text.
+        places: int [2, num_tokens]. The characters of each token, in order; -1 for tokens without
+            text.
     Returns:
         int64 0/1 [2, num_tokens]: 1 at the first and at the last token of each span that lies
         between the first and the last character of the tokens as a whole.
@@ -125,7 +126,7 @@ def _target(encoding, field):
 
 
 def _text_of(encoding, name, field):
-    """The number of the text of that name, by default of the first one that is no question."""
+    """The index of the text of that name, by default of the first one that is not a question."""
     document = encoding.document
     names = {}
     for block in document.blocks:

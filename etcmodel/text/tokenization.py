@@ -1,8 +1,8 @@
 """Tokenizers: BERT's word pieces and SentencePiece models behind one `FullTokenizer`.
 
-A text is cleaned by one `str.translate`, split at white space, and every word is tokenized once:
-the rest of the work is a dictionary look-up. TensorFlow is imported only to read remote files, so
-that the workers of a preprocessing pipeline start fast.
+A text is cleaned by one `str.translate`, split at white space, and every word is tokenized only
+once: the rest is a dictionary look-up. TensorFlow is imported only to read remote files, so that
+the workers of a preprocessing pipeline start fast.
 
 Source: Devlin et al. 2018 (arXiv:1810.04805) for the word pieces; the names are the release's.
 """
@@ -48,11 +48,11 @@ __all__ = [
 _LOWER_CASED_MODELS = ("uncased_", "multilingual_", "chinese_")
 _CASED_MODELS = ("cased_", "multi_cased_")
 _MAX_WORDS_WITH_IDS = 1 << 16
-_ASCII_TOKEN = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")  # What is no letter or digit is a mark.
+_ASCII_TOKEN = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")  # Other characters are punctuation.
 
 
 def printable_text(text):
-    """`text` in the form that `print` takes: see `convert_to_unicode`.
+    """Returns `text` in the form that `print` takes: see `convert_to_unicode`.
 
     >>> from etcmodel.text import tokenization
     >>> tokenization.printable_text(b"caf\\xc3\\xa9")
@@ -62,7 +62,7 @@ def printable_text(text):
 
 
 def whitespace_tokenize(text):
-    """The words of `text` between white space, as a list of str.
+    """Splits `text` at white space: a list of str.
 
     >>> from etcmodel.text import tokenization
     >>> tokenization.whitespace_tokenize(" A  good\\tbook. ")
@@ -75,7 +75,7 @@ def validate_case_matches_checkpoint(do_lower_case, init_checkpoint):
     """Compares `do_lower_case` with the folder name of a public BERT checkpoint.
 
     Args:
-        do_lower_case: bool. What the tokenizer will do.
+        do_lower_case: bool. The tokenizer's setting.
         init_checkpoint: str or None. `…/<model name>/bert_model.ckpt`; other paths are accepted.
 
     Raises:
@@ -120,7 +120,7 @@ class BasicTokenizer:
         self._words = characters.Memo(self.split_word)
 
     def tokenize(self, text):
-        """The tokens of `text` (str or bytes), a list of str.
+        """Returns the tokens of `text` (str or bytes), a list of str.
 
         >>> from etcmodel.text import tokenization
         >>> tokenization.BasicTokenizer(do_lower_case=False).tokenize(b"Who is it?")
@@ -129,16 +129,16 @@ class BasicTokenizer:
         return [token for word in self.split_words(text) for token in self._words[word]]
 
     def tokenize_words(self, text):
-        """As `tokenize`, but a list of str for each word between white space in `text`."""
+        """Like `tokenize`, but with a list of str for each word between white space in `text`."""
         words = convert_to_unicode(text).translate(characters.CLEAN_BETWEEN_SPACES).split()
         return [self.tokenize(word) for word in words]
 
     def split_words(self, text):
-        """The words of the cleaned `text`: `tokenize` treats each independently of the others."""
+        """Returns the words of the cleaned `text`; `tokenize` treats each independently."""
         return convert_to_unicode(text).translate(characters.CLEAN).split()
 
     def split_word(self, word):
-        """The tokens of one of the words of `split_words`, a list of str; nothing is remembered."""
+        """Returns the tokens of a word from `split_words`, a list of str; nothing is cached."""
         if word.isascii():  # The usual case, and fast: there are no accents.
             return _ASCII_TOKEN.findall(word.lower() if self.do_lower_case else word)
         if self.do_lower_case:
@@ -152,7 +152,7 @@ class WordpieceTokenizer:
 
     Args:
         vocab: dict of str to int. Pieces that continue a word start with `##`.
-        unk_token: str. Stands for a word that the vocabulary cannot spell.
+        unk_token: str. Replaces words that the vocabulary cannot spell.
         max_input_chars_per_word: int. A word of more characters is unknown.
 
     >>> from etcmodel.text import tokenization
@@ -169,7 +169,7 @@ class WordpieceTokenizer:
         self._words = characters.Memo(self._split_word)
 
     def tokenize(self, text):
-        """The pieces of `text` (str or bytes), a list of str.
+        """Returns the pieces of `text` (str or bytes), a list of str.
 
         >>> from etcmodel.text import tokenization
         >>> tokenization.WordpieceTokenizer({"[UNK]": 0, "a": 1, "##b": 2}).tokenize("ab ba")
@@ -179,7 +179,7 @@ class WordpieceTokenizer:
         return [piece for word in words for piece in self._words[word]]
 
     def pieces_of_word(self, word):
-        """Those of a str without white space, a tuple of str."""
+        """Returns the pieces of a str without white space, a tuple of str."""
         return self._words[word]
 
     def _split_word(self, word):
@@ -205,22 +205,23 @@ class WordpieceTokenizer:
 
 
 def file_sha256(path):
-    """Hexadecimal digest of a file; of any vocabulary see `vocabulary_files.sha256`."""
+    """Returns the hexadecimal digest of a file; for vocabularies see `vocabulary_files.sha256`."""
     return hashlib.sha256(file_content(path)).hexdigest()
 
 
 class FullTokenizer:
-    """From text to tokens to ids: word pieces, or the pieces of a SentencePiece model.
+    """Tokenizer of word pieces, or of a SentencePiece model: text to tokens to ids.
 
     Args:
-        vocab_file: str. A WordPiece vocabulary, one token a line, or a `tokenizer.json` with one.
+        vocab_file: str. A WordPiece vocabulary, one token per line, or a `tokenizer.json` with one.
             Ignored with `spm_model_file`.
-        do_lower_case: bool. Lower-case text and strip accents before splitting into word pieces.
+        do_lower_case: bool. Whether to lower-case text and strip accents before splitting it into
+            word pieces.
         spm_model_file: str or None. A SentencePiece model, which does its own normalization.
-        split_punctuation: bool. Split text by `BasicTokenizer` (in its own case) before the
-            SentencePiece model sees it, so that "The end." gives the pieces of "The", "end" and
-            ".", each as a word. The released checkpoint `etc_large_split_punctuation` was trained
-            so. Word pieces are always split so, and it cannot be given with them.
+        split_punctuation: bool. Whether to split text by `BasicTokenizer` (in its own case) before
+            the SentencePiece model, so that "The end." gives the pieces of "The", "end" and ".",
+            each as a word. The released checkpoint `etc_large_split_punctuation` was trained this
+            way. Word pieces are always split this way, and it cannot be given with them.
 
     Raises:
         ValueError: if neither file is given, or the given one cannot be read as such; if
@@ -265,7 +266,7 @@ class FullTokenizer:
         self.inv_vocab = {index: token for token, index in self.vocab.items()}
 
     def tokenize(self, text):
-        """The tokens of `text` (str or bytes), a list of str.
+        """Returns the tokens of `text` (str or bytes), a list of str.
 
         >>> from etcmodel.text import tokenization
         >>> tokenizer = tokenization.FullTokenizer(None, spm_model_file="spiece.model")
@@ -278,7 +279,7 @@ class FullTokenizer:
         return [piece for word in words for piece in self._words[word]]
 
     def pieces_of_word(self, word):
-        """The tokens and the ids of a text, which is remembered: for words between white space.
+        """Returns the tokens and ids of a text, cached: for words between white space.
 
         Returns:
             (tuple of str, tuple of int).
@@ -286,7 +287,7 @@ class FullTokenizer:
         return self._words_with_ids[word]
 
     def convert_tokens_to_ids(self, tokens):
-        """The ids of `tokens`; a piece unknown to a SentencePiece model has the id of `<unk>`.
+        """Returns the ids of `tokens`; SentencePiece models give unknown pieces the id of `<unk>`.
 
         >>> from etcmodel.text import tokenization
         >>> tokenization.FullTokenizer("vocab.txt").convert_tokens_to_ids(["[CLS]", "[SEP]"])
@@ -297,7 +298,7 @@ class FullTokenizer:
         return convert_by_vocab(self.vocab, tokens)
 
     def convert_ids_to_tokens(self, ids):
-        """The tokens of `ids` (a sequence of int).
+        """Returns the tokens of `ids` (a sequence of int).
 
         >>> from etcmodel.text import tokenization
         >>> tokenization.FullTokenizer("vocab.txt").convert_ids_to_tokens([2, 3])
@@ -308,14 +309,14 @@ class FullTokenizer:
         return convert_by_vocab(self.inv_vocab, ids)
 
     def source_sha256(self):
-        """Hexadecimal digest of the vocabulary's file: the same for the same vocabulary."""
+        """Returns a hexadecimal digest of the vocabulary's file, equal for equal vocabularies."""
         return file_sha256(self.source_file)
 
     def require_tokens(self, tokens):
         """Checks that the vocabulary has the given special tokens.
 
         Raises:
-            ValueError: names the file and the missing tokens.
+            ValueError: naming the file and the missing tokens.
         """
         missing = [token for token in tokens if token not in self.vocab]
         if missing:

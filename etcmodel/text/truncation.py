@@ -1,7 +1,7 @@
-"""What of a document fits: whole, shortened by a stated rule, or in windows that overlap.
+"""Selects what of a document fits: all, truncated by a rule, or in overlapping windows.
 
-All here is about numbers of pieces: a block has some, and needs a global token; so do the blocks
-that it is a part of. Questions are never cut; they are counted elsewhere.
+This module works with numbers of pieces only: each block has some, and needs a global token, as do
+the blocks that it is part of. Questions are never truncated; they are counted elsewhere.
 """
 
 import dataclasses
@@ -22,12 +22,12 @@ class Span(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Room:
-    """What there is place for.
+    """The room for a document.
 
     Attributes:
         pieces, blocks: int. Long and global tokens; `math.inf` for no limit.
-        whole_blocks: bool. Whether a block is in as a whole or not at all; else the last one may
-            be cut.
+        whole_blocks: bool. Whether blocks are included only as a whole; else the last one may be
+            cut.
     """
 
     pieces: float
@@ -37,12 +37,12 @@ class Room:
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """What is in.
+    """The included parts of a document.
 
     Attributes:
-        spans: tuple of `Span`, in order; blocks without pieces have empty ones, blocks that others
-            are a part of among them.
-        first_new: (block, piece). What is before it was in an earlier window.
+        spans: tuple of `Span`, in order; blocks without pieces, such as those that contain others,
+            have empty ones.
+        first_new: (block, piece). Everything before it was in an earlier window.
     """
 
     spans: tuple
@@ -54,7 +54,7 @@ class Outline:
 
     Args:
         counts: sequence of int [num_blocks]. Pieces of each block.
-        parents: sequence of int [num_blocks]. The block that it is a part of, or -1.
+        parents: sequence of int [num_blocks]. The block that each is part of, or -1.
     """
 
     def __init__(self, counts, parents):
@@ -66,19 +66,19 @@ class Outline:
                 self.has_parts[parent] = True
 
     def lineage(self, block):
-        """The block and all that it is a part of, from the block up."""
+        """Returns the block and all that it is part of, from the block up."""
         while block >= 0:
             yield block
             block = self.parents[block]
 
     def part(self, block):
-        """The outermost block that it is a part of: one of several documents, say."""
+        """Returns the outermost block that it is part of, such as one of several documents."""
         *_, outermost = self.lineage(block)
         return outermost
 
 
 class _Fill:
-    """Takes blocks as long as there is room."""
+    """Includes blocks as long as there is room."""
 
     def __init__(self, outline, room):
         self.outline = outline
@@ -87,7 +87,7 @@ class _Fill:
         self.spans = {}
 
     def take(self, block, first=0, from_end=False):
-        """Takes a block from its piece `first` on; False if not all of it is in."""
+        """Includes a block from its piece `first` on; False if not all of it fits."""
         new = [x for x in self.outline.lineage(block) if x not in self.spans]
         wanted = self.outline.counts[block] - first
         left = self.room.pieces - self.num_pieces
@@ -104,7 +104,7 @@ class _Fill:
         return taken == wanted
 
     def selection(self, first_new=(0, 0)):
-        """Without blocks that only hold others, none of which is in."""
+        """The selection, without blocks that contain others of which none is included."""
         kept = set()
         for span in self.spans.values():
             if span.last > span.first or not self.outline.has_parts[span.block]:
@@ -113,13 +113,13 @@ class _Fill:
 
 
 def select(outline, room, give_way="end"):
-    """What of a document is in, if it must be in one piece.
+    """Selects the part of a document that fits into one piece.
 
     Args:
         outline: `Outline`.
         room: `Room`.
-        give_way: str. What is left out where not all fits: the "end" or the "start" of the
-            document, or of its "longest" parts (documents, say) the ends, so that all get a share.
+        give_way: str. What is left out if not all fits: the "end" or the "start" of the document,
+            or the ends of its "longest" parts (such as documents), so that all get a share.
     Returns:
         `Selection`.
     """
@@ -138,7 +138,7 @@ def select(outline, room, give_way="end"):
 
 
 def _fill_parts(outline, room):
-    """Each part up to a length that is the same for all that are cut."""
+    """Includes each part up to a length that is the same for all truncated ones."""
     parts = [outline.part(block) for block in range(len(outline.counts))]
     pieces, blocks = {}, {}
     for part, count in zip(parts, outline.counts, strict=True):
@@ -162,7 +162,7 @@ def _fill_parts(outline, room):
 
 
 def _shares(sizes, room):
-    """Sizes cut to a common height so that their sum is at most `room`; the first ones get more."""
+    """Cuts sizes to a common maximum so that their sum fits `room`; the first ones get more."""
     if sum(sizes) <= room:
         return sizes
     height, left, rest = 0, room, sorted(sizes)
@@ -178,17 +178,17 @@ def _shares(sizes, room):
 
 
 def select_windows(outline, room, stride):
-    """Windows that have all pieces and blocks between them.
+    """Selects windows that together have all pieces and blocks.
 
     Args:
         outline, room: as in `select`. With `whole_blocks`, a block is cut only if it does not fit
             into a window of its own.
-        stride: int. At most how many pieces at the end of a window the next one repeats; whole
-            blocks of them with `whole_blocks`.
+        stride: int. The most pieces at the end of a window that the next one repeats; in whole
+            blocks with `whole_blocks`.
     Returns:
         list of `Selection`, at least one.
     Raises:
-        ValueError: if a block with those that it is a part of does not fit.
+        ValueError: if a block, with those that it is part of, does not fit.
     """
     windows, new = [], (0, 0)
     last = (len(outline.counts), 0)
@@ -200,7 +200,7 @@ def select_windows(outline, room, stride):
 
 
 def _next_window(outline, room, new, stride):
-    """(fill, its end) of the window that begins with what is repeated, and goes beyond `new`."""
+    """(fill, its end) of the window that begins with repeated pieces, and goes beyond `new`."""
     cutting = dataclasses.replace(room, whole_blocks=False)
     start = _step_back(outline, new, stride, room.whole_blocks)
     for own_room, begin in ((room, start), (room, new), (cutting, new)):
@@ -216,7 +216,7 @@ def _next_window(outline, room, new, stride):
 
 
 def _fill_from(fill, begin):
-    """Takes what is in from (block, piece) on; returns the end in the same form."""
+    """Includes pieces from (block, piece) on; returns the end in the same form."""
     block, piece = begin
     while block < len(fill.outline.counts):
         if not fill.take(block, piece):

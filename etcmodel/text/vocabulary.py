@@ -29,22 +29,22 @@ __all__ = [
     "write_bytes",
 ]
 
-TOKENIZER_FILE = "tokenizer.json"  # Of Hugging Face, with a vocabulary of any kind.
+TOKENIZER_FILE = "tokenizer.json"  # Hugging Face's, with a vocabulary of any kind.
 
 SPIECE_UNDERLINE = "▁"
 _SAYS_WORD_PIECES = re.compile(rb'"type"\s*:\s*"WordPiece"')
-# What word pieces are here, and in all of BERT's; by part of a `tokenizer.json`.
+# Word pieces here, and in all of BERT's; by part of a `tokenizer.json`.
 _AS_BERT = {
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
     "pre_tokenizer": {"type": "BertPreTokenizer"},
     "model": {"unk_token": "[UNK]", "continuing_subword_prefix": "##"},
 }
 _CAPITAL = re.compile(r"(?!\[).*[A-Z]")  # Not of a special token, such as [CLS].
-_LEAST_CASED = 0.01  # Share of a vocabulary of cased text; of lower-cased text there are none.
+_LEAST_CASED = 0.01  # Share of pieces with capitals in cased vocabularies.
 
 
 def convert_to_unicode(text):
-    """`text` as `str`; bytes are decoded as UTF-8 and malformed sequences left out.
+    """Returns `text` as `str`; bytes are decoded as UTF-8, without malformed sequences.
 
     Raises:
         ValueError: if `text` is neither `str` nor `bytes`.
@@ -61,7 +61,7 @@ def convert_to_unicode(text):
 
 
 def read_bytes(path):
-    """The content of a local file, or of a remote one such as `gs://…`."""
+    """Reads a local file, or a remote one such as `gs://…`."""
     if "://" in str(path):
         import tensorflow as tf  # Slow to import, and local files do not need it.
 
@@ -79,11 +79,11 @@ def write_bytes(path, content):
 
 
 def load_vocab(vocab_file):
-    """Reads a vocabulary, one token a line; the ids count the distinct lines from 0.
+    """Reads a vocabulary, one token per line; the ids count the distinct lines from 0.
 
     Args:
-        vocab_file: str. Path of a UTF-8 text file, with a byte order mark or without. White space
-            around a token is dropped, and a token seen before gets no second id, as in the authors'
+        vocab_file: str. Path of a UTF-8 text file, with or without a byte order mark. White space
+            around a token is dropped, and a repeated token gets no second id, as in the authors'
             release: see `check_no_token_twice`.
 
     Returns:
@@ -108,14 +108,14 @@ def load_vocab(vocab_file):
 def check_no_token_twice(vocab_file):
     """Checks that all tokenizers give the tokens of a file the same ids.
 
-    BERT's own counts lines, the authors' release counts tokens.
+    BERT's own tokenizer counts lines, the authors' release counts tokens.
 
     Raises:
-        ValueError: naming the file and both lines, if a token is there twice.
+        ValueError: naming the file and both lines, if a token occurs twice.
     """
     tokens, lines = _tokens(vocab_file), {}
     while tokens and not tokens[-1]:
-        tokens.pop()  # What is blank at the end shifts nothing.
+        tokens.pop()  # Blank lines at the end shift no ids.
     for number, token in enumerate(tokens, 1):
         if (first := lines.setdefault(token, number)) != number:
             raise ValueError(
@@ -125,17 +125,17 @@ def check_no_token_twice(vocab_file):
 
 
 def is_cased(vocab_file):
-    """Whether word pieces were made of text that kept its capitals: bool.
+    """Returns whether word pieces come from text that kept its capitals: bool.
 
     Args:
-        vocab_file: str. Path of a UTF-8 text file, one token a line.
+        vocab_file: str. Path of a UTF-8 text file, one token per line.
     """
     tokens = _tokens(vocab_file)
     return sum(map(bool, map(_CAPITAL.match, tokens))) > _LEAST_CASED * len(tokens)
 
 
 def has_word_pieces(path):
-    """Whether this is a `tokenizer.json` of word pieces, as a BERT's: bool; no error for none."""
+    """Returns whether this is a `tokenizer.json` of word pieces, as BERT's: bool; never raises."""
     if os.path.basename(str(path)) != TOKENIZER_FILE:
         return False
     try:
@@ -145,16 +145,16 @@ def has_word_pieces(path):
 
 
 def word_piece_settings(path):
-    """What a `tokenizer.json` of word pieces says of the case of text: bool, `do_lower_case`.
+    """Reads the case setting of a `tokenizer.json` of word pieces: bool, `do_lower_case`.
 
     Raises:
-        ValueError: naming the file and the entry, if text is treated otherwise than in BERT.
+        ValueError: naming the file and the entry, if text is processed differently than in BERT.
     """
     return _word_pieces(path)[1]
 
 
 def _word_pieces(path):
-    """(what a `tokenizer.json` of word pieces has, `do_lower_case`); errors of the latter."""
+    """(content of a `tokenizer.json` of word pieces, `do_lower_case`); errors as for the latter."""
     entries = bounded_json.load_object(read_bytes(path), path)
     for part, wanted in _AS_BERT.items():
         found = entries.get(part)
@@ -176,7 +176,7 @@ def _word_pieces(path):
 
 
 def file_content(path):
-    """The bytes of a vocabulary as a processor writes it: of a `tokenizer.json` its word pieces."""
+    """The bytes of a vocabulary as a processor writes it: the word pieces of a `tokenizer.json`."""
     if not has_word_pieces(path):
         return read_bytes(path)
     return "".join(f"{token}\n" for token in _tokens_of_json(path)).encode()
@@ -218,7 +218,7 @@ def load_sentencepiece_model(spm_model_file):
 
     content = read_bytes(spm_model_file)
     try:
-        if not content:  # An empty protocol buffer parses, and then fails on every call.
+        if not content:  # An empty protocol buffer parses, but then fails on every call.
             raise RuntimeError("the file is empty")
         return sentencepiece.SentencePieceProcessor(model_proto=content)
     except RuntimeError as error:
@@ -229,7 +229,7 @@ def convert_by_vocab(vocab, items):
     """Looks up each of `items` in the dict `vocab` (tokens to ids, or ids to tokens).
 
     Raises:
-        KeyError: names the first item that is not in the vocabulary.
+        KeyError: naming the first item that is not in the vocabulary.
 
     >>> from etcmodel.text import tokenization
     >>> tokenization.convert_by_vocab({"a": 7, "b": 8}, ["b", "a"])
@@ -239,7 +239,7 @@ def convert_by_vocab(vocab, items):
 
 
 def convert_tokens_to_ids(vocab, tokens):
-    """The ids of `tokens` by the dict `vocab`.
+    """Returns the ids of `tokens` in the dict `vocab`.
 
     >>> from etcmodel.text import tokenization
     >>> tokenization.convert_tokens_to_ids({"a": 7, "b": 8}, ["b", "a"])
@@ -249,7 +249,7 @@ def convert_tokens_to_ids(vocab, tokens):
 
 
 def convert_ids_to_tokens(inv_vocab, ids):
-    """The tokens of `ids` by the dict `inv_vocab`.
+    """Returns the tokens of `ids` in the dict `inv_vocab`.
 
     >>> from etcmodel.text import tokenization
     >>> tokenization.convert_ids_to_tokens({7: "a", 8: "b"}, [8, 7])
@@ -259,10 +259,10 @@ def convert_ids_to_tokens(inv_vocab, ids):
 
 
 def known_ids(ids, vocabulary):
-    """The ids that a text is decoded from, in all systems: those that a vocabulary has a token for.
+    """Filters ids for decoding, in all systems: keeps those with a token in the vocabulary.
 
-    A model may have more ids than its vocabulary has tokens, such as rows that fill its table up to
-    a multiple of 128. They stand for no text and are left out.
+    A model may have more ids than its vocabulary has tokens, such as rows that pad its table to a
+    multiple of 128. They stand for no text and are dropped.
 
     Args:
         ids: iterable of int.
@@ -270,8 +270,8 @@ def known_ids(ids, vocabulary):
     Returns:
         list of int.
     Raises:
-        ValueError: naming the place, if an id is negative, as -100 of labels is: it is none of any
-            model.
+        ValueError: naming the position, if an id is negative, such as the -100 of labels: no model
+            has such ids.
     """
     ids = list(map(int, ids))
     for place, index in enumerate(ids):
@@ -291,7 +291,7 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
         sp_model: a `sentencepiece.SentencePieceProcessor`.
         text: str or bytes. Halves of surrogate pairs, which UTF-8 lacks, are read as U+FFFD.
         return_unicode: ignored; the pieces are always str.
-        sample: bool. Draw one of the 64 best segmentations instead of taking the best.
+        sample: bool. Whether to draw one of the 64 best segmentations instead of taking the best.
 
     Returns:
         list of str.
@@ -318,7 +318,7 @@ def encode_pieces(sp_model, text, return_unicode=True, sample=False):
 
 
 def encode_ids(sp_model, text, sample=False):
-    """The ids of `encode_pieces(sp_model, text, sample=sample)`.
+    """Returns the ids of `encode_pieces(sp_model, text, sample=sample)`.
 
     >>> from etcmodel.text import tokenization
     >>> sp_model = tokenization.FullTokenizer(None, spm_model_file="spiece.model").sp_model
@@ -335,7 +335,7 @@ def check_token_ids(config, tokenizer):
         config: dataclass whose fields `*_token_id` are int.
         tokenizer: `tokenization.FullTokenizer`.
     Raises:
-        ValueError: names the field, its id, and the vocabulary's file and size.
+        ValueError: naming the field, its id, and the vocabulary's file and size.
     """
     size = len(tokenizer.vocab)
     for field in dataclasses.fields(config):

@@ -1,4 +1,4 @@
-"""The tokenizer of a vocabulary's file, whatever kind it is."""
+"""Opens the tokenizer of a vocabulary file of any kind."""
 
 import os
 
@@ -7,20 +7,21 @@ from etcmodel.text import byte_bpe, processor_files, tokenization
 
 __all__ = ["FIELDS", "of_folder", "open_tokenizer", "sha256"]
 
-FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one that is given counts.
+FIELDS = ("spm_model_file", "vocab_file")  # Options; the first one given takes precedence.
 
 
 def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split_punctuation=False):
-    """The tokenizer of the files that a program is given.
+    """Opens the tokenizer of a program's vocabulary files.
 
     Args:
         vocab_file: str or None. A `tokenizer.json`, or a `vocab.json` with `merges.txt` beside it,
-            of byte-level BPE; or word pieces, one a line. Ignored with `spm_model_file`.
+            of byte-level BPE; or word pieces, one per line. Ignored with `spm_model_file`.
         spm_model_file, do_lower_case, split_punctuation: see `tokenization.FullTokenizer`.
     Returns:
         `byte_bpe.ByteLevelTokenizer` or `tokenization.FullTokenizer`.
     Raises:
-        ValueError: naming the file, if it cannot be read as such, or an option is none of its kind.
+        ValueError: naming the file, if it cannot be read as such, or an option does not apply to
+            its kind.
     """
     if spm_model_file or not processor_files.is_byte_level(vocab_file):
         return tokenization.FullTokenizer(
@@ -38,27 +39,27 @@ def open_tokenizer(vocab_file, spm_model_file=None, *, do_lower_case=True, split
 
 
 def sha256(path):
-    """Hexadecimal digest of a vocabulary: the `source_sha256` of its tokenizer."""
+    """Returns the hexadecimal digest of a vocabulary: the `source_sha256` of its tokenizer."""
     if processor_files.is_byte_level(path):
         return open_tokenizer(path).source_sha256()
     return tokenization.file_sha256(path)
 
 
 def of_folder(folder, given, of_records=()):
-    """What a model's folder says of its tokenizer, as options of a program.
+    """Finds the tokenizer of a model's folder, as options of a program.
 
     Args:
-        folder: str. Any that `from_pretrained` takes, or that a processor was saved in.
-        given: dict of option to value: those of the vocabulary that the user gives.
-        of_records: collection of digests (`sha256`) of vocabularies that records were made with. Of
-            byte-level BPE, which a folder may have in two forms, one of these is taken.
+        folder: str. Any folder that `from_pretrained` takes, or that a processor was saved to.
+        given: dict of option to value: the vocabulary options given by the user.
+        of_records: collection of digests (`sha256`) of the vocabularies that records were made
+            with. If a folder has byte-level BPE in two forms, the one among these is used.
     Returns:
-        dict: `vocab_file` or `spm_model_file`, and what goes with its kind, `do_lower_case` or
-        `split_punctuation`. Empty if the vocabulary is given: then how text becomes its pieces is
-        up to the user, too.
+        dict: `vocab_file` or `spm_model_file`, and its kind's options, `do_lower_case` or
+        `split_punctuation`. Empty if the vocabulary is given: then how text is tokenized is up to
+        the user, too.
     Raises:
-        ValueError: naming the flag and the file, if one that is given is another than the folder's;
-            naming the folder, if it has no vocabulary, or the settings beside it are damaged.
+        ValueError: naming the flag and the file, if a given one differs from the folder's; naming
+            the folder, if it has no vocabulary, or the settings beside it are damaged.
     """
     path, settings = processor_files.vocabulary_and_settings(folder)
     if chosen := next((name for name in FIELDS if given.get(name)), None):
@@ -84,7 +85,7 @@ def of_folder(folder, given, of_records=()):
 
 def _check_same(folder, path, name, given):
     """Raises ValueError if the file of an option is not the vocabulary of a model's folder."""
-    # One of byte-level BPE may be there in both forms, whose digests differ.
+    # Byte-level BPE may be there in both forms, whose digests differ.
     namesake = os.path.basename(str(given))
     if namesake != os.path.basename(path) and processor_files.is_there(folder, namesake):
         path = os.path.join(folder, namesake)

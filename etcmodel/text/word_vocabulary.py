@@ -1,4 +1,4 @@
-"""A WordPiece vocabulary of the words of one's own texts, where there is no checkpoint with one."""
+"""Builds a WordPiece vocabulary from one's own texts, if there is no checkpoint with one."""
 
 import collections
 import string
@@ -20,18 +20,19 @@ _SPECIAL_PIECES = (
 
 
 def build_vocabulary(texts, *, max_size=30_000):
-    """Makes an uncased WordPiece vocabulary of characters and whole words, without accents.
+    """Builds an uncased WordPiece vocabulary of characters and whole words, without accents.
 
-    Words are those that the uncased `BasicTokenizer` splits a text into: `foo_bar` holds two.
-    Words of ASCII letters and digits are never unknown: what is not a piece falls into characters.
+    Words are those into which the uncased `BasicTokenizer` splits a text: `foo_bar` has two. Words
+    of ASCII letters and digits are never unknown: if they are not a piece, they are split into
+    characters.
 
     Args:
         texts: iterable of str.
-        max_size: int. The rarest words are left out beyond this many pieces.
+        max_size: int. The most pieces; the rarest words are left out.
     Returns:
         list of str. Special pieces, characters, `##` characters, then words, frequent ones first.
     Raises:
-        ValueError: if `texts` is one str, or holds what is no text.
+        ValueError: if `texts` is a single str, or contains something other than text.
 
     >>> from etcmodel.text.word_vocabulary import build_vocabulary
     >>> build_vocabulary(["A good book.", "A bad book."])[-3:]
@@ -53,18 +54,18 @@ def build_vocabulary(texts, *, max_size=30_000):
 
 
 def write_vocabulary(path, texts, *, max_size=30_000):
-    """Writes the vocabulary of `build_vocabulary` as a `vocab.txt`, a piece a line.
+    """Writes the vocabulary of `build_vocabulary` as a `vocab.txt`, one piece per line.
 
-    It is for models that are trained from the beginning; a checkpoint has a vocabulary of its own.
+    It is for models trained from scratch; a checkpoint has a vocabulary of its own.
 
     Args:
-        path: str. It gets its name when it is complete; folders are made.
+        path: str. The file appears there once it is complete; folders are created.
         texts, max_size: see `build_vocabulary`.
     Returns:
         int. The number of pieces.
     Raises:
-        ValueError: as `build_vocabulary`.
-        OSError: if nothing can be written there.
+        ValueError: see `build_vocabulary`.
+        OSError: if the file cannot be written.
 
     >>> from etcmodel.text.word_vocabulary import write_vocabulary
     >>> write_vocabulary("words.txt", ["A good book.", "A bad book."], max_size=500)

@@ -1,4 +1,4 @@
-"""Attention within chunks, and to a memory that sees everything (GMAT, PEGASUS-X)."""
+"""Attention within chunks, and to a memory that attends to all tokens (GMAT, PEGASUS-X)."""
 
 import tf_keras
 
@@ -13,27 +13,28 @@ __all__ = ["ChunkMemoryAttention"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class ChunkMemoryAttention(ProjectedAttention):
-    """A token sees its own chunk and the memory, the memory sees everything, in one softmax each.
+    """Tokens attend to their chunk and to a memory, the memory to everything; one softmax each.
 
     Source: Gupta and Berant 2020 (arXiv:2006.03274), equation 3; with chunks whose borders move
     from layer to layer also Phang et al. 2022 (arXiv:2208.04347), section 3.2. The last chunk may
-    be shorter than the others, and with a shift the first one.
+    be shorter than the others, and with a shift also the first one.
 
     Args:
         hidden_size, num_heads, size_per_head, **kwargs: see `ProjectedAttention`.
-        chunk_size: int or None. Tokens in a chunk; None: all tokens see each other.
-        shift: int. How many tokens the borders of the chunks move to the left: see `reach.Chunk`.
-        has_own_memory_projections: bool. Whether queries of the memory, and the keys and values
-            that they see, are projected by weights of their own.
-        has_own_memory_output: bool. Whether outputs of the memory are.
+        chunk_size: int or None. Tokens per chunk; None: all tokens attend to each other.
+        shift: int. How many tokens to the left the borders of the chunks are shifted: see
+            `reach.Chunk`.
+        has_own_memory_projections: bool. Whether the memory's queries, and the keys and values that
+            they attend to, have projections of their own.
+        has_own_memory_output: bool. Whether the memory's outputs have a projection of their own.
     Call args:
         inputs: float [batch, length, hidden_size].
         memory: float [batch, memory_length, hidden_size], or None.
-        att_mask: 0/1 int [batch, length] or None. 0 for padding, which is not seen.
-        memory_mask: 0/1 int [batch, memory_length] or None. 0 for what is not seen.
+        att_mask: 0/1 int [batch, length] or None. 0 for padding, which is not attended to.
+        memory_mask: 0/1 int [batch, memory_length] or None. 0 for memory that is not attended to.
         training: bool.
     Returns:
-        [tokens, memory], shaped as the inputs; without a memory the tokens alone.
+        [tokens, memory], shaped as the inputs; without a memory, tokens alone.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Attention layers of decoders: causal, and to the encoder's output; whole or token by token."""
+"""Attention layers of decoders: causal and cross-attention; on whole inputs or token by token."""
 
 import tensorflow as tf
 import tf_keras
@@ -14,12 +14,12 @@ __all__ = ["CausalSelfAttention", "CrossAttention", "KeyCache"]
 
 
 class KeyCache:
-    """Keys and values of the tokens that one layer has seen, to which the layer adds the next one.
+    """Keys and values of a layer's previous tokens, to which the layer adds the next one.
 
     Attributes:
         keys: float [num_heads, batch, max_length, size_per_head].
         values: likewise.
-        position: int32 scalar. Where the next token stands; all from there on is unused.
+        position: int32 scalar. Position of the next token; everything from there on is unused.
     """
 
     def __init__(self, keys, values, position):
@@ -36,19 +36,20 @@ class KeyCache:
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class CausalSelfAttention(ProjectedAttention):
-    """Each token sees itself and those before it.
+    """Causal self-attention: each token attends to itself and to those before it.
 
     Args:
         hidden_size, num_heads, size_per_head, **kwargs: see `ProjectedAttention`.
-        max_distance: int or None. Where the last of T5's buckets begins; None for no biases.
+        max_distance: int or None. The distance at which the last of T5's buckets begins; None for
+            no biases.
     Call args:
         inputs: float [batch, length, hidden_size]; with a cache the length is 1.
         bias_table: float [num_buckets, num_heads], or None without biases.
-        att_mask: 0/1 int [batch, length] or None. 0 for tokens that no other one sees.
-        cache: `KeyCache` or None. The tokens before; this one is added.
+        att_mask: 0/1 int [batch, length] or None. 0 for tokens that no other one attends to.
+        cache: `KeyCache` or None. The previous tokens; this one is added.
         training: bool.
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     """
 
     def __init__(self, hidden_size, num_heads, size_per_head=None, *, max_distance=None, **kwargs):
@@ -77,21 +78,21 @@ class CausalSelfAttention(ProjectedAttention):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class CrossAttention(ProjectedAttention):
-    """Each token sees the whole output of the encoder.
+    """Cross-attention: each token attends to the whole output of the encoder.
 
-    Args: as `ProjectedAttention`.
+    Args: see `ProjectedAttention`.
     Call args:
         inputs: float [rows, length, hidden_size]. `rows` is the encoder's batch or a multiple of
-            it: those of an example, such as its beams, follow each other and share its keys.
-        encoder_output: float [batch, encoder_length, hidden_size]; or what `prepare` made of it.
-        att_mask: 0/1 int [batch, encoder_length] or None. 0 for padding, which is not seen.
+            it: the rows of an example, such as its beams, are adjacent and share its keys.
+        encoder_output: float [batch, encoder_length, hidden_size]; or the result of `prepare`.
+        att_mask: 0/1 int [batch, encoder_length] or None. 0 for padding, which is not attended to.
         training: bool.
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     """
 
     def prepare(self, encoder_output):
-        """Keys and values of an encoder's output, for many calls: a `PreparedKeySet`."""
+        """Computes an encoder output's keys and values, for many calls: a `PreparedKeySet`."""
         return KeySet(*self.keys_values(encoder_output)).prepare()
 
     def call(self, inputs, encoder_output, att_mask=None, training=None):
@@ -104,6 +105,6 @@ class CrossAttention(ProjectedAttention):
             batch = tensor_utils.get_shape_list(encoder_output)[0]
         shape = tensor_utils.get_shape_list(inputs)
         queries = self.split(self.query(inputs))
-        # Queries of one example are rows of one attention, so that nothing of it is repeated.
+        # The queries of an example are rows of one attention, so that nothing is repeated for them.
         queries = tf.reshape(queries, [batch, -1, self.num_heads, self.size_per_head])
         return tf.reshape(self.attend(queries, [key_set], training), shape)

@@ -27,7 +27,7 @@ _AXES = {
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class FusedGlobalLocalAttention(GlobalLocalProjections):
-    """The four attention pieces l2l, l2g, g2g, g2l, in one softmax per query.
+    """Global-local attention: the four pieces l2l, l2g, g2g and g2l, with one softmax per query.
 
     Long tokens attend to the long tokens within `local_radius` and to all global tokens; global
     tokens attend to all tokens.
@@ -36,19 +36,19 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         long_hidden_size: int. Size of the long input and output.
         global_hidden_size: int. Size of the global input and output.
         num_heads: int.
-        local_radius: int, at least 1. Long tokens visible on each side.
+        local_radius: int, at least 1. Long tokens attended to on each side.
         long_total_att_size: int. Size of long queries, keys and values over all heads; by default
             `long_hidden_size`.
         global_total_att_size: int. The same for global queries; by default `global_hidden_size`.
         relative_vocab_size: int or None. Number of relative labels; None for no labels.
-        att_dropout_prob: float. Dropout of attention probabilities.
+        att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the projections; by default truncated normal, 0.02.
-        share_kv_projections: bool. The pieces of one query side (l2l and l2g; g2g and g2l) share
-            their key and their value projections.
-        share_qkv_projections: bool. All pieces share one query, key and value projection.
-        share_att_output_projection: bool. The long and the global input share one output
+        share_kv_projections: bool. Whether the pieces of one query side (l2l and l2g; g2g and g2l)
+            share their key and their value projections.
+        share_qkv_projections: bool. Whether all pieces share one query, key and value projection.
+        share_att_output_projection: bool. Whether the long and the global input share one output
             projection.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         name: name of the layer.
     Call args:
         long_input: float [batch, long_len, long_hidden_size].
@@ -64,15 +64,15 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         att_implementation: 'auto', 'sparse' or 'full'; see `ops.attention.local_attend`.
         training: bool.
         structure: `ops.structure.GlobalLocalStructure` in place of the masks and labels, which is
-            faster and takes memory that does not grow with the number of pairs; or the masks and
-            labels as a `DenseSideInputs`; or None.
+            faster and whose memory does not grow with the number of pairs; or the masks and labels
+            as a `DenseSideInputs`; or None.
     Returns:
         [long_output, global_output], shaped as the inputs.
     Raises:
-        ValueError: if a number is out of range or shapes do not fit; if projections are to be
-            shared whose sizes differ; if a size is not a multiple of the number of heads; if a
-            structure is given together with masks or labels; or if labels are given for only one
-            of the two pieces that share a softmax.
+        ValueError: if a number is out of range or shapes do not match; if projections of different
+            sizes are to be shared; if a size is not a multiple of the number of heads; if a
+            structure is given together with masks or labels; or if labels are given for only one of
+            the two pieces that share a softmax.
 
     >>> from etcmodel import layers
     >>> attention = layers.FusedGlobalLocalAttention(8, 8, num_heads=2, local_radius=1)
@@ -174,7 +174,7 @@ class FusedGlobalLocalAttention(GlobalLocalProjections):
         return self.project_outputs(long_att, global_att)
 
     def _attend_long(self, pieces, side_inputs, att_implementation, training):
-        """Attention of long queries by dense masks: [batch, long_len, num_heads, size_per_head]."""
+        """Attends from long queries by dense masks: [batch, long_len, num_heads, size_per_head]."""
         return self.long_qkv_attention(
             pieces.long_queries,
             *pieces.l2l,

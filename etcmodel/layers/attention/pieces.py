@@ -23,11 +23,11 @@ class Pieces(NamedTuple):
 
 
 class GlobalLocalProjections(base.Layer):
-    """The base of attention layers with a long and a global input: their projections.
+    """The base of global-local attention layers: their projections.
 
     A subclass creates the attention itself, as `long_qkv_attention` and `global_qkv_attention`.
 
-    Args: as `FusedGlobalLocalAttention`.
+    Args: see `FusedGlobalLocalAttention`.
     Raises:
         ValueError: if a size is below 1 or not a multiple of the number of heads, or projections
             of different sizes are to be shared.
@@ -172,9 +172,9 @@ class GlobalLocalProjections(base.Layer):
 
     @staticmethod
     def _projecting(inputs):
-        """A function of a projection to [batch, len, num_heads, size_per_head].
+        """Returns a function of a projection to [batch, len, num_heads, size_per_head].
 
-        All take the same flattened input: a loop over layers would keep each of several.
+        All projections use the same flattened input: a loop over layers would keep each of several.
         """
         batch, length, size = tensor_utils.get_shape_list(inputs)
         rows = tf.reshape(inputs, [-1, size])

@@ -1,4 +1,4 @@
-"""The base of attention layers with one projection each of queries, keys, values and outputs."""
+"""The base of attention layers with query, key, value and output projections."""
 
 import tensorflow as tf
 
@@ -10,20 +10,21 @@ __all__ = ["ProjectedAttention"]
 
 
 class ProjectedAttention(base.Layer):
-    """Projections around an attention; a subclass says in `call` what its key sets are.
+    """Query, key, value and output projections; a subclass defines its key sets in `call`.
 
     Args:
         hidden_size: int. Size of input and output.
         num_heads: int.
         size_per_head: int or None. None for `hidden_size / num_heads`.
-        scale: float or None. Factor of the logits; None for 1 / sqrt(`size_per_head`).
+        scale: float or None. The factor by which logits are scaled; None for 1 /
+            sqrt(`size_per_head`).
         use_bias: bool. Whether the projections have biases.
-        att_dropout_prob: float. Dropout of attention probabilities.
-        initializer_range: float or None. Standard deviation of the initial weights; None for those
-            of T5, which make up for logits without a scale (Raffel et al. 2020).
+        att_dropout_prob: float. Dropout rate of attention probabilities.
+        initializer_range: float or None. Standard deviation of the initial weights; None for T5's,
+            which compensate for unscaled logits (Raffel et al. 2020).
         name: name of the layer.
     Raises:
-        ValueError: if a size is below 1, or the heads do not divide `hidden_size`.
+        ValueError: if a size is below 1, or `hidden_size` is not a multiple of the number of heads.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class ProjectedAttention(base.Layer):
         )
 
     def make_projection(self, part, name=None):
-        """A new projection.
+        """Creates a projection.
 
         Args:
-            part: "query", "key", "value" or "output_projection": what it projects to.
-            name: str or None. Name of the layer; None for that of the part.
+            part: "query", "key", "value" or "output_projection": which one.
+            name: str or None. Name of the layer; None for `part`.
         """
         inner, spread = self.num_heads * self.size_per_head, self.hidden_size**-0.5
         spreads = {"query": spread * self.size_per_head**-0.5, "output_projection": inner**-0.5}
@@ -78,7 +79,7 @@ class ProjectedAttention(base.Layer):
         )
 
     def share_projections(self, other):
-        """Takes the projections of another layer of the same sizes in place of its own."""
+        """Replaces its projections by those of another layer of the same sizes."""
         self.query, self.key, self.value = other.query, other.key, other.value
         self.output_projection = other.output_projection
 
@@ -90,7 +91,7 @@ class ProjectedAttention(base.Layer):
         super().build(input_shape)
 
     def split(self, x):
-        """[batch, len, heads * size] to [batch, len, heads, size]."""
+        """Splits heads: [batch, len, heads * size] to [batch, len, heads, size]."""
         *outer, _ = tensor_utils.get_shape_list(x)
         return tf.reshape(x, [*outer, self.num_heads, self.size_per_head])
 
@@ -99,9 +100,9 @@ class ProjectedAttention(base.Layer):
         return self.split(self.key(inputs)), self.split(self.value(inputs))
 
     def attend(self, queries, key_sets, training, output=None, **options):
-        """The projected output of `ops.blockwise.attend`: [batch, len, hidden_size].
+        """Applies `ops.blockwise.attend` and the output projection: [batch, len, hidden_size].
 
-        Another projection than the layer's may be given as `output`.
+        `output` may be another projection than the layer's.
         """
         attended = blockwise.attend(
             queries,

@@ -26,9 +26,9 @@ class QkvRelativeAttention(base.Layer):
 
     Args:
         relative_vocab_size: int or None. Number of labels; None for no labels.
-        att_dropout_prob: float. Dropout of attention probabilities.
+        att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         name: name of the layer.
     Call args:
         queries: float [batch, query_len, num_heads, size_per_head].
@@ -41,7 +41,7 @@ class QkvRelativeAttention(base.Layer):
         float [batch, query_len, num_heads, value_size_per_head].
     Raises:
         ValueError: if labels are given without `relative_vocab_size`, a number is out of range, or
-            shapes do not fit.
+            shapes do not match.
 
     >>> from etcmodel import layers
     >>> attention = layers.QkvRelativeAttention(relative_vocab_size=5)
@@ -85,7 +85,7 @@ class QkvRelativeAttention(base.Layer):
         super().build(queries_shape)
 
     def labels(self, are_given):
-        """The label tables for the ops, or None if no labels are given."""
+        """Returns the label tables for the ops, or None if no labels are given."""
         if not are_given:
             return None
         if self.relative_vocab_size is None:
@@ -97,7 +97,7 @@ class QkvRelativeAttention(base.Layer):
         )
 
     def dropout_rate(self, training):
-        """The dropout rate of a call: 0 unless training."""
+        """Returns the dropout rate of a call: 0 unless training."""
         return self.att_dropout_prob if training else 0.0
 
     def call(self, queries, keys, values, att_mask=None, relative_att_ids=None, training=None):
@@ -118,7 +118,7 @@ class QkvRelativeAttention(base.Layer):
         )
 
     def attend_by_structure(self, queries, own, other, structure, training=None):
-        """Global queries over global and long keys.
+        """Attends from global queries to global and long keys.
 
         Args:
             queries: float [batch, global_len, num_heads, size_per_head].

@@ -31,11 +31,11 @@ class QkvRelativeLocalAttention(base.Layer):
     Each token attends to the tokens within `local_radius` and to all side keys, in one softmax.
 
     Args:
-        local_radius: int, at least 1. Tokens visible on each side.
+        local_radius: int, at least 1. Tokens attended to on each side.
         relative_vocab_size: int or None. Number of labels; None for no labels.
-        att_dropout_prob: float. Dropout of attention probabilities.
+        att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the label embeddings; None for the default.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         name: name of the layer.
     Call args:
         queries: float [batch, long_len, num_heads, size_per_head].
@@ -52,8 +52,8 @@ class QkvRelativeLocalAttention(base.Layer):
     Returns:
         float [batch, long_len, num_heads, value_size_per_head].
     Raises:
-        ValueError: if `local_radius` is below 1; if shapes do not fit; if only one of side keys and
-            side values is given, or their mask or labels without them; if only one kind of keys
+        ValueError: if `local_radius` is below 1; if shapes do not match; if only one of side keys
+            and side values is given, or their mask or labels without them; if only one kind of keys
             has labels; or if `att_implementation` is unknown.
 
     >>> from etcmodel import layers
@@ -153,7 +153,7 @@ class QkvRelativeLocalAttention(base.Layer):
     def attend_by_structure(
         self, queries, own, other, structure, att_implementation="auto", training=None
     ):
-        """Long queries over long keys within the radius, and over global keys.
+        """Attends from long queries to long keys within the radius and to global keys.
 
         Args:
             queries: float [batch, long_len, num_heads, size_per_head].

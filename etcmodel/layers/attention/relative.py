@@ -89,7 +89,7 @@ class ProjectAttentionHeads(base.Layer):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RelativeAttention(base.Layer):
-    """Multi-head attention with relative labels, projections included.
+    """Multi-head attention with relative labels, including projections.
 
     Args:
         hidden_size: int. Size of the output.
@@ -97,14 +97,14 @@ class RelativeAttention(base.Layer):
         total_key_size: int. Size of queries and keys over all heads; by default `hidden_size`.
         total_value_size: int. Size of values over all heads; by default `total_key_size`.
         relative_vocab_size: int or None. Number of labels; None for no labels.
-        att_dropout_prob: float. Dropout of attention probabilities.
+        att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the projections; by default truncated normal, 0.02.
-        query_projection: layer to use in place of a new `ProjectAttentionHeads`.
+        query_projection: layer to use instead of a new `ProjectAttentionHeads`.
         key_projection: likewise.
         value_projection: likewise.
-        qkv_relative_attention: layer to use in place of a new `QkvRelativeAttention`.
-        output_projection: layer to use in place of a new `Dense`.
-        use_one_hot_lookup: bool. Looks labels up by matrix products.
+        qkv_relative_attention: layer to use instead of a new `QkvRelativeAttention`.
+        output_projection: layer to use instead of a new `Dense`.
+        use_one_hot_lookup: bool. Whether to look up labels by matrix products.
         name: name of the layer.
     Call args:
         from_seq: float [batch, from_len, from_size].
@@ -115,8 +115,8 @@ class RelativeAttention(base.Layer):
     Returns:
         float [batch, from_len, hidden_size].
     Raises:
-        ValueError: if a size is not a multiple of `num_heads` or below 1, a given layer is no
-            Keras 2 layer, or shapes do not fit.
+        ValueError: if a size is not a multiple of `num_heads` or below 1, a given layer is not a
+            Keras 2 layer, or shapes do not match.
 
     >>> from etcmodel import layers
     >>> attention = layers.RelativeAttention(hidden_size=8, num_heads=2)

@@ -1,4 +1,4 @@
-"""Sliding windows with Transformer-XL's relative positions, of Longformer's language models."""
+"""Sliding windows with Transformer-XL's relative positions, for Longformer's language models."""
 
 import tf_keras
 
@@ -11,14 +11,15 @@ __all__ = ["RelativeWindowAttention"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class RelativeWindowAttention(SlidingWindowAttention):
-    """`SlidingWindowAttention` whose logits depend on the distance of query and key, too.
+    """Sliding-window attention whose logits also depend on the distance of query and key.
 
     Source: Beltagy et al. 2020 (arXiv:2004.05150), appendix B, with the positions of Dai et al.
-    2019 (arXiv:1901.02860), section 3.3: see `ops.sinusoid_positions`. Global tokens, which only
-    layers that are not causal can have, are seen without a distance.
+    2019 (arXiv:1901.02860), section 3.3: see `ops.sinusoid_positions`. Global tokens, which causal
+    layers cannot have, are attended to without a distance.
 
-    Args, call args, returns, raises: as of `SlidingWindowAttention`; also ValueError if
-        `hidden_size`, which is that of the sinusoids, is odd.
+    Args: see `SlidingWindowAttention`, also for the call.
+    Raises:
+        ValueError: see there; also if `hidden_size`, the size of the sinusoids, is odd.
     """
 
     def __init__(self, hidden_size, num_heads, radius, **kwargs):

@@ -1,4 +1,4 @@
-"""The dense side inputs of global-local attention: masks and labels of all pairs, as one value.
+"""The dense side inputs of global-local attention: masks and labels of all pairs in one value.
 
 Layers with the signatures of the authors' release take eight tensors as arguments and pass them on
 as a `DenseSideInputs`, the alternative to an `ops.structure.GlobalLocalStructure`.
@@ -55,17 +55,17 @@ class DenseSideInputs(NamedTuple):
 
     @property
     def is_empty(self):
-        """Whether nothing is given, so that all tokens within reach may attend to each other."""
+        """Whether there are no side inputs: all tokens within reach attend to each other."""
         return all(tensor is None for tensor in self)
 
     def checked(self, relative_vocab_size):
-        """The same with masks as bool, after a check of all values: see `pairs_of`."""
+        """Returns the side inputs with bool masks, after a check of all values: see `pairs_of`."""
         found = {name: x for name, x in self._asdict().items() if x is not None}
         for name, x in found.items():
             try:
                 argument_checks.check_shapes({name: x}, SIDE_INPUT_AXES)
             except ValueError:
-                continue  # The layer's own check follows, which can tell the sizes of the others.
+                continue  # The layer's own check follows, which knows the sizes of the others.
             if name.endswith("_mask"):
                 found[name] = argument_checks.mask_of(name, x)
             elif relative_vocab_size is not None:
@@ -82,7 +82,7 @@ class DenseSideInputs(NamedTuple):
                 argument_checks.fail("Give both `{}` and `{}`, or neither.".format(*names))
 
     def of_global_queries(self, batch, global_len, long_len):
-        """Mask and labels of global queries over global and then long keys.
+        """Returns mask and labels of global queries over global and then long keys.
 
         Args:
             batch: int, or int scalar tensor.
@@ -111,7 +111,7 @@ def _joined(pieces, dtype):
 
 @tf.autograph.experimental.do_not_convert
 def pairs_of(structure, *dense, relative_vocab_size):
-    """The masks and labels of a call, from one of the two kinds of arguments, after checks.
+    """Checks a call's structure or dense side inputs, whichever is given, and returns them.
 
     In a graph, masks and labels are checked when it runs; code compiled by XLA omits the checks.
 
@@ -123,8 +123,8 @@ def pairs_of(structure, *dense, relative_vocab_size):
     Returns:
         `GlobalLocalStructure` or `DenseSideInputs`, whose masks are bool.
     Raises:
-        ValueError: if both are given; naming the argument, if a mask has other values than 0 and 1,
-            or an id no label.
+        ValueError: if both are given; naming the argument, if a mask has values other than 0 and 1,
+            or an id is not a label.
     """
     given = DenseSideInputs(*dense)
     if structure is None:

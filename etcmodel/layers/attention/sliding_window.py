@@ -24,21 +24,22 @@ __all__ = ["SlidingWindowAttention"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class SlidingWindowAttention(base.Layer):
-    """Local tokens see their window and the global tokens, global tokens see everything.
+    """Longformer's attention: sliding windows, and global tokens that attend to everything.
 
-    Source: Beltagy et al. 2020 (arXiv:2004.05150), section 3, as in Hugging Face's Longformer and
-    LED: a local token looks at global ones by its own query and their local keys; a global token
-    looks at all by query, key and value projections of its own; a masked token gets nothing, before
-    the output projection.
+    Local tokens attend to their window and to the global tokens. Source: Beltagy et al. 2020
+    (arXiv:2004.05150), section 3, as in Hugging Face's Longformer and LED: a local token attends to
+    global ones with its own query and their local keys; a global token attends to all tokens with
+    query, key and value projections of its own; a masked token gets 0 before the output projection.
 
     Args:
         hidden_size: int. Size of input and output.
         num_heads: int.
-        radius: int. Tokens visible on each side: half of Hugging Face's `attention_window`.
-        dilation: int, at least 1, or sequence of int, one a head. Distance between visible tokens.
-        is_causal: bool. Whether a token sees only those before it, and itself. There are no global
-            tokens then.
-        att_dropout_prob: float. Dropout of attention probabilities.
+        radius: int. Tokens attended to on each side: half of Hugging Face's `attention_window`.
+        dilation: int, at least 1, or sequence of int, one per head. Distance between the tokens
+            attended to.
+        is_causal: bool. Whether a token attends only to itself and those before it. Then there are
+            no global tokens.
+        att_dropout_prob: float. Dropout rate of attention probabilities.
         initializer: initializer of the projections; by default truncated normal, 0.02.
         name: name of the layer.
     Call args:
@@ -49,8 +50,8 @@ class SlidingWindowAttention(base.Layer):
     Returns:
         float [batch, length, hidden_size].
     Raises:
-        ValueError: if a number is out of range, `hidden_size` no multiple of the heads, or a causal
-            layer gets global tokens.
+        ValueError: if a number is out of range, `hidden_size` is not a multiple of the number of
+            heads, or a causal layer gets global tokens.
 
     >>> from etcmodel.layers.attention import SlidingWindowAttention
     >>> SlidingWindowAttention(hidden_size=8, num_heads=2, radius=2)(tf.zeros([1, 6, 8])).shape
@@ -136,7 +137,7 @@ class SlidingWindowAttention(base.Layer):
         return self.output_projection(tensor_utils.flatten_dims(attended, first_dim=-2))
 
     def positions(self):
-        """What logits in windows depend on beside queries and keys: see `sliding_window.attend`."""
+        """The positions that logits in windows also depend on: see `sliding_window.attend`."""
 
     def _check(self, global_tokens):
         if self.is_causal and global_tokens is not None:
@@ -150,7 +151,7 @@ class SlidingWindowAttention(base.Layer):
 
         number = global_tokens.number
         projected = with_rows(functools.partial(self._attend_projected, training=training))
-        # Dropout needs the probabilities of training, and who looks on the keys.
+        # Dropout needs the probabilities in training, and observers need the keys.
         if training or interception.is_intercepting():
             run = projected
         else:
@@ -175,25 +176,25 @@ class SlidingWindowAttention(base.Layer):
             self.query_global(global_tokens.gather(inputs)),
             inputs,
             *kernels,
-            value_bias + 0 * key_bias,  # It changes nothing: its gradient is 0, and not none.
+            value_bias + 0 * key_bias,  # No effect: its gradient is 0, and not None.
             masks=_key_masks(token_mask),
         )
 
     def _global_parts(self, inputs, token_mask, global_tokens):
-        """Queries [batch, slots, num_heads, size_per_head], and the `KeySet` that they see."""
+        """Queries [batch, slots, num_heads, size_per_head], and the `KeySet` they attend to."""
         keys, values = self.key_global(inputs), self.value_global(inputs)
         key_set = KeySet(keys, values, masks=_key_masks(token_mask))
         return self.query_global(global_tokens.gather(inputs)), key_set
 
     def attention_probs(self, inputs, token_mask=None, global_tokens=None):
-        """The probabilities of a call without dropout, to look at.
+        """Computes the attention probabilities of a call without dropout.
 
-        Args: as those of a call.
+        Args: see the call.
         Returns:
             (local, global): float32 [batch, num_heads, length, slots + window], of the queries of
             local tokens by global token and place in the window (see
             `sliding_window.attention_probs`), 0 for those of masked and of global tokens; and
-            [batch, num_heads, length, slots], of global tokens on each place, 0 in unused slots, or
+            [batch, num_heads, length, slots], of global tokens for each key, 0 in unused slots, or
             None without global tokens.
         """
         (inputs,) = sublayers.cast_all(self, inputs)
@@ -232,7 +233,7 @@ def _key_masks(token_mask):
 
 
 def _choose(condition, if_true, if_false):
-    """As `tf.cond`, without a graph of both where the condition is known."""
+    """Like `tf.cond`, but builds only one branch if the condition is known."""
     if isinstance(condition, bool):
         return if_true() if condition else if_false()
     return tf.cond(condition, if_true, if_false)

@@ -1,4 +1,4 @@
-"""LongT5's encoder attention: a window, and side keys of blocks of tokens (Guo et al. 2022)."""
+"""LongT5's encoder attention: a window, and summaries of blocks of tokens (Guo et al. 2022)."""
 
 import tensorflow as tf
 import tf_keras
@@ -17,22 +17,23 @@ __all__ = ["TransientGlobalAttention"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class TransientGlobalAttention(ProjectedAttention):
-    """Each token sees those within the radius and, with blocks, a normalized sum of each block.
+    """LongT5's attention: each token attends to those within a radius, and to sums of blocks.
 
-    Logits have no scale unless one is given, but T5's biases of logarithmic buckets: of the
-    distance to a token, and of the number of blocks to another one.
+    The sum of each block is normalized; without blocks, attention is local only. Logits are
+    unscaled unless a scale is given, and have T5's biases by logarithmic buckets: of the distance
+    to a token, and of the number of blocks to another block.
 
     Args:
         hidden_size, num_heads, size_per_head, **kwargs: see `ProjectedAttention`.
-        local_radius: int, at least 1. Tokens visible on each side.
-        global_block_size: int or None. Tokens in a block; None for no blocks (local attention).
-        max_distance: int. The last bucket is of tokens, or blocks, as far as this or farther.
-        epsilon: float. Of the normalization of the sums.
+        local_radius: int, at least 1. Tokens attended to on each side.
+        global_block_size: int or None. Tokens per block; None for no blocks (local attention).
+        max_distance: int. The last bucket is for tokens, or blocks, at this distance or farther.
+        epsilon: float. Added in the normalization of the sums.
     Call args:
         inputs: float [batch, length, hidden_size].
         bias_table: float [num_buckets, num_heads].
         block_bias_table: float [num_buckets, num_heads], or None without blocks.
-        att_mask: 0/1 int [batch, length] or None. 0 for padding, which no token sees.
+        att_mask: 0/1 int [batch, length] or None. 0 for padding, which no token attends to.
         block_numbers: int32 [batch, length], of `ops.transient_blocks.block_numbers`, or None
             without blocks.
         training: bool.

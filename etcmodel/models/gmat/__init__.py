@@ -1,4 +1,4 @@
-"""GMAT (Gupta and Berant 2020, arXiv:2006.03274): chunks that meet in a memory.
+"""GMAT (Gupta and Berant 2020, arXiv:2006.03274): chunks of text that share a global memory.
 
 The names here are imported at first use.
 """

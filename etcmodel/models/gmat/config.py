@@ -8,7 +8,7 @@ from etcmodel.models import hugging_face, json_config
 
 __all__ = ["DECOMPRESSOR_INPUTS", "GmatConfig"]
 
-# What the decompressor reads in place of tokens.
+# The decompressor's input in place of tokens.
 POSITIONS, NORMALIZED_POSITIONS = "positions", "normalized_positions"
 NORMALIZED_POSITIONS_AND_TYPES = "normalized_positions_and_types"
 DECOMPRESSOR_INPUTS = (POSITIONS, NORMALIZED_POSITIONS, NORMALIZED_POSITIONS_AND_TYPES)
@@ -26,7 +26,7 @@ _AT_LEAST_1 = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GmatConfig(json_config.JsonConfig):
-    """Sizes and options of a `GmatModel`. The names that BERT has are BERT's.
+    """Sizes and options of a `GmatModel`, named as in BERT where BERT has them.
 
     Attributes:
         vocab_size: int. Token ids are below it.
@@ -38,31 +38,32 @@ class GmatConfig(json_config.JsonConfig):
             approximation.
         hidden_dropout_prob: float.
         attention_probs_dropout_prob: float.
-        chunk_size: int. C: tokens in a chunk. The same weights serve any number.
-        num_memory_tokens: int. M; 0 for none.
-        position_period: int. Position p is the sum of row p mod this of one table, and row p div
-            this of another one.
-        num_position_quotients: int. Rows of the second table. 0 leaves it out; positions are below
-            the period then, and else below the product of both.
+        chunk_size: int. C: tokens per chunk. The same weights work with any size.
+        num_memory_tokens: int. M, the length of the memory; 0 for none.
+        position_period: int. The embedding of position p is the sum of row `p mod position_period`
+            of one table and row `p div position_period` of another.
+        num_position_quotients: int. Rows of the second table. With 0 there is none, and positions
+            are below the period; else they are below the product of both.
         type_vocab_size: int. Token type ids are below it.
         memory_type_id: int or None. The token type of the memory; None for none.
-        normalizes_memory: bool. Whether memory embeddings go through the normalization of the
-            embeddings, as those of tokens do.
-        has_own_memory_projections: bool. Untied projections: queries of the memory, and the keys
-            and values that they see, have weights of their own.
-        has_own_memory_output: bool. Outputs of the memory, too.
-        num_compression_layers: int. N_c: after these the tokens' states are dropped, and made again
-            of the memory; 0 for no compression.
-        num_memory_layers: int. N_m: the layers after these, of the memory alone.
+        normalizes_memory: bool. Whether memory embeddings go through the embeddings' layer
+            normalization, as those of tokens do.
+        has_own_memory_projections: bool. Untied projections: the memory's queries, and the keys and
+            values that they attend to, have weights of their own.
+        has_own_memory_output: bool. The memory's output projections have weights of their own, too.
+        num_compression_layers: int. N_c: after these layers the tokens' states are dropped, and
+            later rebuilt from the memory; 0 for no compression.
+        num_memory_layers: int. N_m: the layers after these, which process the memory alone.
         decompressor_input: str. What the last N - N_c - N_m layers get in place of tokens:
-            "positions", the sum of their vectors; "normalized_positions", this through the
-            normalization of the embeddings; "normalized_positions_and_types", with token types.
+            "positions", the position embeddings; "normalized_positions", these after the
+            embeddings' layer normalization; "normalized_positions_and_types", also with token
+            types.
         pad_token_id: int. For programs that make batches.
         initializer_range: float. Standard deviation of the initial weights.
         layer_norm_eps: float. What layer normalization adds to the variance.
         grad_checkpointing_period: int. See `TransformerStack`.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.GmatConfig(chunk_size=256, num_memory_tokens=32)
     >>> config.model_type, config.chunk_size, config.hidden_size

@@ -1,4 +1,4 @@
-"""GenBERT's decoder over a GMAT: the encoder's own layers, each token seeing those before it.
+"""GenBERT's decoder over a GMAT: the encoder's own layers with causal self-attention.
 
 Source: Geva, Gupta and Berant 2020 (arXiv:2004.04487, section 3), as Gupta and Berant 2020
 (arXiv:2006.03274, section 3.2 and appendix A.1) have it.
@@ -26,15 +26,15 @@ __all__ = ["GmatDecoder", "GmatDecoderLayers", "TiedAttention", "Transform"]
 
 
 class TiedAttention(base.Layer):
-    """Causal attention, then attention to the encoder, both by the weights of one encoder layer.
+    """Causal attention, then attention to the encoder, both with the weights of one encoder layer.
 
-    `h = norm(x + self_attention(x))`, then `norm(x + cross_attention(h))`: the second sum, too, is
-    with the layer's input, as GenBERT has it.
+    `h = norm(x + self_attention(x))`, then `norm(x + cross_attention(h))`: the second residual,
+    too, is the layer's input, as in GenBERT.
 
     Args:
-        block: `ResidualBlock` around the encoder layer's `ChunkMemoryAttention`, whose projections
-            and normalization of tokens these are.
-        dropout_prob: float. Dropout of what both attentions give.
+        block: `ResidualBlock` of the encoder layer's `ChunkMemoryAttention`, whose projections and
+            normalization of tokens are used.
+        dropout_prob: float. Dropout rate of both attentions' outputs.
         name: name of the layer.
     Call args:
         inputs: float [rows, length, hidden_size].
@@ -42,7 +42,7 @@ class TiedAttention(base.Layer):
         att_mask, cache: see `CausalSelfAttention`.
         training: bool.
     Returns:
-        As `inputs`.
+        Same shape as `inputs`.
     """
 
     def __init__(self, block, dropout_prob=0.0, name="tied_attention", **kwargs):
@@ -94,8 +94,8 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
     """The decoder's layers: see `seq2seq.decoder.DecoderLayers`.
 
     Args:
-        layers: `GmatLayers` of the encoder, all of whose weights these are but those that the
-            memory has of its own.
+        layers: `GmatLayers` of the encoder. All of its weights are shared, except those of its
+            memory alone.
         name: name of the layer.
     """
 
@@ -149,11 +149,11 @@ class GmatDecoderLayers(decoder.DecoderLayers, stack.TransformerStack):
 class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
     """Decoder ids and an encoder's output to hidden states: see `seq2seq.decoder.Decoder`.
 
-    The encoder's output is of tokens and then of the memory; its mask is of the tokens alone, as
-    the memory is always seen. Decoder ids have token type 1, and positions from 0.
+    The encoder's output has the tokens, then the memory; its mask is of the tokens alone, as the
+    memory is always attended to. Decoder ids have token type 1, and positions from 0.
 
     Args:
-        encoder: `GmatEncoder`, whose embeddings and layers these are.
+        encoder: `GmatEncoder`, whose embeddings and layers are shared.
         name: name of the layer.
     """
 
@@ -172,18 +172,18 @@ class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None):
-        """What the layers get.
+        """Embeds the decoder's ids for its first layer.
 
         Args:
             ids: int [batch, length], or None with embeddings.
             embeddings: float [batch, length, hidden_size], or None.
-            start: int or int32 scalar. The position of the first one.
+            start: int or int32 scalar. The position of the first id.
             training: bool.
         Returns:
             float [batch, length, hidden_size].
         Raises:
-            ValueError: unless one of both is given, or if there are more than there are positions;
-                in a graph `tf.errors.InvalidArgumentError`.
+            ValueError: unless just one of ids and embeddings is given, or if there are more tokens
+                than positions; in a graph `tf.errors.InvalidArgumentError`.
         """
         if (ids is None) == (embeddings is None):
             raise ValueError("Give decoder ids, or embeddings in their place, and not both.")
@@ -198,12 +198,12 @@ class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
         return self.embeddings.tokens(inputs_lib.checked(self.config, given), training)
 
     def finish(self, hidden, training=None):
-        """The output, of what the layers give: float [batch, length, hidden_size]."""
+        """Maps the last layer's output to the decoder's: float [batch, length, hidden_size]."""
         del training
         return self.transform(hidden)
 
     def mask_of_output(self, encoder_mask):
-        """The mask of the encoder's output, of tokens and memory, from that of the tokens."""
+        """Extends the mask of the encoder's tokens to the encoder's output, memory included."""
         if encoder_mask is None or not self.config.num_memory_tokens:
             return encoder_mask
         mask = tf.cast(encoder_mask, tf.int32)
@@ -211,7 +211,7 @@ class GmatDecoder(decoder.Decoder, seq2seq_inputs.OptionalInput, base.Layer):
 
 
 class Transform(base.Layer):
-    """BERT's dense layer, activation and normalization before the logits of its tokens.
+    """BERT's dense layer, activation and layer normalization before the token logits.
 
     Args:
         config: `GmatConfig`.
@@ -219,7 +219,7 @@ class Transform(base.Layer):
     Call args:
         hidden: float [..., hidden_size].
     Returns:
-        As `hidden`.
+        Same shape as `hidden`.
     """
 
     def __init__(self, config, name="transform", **kwargs):

@@ -12,7 +12,7 @@ __all__ = ["GmatEmbeddings"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class GmatEmbeddings(base.Layer):
-    """The embeddings of a `GmatModel`; it is not called, its methods are.
+    """The embeddings of a `GmatModel`; not called as a layer, but through its methods.
 
     Args:
         config: `GmatConfig` or its dict.
@@ -29,7 +29,8 @@ class GmatEmbeddings(base.Layer):
         self.position_embeddings = self._lookup("position_embeddings", self.config.position_period)
         self.quotient_embeddings = self.memory_embeddings = None
         if self.config.num_position_quotients:
-            # Zeros, so that a lifted model begins as what it was lifted from.
+            # Zeros, so that a model initialized from BERT or RoBERTa first computes what that one
+            # does.
             self.quotient_embeddings = self._lookup(
                 "quotient_embeddings", self.config.num_position_quotients, initializer_range=0.0
             )
@@ -73,7 +74,7 @@ class GmatEmbeddings(base.Layer):
         super().build(input_shape)
 
     def positions(self, position_ids):
-        """The vectors of positions: float [..., hidden_size], of int [...]."""
+        """Position embeddings: float [..., hidden_size], of int [...]."""
         period = self.config.position_period
         vectors = self.position_embeddings(position_ids % period)
         if self.quotient_embeddings is not None:
@@ -81,7 +82,7 @@ class GmatEmbeddings(base.Layer):
         return vectors
 
     def tokens(self, inputs, training):
-        """Of tokens: float [batch, length, hidden_size].
+        """Token embeddings: float [batch, length, hidden_size].
 
         Args:
             inputs: `inputs.Inputs`.
@@ -94,7 +95,7 @@ class GmatEmbeddings(base.Layer):
         return self.dropout(self.layer_norm(hidden), training=training)
 
     def memory(self, inputs, training):
-        """Of the memory: float [batch, num_memory_tokens, hidden_size]; arguments as `tokens`."""
+        """Memory: float [batch, num_memory_tokens, hidden_size]; arguments as in `tokens`."""
         if inputs.memory_ids is None:
             numbers = tf.range(self.config.num_memory_tokens)[tf.newaxis]
             hidden = tf.repeat(self.memory_embeddings(numbers), inputs.batch, axis=0)
@@ -107,7 +108,7 @@ class GmatEmbeddings(base.Layer):
         return self.dropout(hidden, training=training)
 
     def decompressor_input(self, inputs, training):
-        """What is in place of tokens: float [batch, length, hidden_size]; arguments as `tokens`."""
+        """What replaces tokens: float [batch, length, hidden_size]; arguments as in `tokens`."""
         kind = self.config.decompressor_input
         hidden = self.positions(inputs.position_ids)
         if kind == config_lib.NORMALIZED_POSITIONS_AND_TYPES:

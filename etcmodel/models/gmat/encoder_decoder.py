@@ -1,4 +1,4 @@
-"""GenBERT with a GMAT as its encoder: one BERT's weights for encoder and decoder.
+"""GenBERT with a GMAT as its encoder: encoder and decoder share one BERT's weights.
 
 Source: Gupta and Berant 2020 (arXiv:2006.03274), section 3.2 and appendix A.1.
 """
@@ -25,12 +25,12 @@ class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
     """Sizes and options of a `GmatForConditionalGeneration`.
 
     Attributes:
-        decoder_start_token_id: int or None. With what decoder ids begin.
-        eos_token_id: int or None. With what they end.
-        others: see `GmatConfig`. There is no compression, and there are two token types or more:
-            0 is the encoder's, 1 the decoder's.
+        decoder_start_token_id: int or None. The first decoder id.
+        eos_token_id: int or None. The last one.
+        others: see `GmatConfig`. There is no compression, and at least two token types: 0 for the
+            encoder, 1 for the decoder.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.GmatSeq2SeqConfig.of_encoder(etcmodel.GmatConfig(), eos_token_id=1032)
     >>> config.model_type, config.eos_token_id, config.num_memory_tokens
@@ -44,11 +44,11 @@ class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
 
     @classmethod
     def of_encoder(cls, config, **entries):
-        """The config of a model whose encoder has a `GmatConfig`.
+        """Creates the config of a model from the `GmatConfig` of its encoder.
 
         Args:
             config: `GmatConfig`.
-            **entries: those that are to be others.
+            **entries: entries with other values, or that `GmatConfig` lacks.
 
         >>> config = etcmodel.GmatConfig(num_memory_tokens=32)
         >>> etcmodel.GmatSeq2SeqConfig.of_encoder(config, eos_token_id=1032).num_memory_tokens
@@ -57,7 +57,7 @@ class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
         return cls.from_dict({**config.to_dict(), **entries})
 
     def encoder_config(self):
-        """The `GmatConfig` of the encoder.
+        """Returns the `GmatConfig` of the encoder.
 
         >>> type(etcmodel.GmatSeq2SeqConfig().encoder_config()).__name__
         'GmatConfig'
@@ -80,15 +80,15 @@ class GmatSeq2SeqConfig(seq2seq_config.Seq2SeqConfig, GmatConfig):
 
 
 class GmatEncoder(inputs.OptionalInput, base.Layer):
-    """Token ids to the hidden states that a decoder sees.
+    """The encoder: token ids to the hidden states that the decoder attends to.
 
     Args:
         config: `GmatSeq2SeqConfig`.
         name: name of the layer.
-    Call args: as `GmatModel`, without `memory_ids` and `memory_mask`.
+    Call args: see `GmatModel`, without `memory_ids` and `memory_mask`.
     Returns:
         dict: `last_hidden_state`, float [batch, length + num_memory_tokens, hidden_size], of the
-        tokens and then of the memory; and what else `GmatModel` returns where it is asked for.
+        tokens and then of the memory; and what else `GmatModel` returns on request.
     """
 
     def __init__(self, config, name="encoder", **kwargs):
@@ -131,19 +131,22 @@ class GmatEncoder(inputs.OptionalInput, base.Layer):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDecoder):
-    """A text in chunks that meet in a memory to another text, which the same layers write.
+    """GenBERT over a GMAT: generates a text from a long text with one stack of layers.
 
-    In its self-attention a token of the decoder sees all tokens before it, and by the same weights
-    the encoder's tokens and memory. Encoder and decoder each have a dense layer of their own after
-    the last one; logits are products with the token embeddings. With untied projections
-    (`has_own_memory_projections`) those of the memory are the only weights that no decoder layer
-    has.
+    In self-attention a decoder token attends to itself and to all tokens before it; with the same
+    weights it attends to the encoder's tokens and memory. Encoder and decoder each have a dense
+    layer of their own after the last one; logits are products with the token embeddings. With
+    untied projections (`has_own_memory_projections`), those of the memory are the only weights that
+    the decoder does not use.
 
     Args:
         config: `GmatSeq2SeqConfig` or its dict.
         name: name of the layer.
-    Call args, returns and errors:
-        See `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
+    Call args: see `seq2seq.model.ConditionalGeneration`, `GmatEncoder` and `GmatDecoder`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
 
     >>> config = etcmodel.GmatSeq2SeqConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.GmatForConditionalGeneration(config)
@@ -171,18 +174,18 @@ class GmatForConditionalGeneration(model.ConditionalGeneration, model.EncoderDec
     shared = property(lambda self: self.encoder.gmat.embeddings.word_embeddings)
 
     def build(self, input_shape):
-        sublayers.build_sublayer(self.encoder, input_shape)  # First, as the variables are its own.
+        sublayers.build_sublayer(self.encoder, input_shape)  # First, since it has the variables.
         self.logits_bias = self.add_weight(
             name="logits_bias", shape=(self.config.vocab_size,), initializer="zeros"
         )
         super().build(input_shape)
 
     def logits(self, hidden):
-        """float32 [..., vocab_size] of the decoder's output, float [..., hidden_size]."""
+        """Logits of the decoder's output, float [..., hidden_size]: float32 [..., vocab_size]."""
         logits = outputs_lib.tied_logits(hidden, self.shared.embedding_table)
         return logits + tf.cast(self.logits_bias, tf.float32)
 
     @property
     def max_generated_length(self):
-        """int. One more than there are positions: the last token is not read."""
+        """int. One more than the number of positions: the last token is never an input."""
         return self.config.max_length + 1

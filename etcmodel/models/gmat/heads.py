@@ -18,10 +18,10 @@ __all__ = [
 
 
 class GmatHead(of_text.TextHead):
-    """The base of these: the heads read the tokens, which have seen the memory.
+    """The base of GMAT's heads, which read the tokens' hidden states.
 
     Args:
-        encoder: `GmatModel`, or `GmatConfig`, of which the model makes one.
+        encoder: `GmatModel`, or `GmatConfig`, from which a model is created.
         **kwargs: of `TextHead`.
     Call args: see `TextHead`; the arguments are those of `GmatModel`.
     """
@@ -31,15 +31,17 @@ class GmatHead(of_text.TextHead):
     def encode(self, batch, training):
         hidden, memory, *observed = super().encode(batch, training)
         if memory is not None:
-            # So that variables of the last memory, which heads do not read, have gradients of 0.
+            # So that variables of the last layer's memory, which heads do not read, get gradients
+            # of 0.
             hidden, memory = tf.identity_n([hidden, memory])
         return (hidden, memory, *observed)
 
 
 class GmatFirstTokenHead(GmatHead, of_text.FirstTokenHead):
-    """The base of those that read the first token.
+    """The base of GMAT's heads that read the first token.
 
-    Positions and chunks count by place, so a text is moved to the left of its padding first.
+    Positions and chunks are counted from the start of a row, so leading padding is moved behind the
+    text first.
     """
 
     def encode(self, batch, training):
@@ -48,7 +50,9 @@ class GmatFirstTokenHead(GmatHead, of_text.FirstTokenHead):
 
 @base.register_head
 class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
-    """`MaskedLM` of a GMAT, measured by the perplexity and the share of errors, as in the paper.
+    """Masked language model over a GMAT: see `MaskedLM`.
+
+    The metrics are perplexity and percentage of errors, as in the paper.
 
     >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
     >>> etcmodel.GmatForMaskedLM(config)([[2, 4, 8, 3]]).shape
@@ -63,7 +67,7 @@ class GmatForMaskedLM(GmatHead, of_text.MaskedLM):
 
 @base.register_head
 class GmatForSequenceClassification(GmatFirstTokenHead, of_text.SequenceClassification):
-    """`SequenceClassification` of a GMAT.
+    """Text classifier or regression over a GMAT: see `SequenceClassification`.
 
     >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.GmatForSequenceClassification(config, labels=["neg", "pos"])
@@ -76,7 +80,7 @@ class GmatForSequenceClassification(GmatFirstTokenHead, of_text.SequenceClassifi
 
 @base.register_head
 class GmatForTokenClassification(GmatHead, of_text.TokenClassification):
-    """`TokenClassification` of a GMAT.
+    """Token classifier over a GMAT, such as for named entities: see `TokenClassification`.
 
     >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.GmatForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
@@ -89,7 +93,7 @@ class GmatForTokenClassification(GmatHead, of_text.TokenClassification):
 
 @base.register_head
 class GmatForQuestionAnswering(GmatHead, of_text.QuestionAnswering):
-    """`QuestionAnswering` of a GMAT.
+    """Extractive question answering over a GMAT: see `QuestionAnswering`.
 
     >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
     >>> logits = etcmodel.GmatForQuestionAnswering(config)([[2, 7, 3, 8, 3]])
@@ -102,7 +106,7 @@ class GmatForQuestionAnswering(GmatHead, of_text.QuestionAnswering):
 
 @base.register_head
 class GmatForMultipleChoice(GmatFirstTokenHead, of_text.MultipleChoice):
-    """`MultipleChoice` of a GMAT, from the first token of each text through a pooler as BERT's.
+    """Multiple choice over a GMAT, from pooled first tokens as in BERT: see `MultipleChoice`.
 
     >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.GmatForMultipleChoice(config)

@@ -1,4 +1,4 @@
-"""What a `GmatModel` checks and derives of its inputs, once a call."""
+"""Checks and completes the inputs of a `GmatModel`, once per call."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ _AXES = {
     "memory_ids": "batch num_memory_tokens",
     "memory_mask": "batch num_memory_tokens",
 }
-# The entries of the config that say how many rows the tables of ids have, and what these are.
+# The config's entries for the sizes of the tables of ids, and what the ids are.
 _TABLES = {
     "input_ids": ("vocab_size", "which is `vocab_size`"),
     "memory_ids": ("vocab_size", "which is `vocab_size`"),
@@ -54,15 +54,16 @@ class Inputs(NamedTuple):
 
 @tf.autograph.experimental.do_not_convert
 def checked(config, given):
-    """The `Inputs` of what a model was called with.
+    """Checks the arguments of a model's call and returns its `Inputs`.
 
     Args:
         config: `GmatConfig`.
-        given: dict of arguments by name; None, or not there, where not given. One of `input_ids`,
-            `inputs_embeds` and, for what is decompressed, `attention_mask` tells the length.
+        given: dict of arguments by name; None or absent if not given. The length is taken from
+            `input_ids`, `inputs_embeds` or, for decompression, `attention_mask`.
     Raises:
-        ValueError: in one line that names the argument, if they do not fit each other or the model.
-            For what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+        ValueError: in one line that names the argument, if inputs are inconsistent with each other
+            or the model. In a graph, values known only at run time raise
+            `tf.errors.InvalidArgumentError`.
     """
     given = {name: given.get(name) for name in _AXES}
     memory = [name for name in ("memory_ids", "memory_mask") if given[name] is not None]
@@ -95,15 +96,15 @@ def checked(config, given):
 
 @tf.autograph.experimental.do_not_convert
 def from_first_token(batch):
-    """The arguments of a call with each text at the left, and the padding that was before behind.
+    """Moves each text to the start of its row, and leading padding behind it.
 
     Args:
         batch: dict of arguments of `GmatModel` by name.
     Returns:
         dict like `batch`.
     Raises:
-        ValueError: naming the argument, if shapes do not fit; or if there is padding before a text
-            whose hidden states or attentions by place are asked for.
+        ValueError: naming the argument, if shapes are inconsistent; or if there is padding before a
+            text whose hidden states or attentions by position are requested.
     """
     if batch.get("attention_mask") is None:
         return batch
@@ -134,7 +135,7 @@ def _tensor(config, name, x, asserts):
 
 @tf.autograph.experimental.do_not_convert
 def checked_memory(config, memory, batch):
-    """A memory to decompress, as a tensor: float [batch, num_memory_tokens, hidden_size].
+    """Checks a memory to decompress: float [batch, num_memory_tokens, hidden_size].
 
     Args:
         config: `GmatConfig`.

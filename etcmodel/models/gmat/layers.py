@@ -16,7 +16,7 @@ TOKENS, MEMORY, BOTH = ("tokens",), ("memory",), ("tokens", "memory")
 
 
 def stack_options(config):
-    """Arguments of `TransformerStack` that follow from a `GmatConfig`: dict."""
+    """Returns the arguments of `TransformerStack` for a `GmatConfig`: dict."""
     return {
         "num_attention_heads": config.num_attention_heads,
         "hidden_act": tensor_utils.get_activation(config.activation),
@@ -30,20 +30,20 @@ def stack_options(config):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class GmatLayers(stack.TransformerStack):
-    """Layers whose weights serve tokens and memory alike, but for untied projections.
+    """Transformer layers that tokens and memory share, except for untied projections.
 
     Args:
         config: `GmatConfig` or its dict.
         num_layers: int.
-        of: `BOTH`, `TOKENS` alone, within their chunks, or `MEMORY` alone, which sees itself.
+        of: `BOTH`, `TOKENS` alone, within their chunks, or `MEMORY` alone, which attends to itself.
         name: name of the layer.
     Call args:
-        hidden: list of float [batch, length, hidden_size], one for each that the layers are of.
+        hidden: list of float [batch, length, hidden_size], one for each stream of the layers.
         att_mask: 0/1 int [batch, length] or None. Of tokens.
         memory_mask: 0/1 int [batch, memory_length] or None. Of the memory.
         training: bool.
     Returns:
-        list, shaped as `hidden`.
+        list, shaped like `hidden`.
     """
 
     def __init__(self, config, num_layers, of=BOTH, name="layers", **kwargs):
@@ -74,7 +74,7 @@ class GmatLayers(stack.TransformerStack):
         )
 
     def _attention_block(self, index):
-        """As `attention_blocks`, but one normalization is of all streams."""
+        """Like `attention_blocks`, but all streams share one normalization."""
         return ResidualBlock(
             inner_layer=self.make_attention(index),
             normalization_layer=[self.make_normalization("layer_norm")] * len(self.of),
@@ -95,7 +95,7 @@ class GmatLayers(stack.TransformerStack):
         return self.run(hidden, training, attention=self.masks(att_mask, memory_mask))
 
     def masks(self, att_mask, memory_mask):
-        """What the attention of all layers is told: dict, of masks of tokens and memory."""
+        """The arguments of all attention layers: dict, with the masks of tokens and memory."""
         if self.of == MEMORY:
             return {"att_mask": memory_mask}
         return {"att_mask": att_mask, **({"memory_mask": memory_mask} if self.of == BOTH else {})}
@@ -110,7 +110,7 @@ class GmatLayers(stack.TransformerStack):
 
 
 class Runs:
-    """Sends hidden states through one stack of layers after the other, and keeps what is asked for.
+    """Runs hidden states through several stacks of layers, and keeps what is requested.
 
     Args:
         training: bool.
@@ -123,7 +123,7 @@ class Runs:
         self._with_states, self._with_attentions = with_states, with_attentions
 
     def __call__(self, layers, hidden, inputs):
-        """Calls a `GmatLayers` with the masks of an `inputs.Inputs`: list, shaped as `hidden`."""
+        """Calls a `GmatLayers` with the masks of an `inputs.Inputs`: list, shaped like `hidden`."""
         masks = (inputs.attention_mask, inputs.memory_mask)
         if not (self._with_states or self._with_attentions):
             return layers(hidden, *masks, training=self.training)
@@ -146,7 +146,7 @@ class Runs:
                 f"memory_{what}" if of == "memory" else {"states": "hidden_states"}.get(what, what)
             )
             known = self._kept.setdefault(name, [])
-            # The memory goes on from one stack to the next.
+            # The memory passes on from one stack to the next.
             known += values[1:] if name == "memory_states" and known else values
 
     def outputs(self):

@@ -1,4 +1,4 @@
-"""GMAT (Gupta and Berant 2020, arXiv:2006.03274): chunks that meet in a memory."""
+"""GMAT (Gupta and Berant 2020, arXiv:2006.03274): chunks of text that share a global memory."""
 
 import tensorflow as tf
 import tf_keras
@@ -16,11 +16,11 @@ __all__ = ["GmatConfig", "GmatModel"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class GmatModel(conveniences.Pretrained, base.Layer):
-    """Token ids to hidden states: a token sees its chunk and the memory, which sees everything.
+    """The GMAT encoder: tokens attend within chunks and to a memory, which attends to all tokens.
 
-    Texts are of any length that the positions allow; the last chunk may be shorter. With
-    `num_compression_layers` in the config, the last layers know of the tokens what the memory
-    knows: `compress` and `decompress` are the halves of the call.
+    Texts may have any length up to the number of positions; the last chunk may be shorter. With
+    `num_compression_layers` in the config, the last layers get the text from the memory alone:
+    `compress` and `decompress` are the two halves of the call.
 
     Args:
         config: `GmatConfig` or its dict.
@@ -31,25 +31,25 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         token_type_ids: int [batch or 1, length]; by default 0.
         position_ids: int [batch or 1, length]; by default 0, 1, 2 …
         inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
-        memory_ids: int [batch, num_memory_tokens], or None. Tokens whose embeddings are the memory
-            in place of the learned ones, such as the first ones of a question (section 4.2).
-        memory_mask: 0/1 int or bool [batch, num_memory_tokens], or None. 0 for memory that is not
-            there, such as the rest of a short question.
+        memory_ids: int [batch, num_memory_tokens], or None. Tokens whose embeddings replace the
+            learned memory, such as the first tokens of a question (section 4.2).
+        memory_mask: 0/1 int or bool [batch, num_memory_tokens], or None. 0 for unused memory, such
+            as behind a short question.
         output_hidden_states: bool.
-        output_attentions: bool. Takes memory for all pairs of tokens, and time.
+        output_attentions: bool. Needs memory for all pairs of tokens, and time.
         training: bool.
     Returns:
-        (hidden, memory): float [batch, length, hidden_size] and [batch, num_memory_tokens,
-        hidden_size], which is None without a memory. If more is asked for, a dict comes third:
-        `hidden_states` and `memory_states`, lists of the embeddings and each layer's output;
-        `attentions` and `memory_attentions`, lists by layer of float32 [batch, num_heads, length,
-        length + num_memory_tokens] and [batch, num_heads, num_memory_tokens, length +
-        num_memory_tokens], 0 for pairs that do not attend. With compression, `hidden_states` are
-        those before and in the compressor, then those before and in the decompressor; layers of
-        the memory alone have no keys but the memory.
+        (hidden, memory): float [batch, length, hidden_size] and
+        [batch, num_memory_tokens, hidden_size], which is None without a memory. If more is
+        requested, a third output is a dict: `hidden_states` and `memory_states`, lists of the
+        embeddings and each layer's output; `attentions` and `memory_attentions`, lists by layer of
+        float32 [batch, num_heads, length, length + num_memory_tokens] and [batch, num_heads,
+        num_memory_tokens, length + num_memory_tokens], 0 where there is no attention. With
+        compression, `hidden_states` are those before and in the compressor, then those before and
+        in the decompressor; layers of the memory alone have no keys but the memory.
     Raises:
-        ValueError: if inputs do not fit each other or the model, or a position is out of range. For
-            what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+        ValueError: if inputs are inconsistent with each other or the model, or a position is out of
+            range. In a graph, values known only at run time raise `tf.errors.InvalidArgumentError`.
 
     >>> config = etcmodel.GmatConfig(hidden_size=12, num_hidden_layers=1)
     >>> hidden, memory = etcmodel.GmatModel(config)([[2, 7, 8, 3]])
@@ -135,14 +135,14 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         return (hidden, memory, extras) if extras else (hidden, memory)
 
     def _embedded(self, inputs, training):
-        """What goes into the first layer: list of tokens and, if there is one, memory."""
+        """The input of the first layer: list of tokens and, if there is one, memory."""
         hidden = [self.embeddings.tokens(inputs, training)]
         if self.config.num_memory_tokens:
             hidden.append(self.embeddings.memory(inputs, training))
         return hidden
 
     def _compressed(self, inputs, run):
-        """The memory after the layers of the memory alone."""
+        """The memory after the layers that process it alone."""
         _, memory = run(self.compressor, self._embedded(inputs, run.training), inputs)
         if self.memory_layers is not None:
             (memory,) = run(self.memory_layers, [memory], inputs)
@@ -153,14 +153,14 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         return run(self.decompressor, hidden, inputs)
 
     def compress(self, input_ids, attention_mask=None, training=None, **arguments):
-        """The memory of a text, all that `decompress` needs of it (section 2.2 of the paper).
+        """Compresses a text into its memory (paper, section 2.2); see `decompress`.
 
         Args:
             input_ids, attention_mask, training, **arguments: as in a call.
         Returns:
             float [batch, num_memory_tokens, hidden_size].
         Raises:
-            ValueError: if the model has no compression, or as a call.
+            ValueError: if the model has no compression; see also the call.
 
         >>> sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_memory_tokens": 4}
         >>> model = etcmodel.GmatModel(etcmodel.GmatConfig(num_compression_layers=1, **sizes))
@@ -173,17 +173,17 @@ class GmatModel(conveniences.Pretrained, base.Layer):
         return self._compressed(inputs, layers_lib.Runs(training))
 
     def decompress(self, memory, attention_mask, training=None, **arguments):
-        """Hidden states of a text from its memory.
+        """Recomputes a text's hidden states from its memory.
 
         Args:
             memory: float [batch, num_memory_tokens, hidden_size], from `compress`.
-            attention_mask: 0/1 int [batch, length]. Says how long the text is; 0 for padding.
+            attention_mask: 0/1 int [batch, length]. Gives the length of the text; 0 for padding.
             training: bool.
             **arguments: `token_type_ids`, `position_ids` and `memory_mask` as in a call.
         Returns:
-            (hidden, memory): as a call.
+            (hidden, memory): as in a call.
         Raises:
-            ValueError: if the model has no compression, or as a call.
+            ValueError: if the model has no compression; see also the call.
 
         >>> sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_memory_tokens": 4}
         >>> model = etcmodel.GmatModel(etcmodel.GmatConfig(num_compression_layers=1, **sizes))
@@ -204,7 +204,7 @@ class GmatModel(conveniences.Pretrained, base.Layer):
             sublayers.build_sublayer(self, None)
 
     def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, hidden_size]."""
+        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
         if not self.built:
             sublayers.build_sublayer(self, None)
         return self.embeddings.word_embeddings.embedding_table

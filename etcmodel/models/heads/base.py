@@ -1,4 +1,4 @@
-"""The base of all models with a head over an encoder of a long and a global input."""
+"""The base of all heads over encoders of a long and a global input."""
 
 import abc
 
@@ -18,17 +18,17 @@ __all__ = ["EncoderWithHead", "HeadModel", "head_class", "head_classes", "regist
 
 
 class HeadModel(EncoderWithHead):
-    """From a batch of features (see `models.features`) to logits.
+    """A model with a head: maps a batch of features (see `models.features`) to logits.
 
     A subclass computes logits in `head`; see `EncoderWithHead` for the rest.
 
     Args:
-        encoder: see `EncoderWithHead`, as the rest of the arguments.
+        encoder: see `EncoderWithHead`, as for the other arguments.
         relation_names: sequence of str. See `models.features`.
         **kwargs: of `EncoderWithHead`.
     Call args: see `EncoderWithHead`.
     Raises:
-        ValueError: as `EncoderWithHead` and `features.completed`; or if there are more relations
+        ValueError: see `EncoderWithHead` and `features.completed`; also if there are more relations
             than labels for them.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
@@ -59,17 +59,17 @@ class HeadModel(EncoderWithHead):
             features, self.encoder.config, self.relation_names, self.extra_axes
         )
         long_output, global_output = self.encoder(**inputs.arguments, training=training)
-        # So that variables of an output that the head does not use have a gradient of 0, not None.
+        # So that variables of an output that the head does not use get a gradient of 0, not None.
         long_output, global_output = tf.identity_n([long_output, global_output])
         return self.head(long_output, global_output, inputs, training)
 
     def pooled(self, long_output, global_output, inputs, training):
-        """Vectors by the model's `pooling`, after dropout: float32 [batch, hidden_size]."""
+        """Pools hidden states by `pooling`, with dropout: float32 [batch, hidden_size]."""
         vectors = pooling_lib.pool(long_output, global_output, inputs, self.pooling)
         return self.dropout(vectors, training=training)
 
     def embed(self, features, pooling="mean", normalize=False):
-        """Vectors of texts: see `models.pooling.embed`.
+        """Returns embedding vectors of texts: see `models.pooling.embed`.
 
         >>> model = etcmodel.from_pretrained("my_model")
         >>> model.embed(model.processor(["Good!", "Bad!"])).shape

@@ -12,7 +12,7 @@ __all__ = ["EtcForSequenceClassification", "EtcForTokenClassification"]
 
 @base.register_head
 class EtcForSequenceClassification(Labelled, base.HeadModel):
-    """Classifies texts by their pooled hidden states.
+    """Classifies texts: a linear layer on their pooled hidden states.
 
     Labels are int [batch], or with `multi_label` 0/1 [batch, num_labels]; -1 is ignored.
 
@@ -20,7 +20,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
         encoder: see `HeadModel`.
         num_labels, labels: see `Labelled`.
         pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`.
-        multi_label: bool. Whether a text may have several classes.
+        multi_label: bool. Whether a text may have several labels, each scored by a sigmoid.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.
     Returns:
@@ -49,7 +49,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
 
     @property
     def problem_type(self):
-        """str, as Hugging Face's configs name it."""
+        """str. The problem type as named in Hugging Face's configs."""
         return MULTI_LABEL if self.multi_label else SINGLE_LABEL
 
     def make_head(self):
@@ -67,7 +67,7 @@ class EtcForSequenceClassification(Labelled, base.HeadModel):
 
 @base.register_head
 class EtcForTokenClassification(Labelled, base.HeadModel):
-    """Classifies the long tokens, such as by BIO tags.
+    """Classifies each long token, such as for named entities with BIO tags.
 
     Labels are int [batch, long_len]; -1, as for padding, is ignored.
 

@@ -1,4 +1,4 @@
-"""The base of all models with a head, of whatever encoder."""
+"""The base of all models with a head, whatever the encoder."""
 
 import abc
 import inspect
@@ -15,7 +15,7 @@ from etcmodel.models import conveniences, encoders, json_config, text_data
 __all__ = ["EncoderWithHead", "head_class", "head_classes", "register_head"]
 
 _DEFAULT_LEARNING_RATE = 5e-5
-_CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are no features.
+_CALL_OPTIONS = ("mask", "training")  # Arguments of Keras's calls that are not features.
 _HEADS = {}
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -39,7 +39,7 @@ def register_head(head):
 
 
 def head_classes():
-    """dict of `head_type` to class.
+    """Returns all registered heads: dict of `head_type` to class.
 
     >>> from etcmodel.models import heads
     >>> heads.head_classes()["masked_lm"].__name__
@@ -49,7 +49,7 @@ def head_classes():
 
 
 def head_class(head_type, source="head_config"):
-    """The class of a `head_type`.
+    """Returns the class of a `head_type`.
 
     Raises:
         ValueError: naming the source and the known types, if the type is unknown.
@@ -84,29 +84,30 @@ def _parameters(head):
 
 
 class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Model, abc.ABC):
-    """An encoder with a head.
+    """An encoder with a task head, as a Keras model.
 
-    It is a plain Keras model that has all variables from its construction. `compile()` without
-    arguments uses Adam, the head's loss and its metrics. The logits are float32 under any policy.
-    With a `processor` it is trained on texts, too: see `text_data.ReadsTexts`.
+    All variables exist from construction on. `compile()` without arguments uses Adam, the head's
+    loss and its metrics. The logits are float32 under any dtype policy. With a `processor` it also
+    takes texts: see `text_data.ReadsTexts`.
 
     A subclass has a `head_type`, creates its layers in `make_head`, computes logits in `call`, and
-    defines `default_loss` and `default_metrics`. Its arguments have types, by which those in a file
-    are checked; numbers are not negative, and those in `at_least_1` are positive.
+    defines `default_loss` and `default_metrics`. Its arguments have type annotations, against which
+    the values in a file are checked; numbers must not be negative, and those in `at_least_1` must
+    be positive.
 
     Args:
-        encoder: `Encoder`, which becomes a part of the model, or the `EncoderConfig` of a new one.
-        dropout: float or None. Dropout before the head; None for the config's
+        encoder: `Encoder`, which becomes part of the model, or the `EncoderConfig` of a new one.
+        dropout: float or None. Dropout rate before the head; None for the config's
             `hidden_dropout_prob`.
         own: dict. The arguments that the subclass adds, by name; they become attributes.
         **kwargs: of the Keras model.
     Call args:
         features: dict of name to int tensor, or token ids [batch, long_len]; or texts, as in `fit`.
-            Features may also be arguments by name, as of the encoder: `model(**batch)`.
+            Features may also be keyword arguments, like the encoder's: `model(**batch)`.
         training: bool.
     Raises:
-        ValueError: if `encoder` is neither, or naming the argument, if it is of a wrong type or out
-            of range.
+        ValueError: if `encoder` is neither; or naming the argument, if it has a wrong type or is
+            out of range.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
     >>> etcmodel.EtcForTokenClassification(config, num_labels=5, dropout=0.2)
@@ -145,8 +146,8 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return self.encoder.config
 
     def check_config(self):
-        """As of the encoder: `conveniences.Pretrained.check_config`."""
-        if hasattr(self.encoder, "check_config"):  # Another's encoder may be without.
+        """See `conveniences.Pretrained.check_config`."""
+        if hasattr(self.encoder, "check_config"):  # A user's encoder may lack it.
             self.encoder.check_config()
 
     @classmethod
@@ -156,10 +157,10 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     @classmethod
     def check_settings(cls, settings):
-        """Checks the class's arguments, such as `settings` gives and a file holds them.
+        """Checks the class's arguments, as returned by `settings` or read from a file.
 
         Raises:
-            ValueError: naming the argument, if it is unknown, of a wrong type or out of range.
+            ValueError: naming the argument, if it is unknown, has a wrong type or is out of range.
         """
         kinds = cls.setting_types()
         if unknown := sorted(set(settings) - set(kinds)):
@@ -184,7 +185,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         )
 
     def __call__(self, features=None, *args, **kwargs):
-        """As in Keras, with features that are given by name among the others."""
+        """Calls the model; features may also be given as keyword arguments."""
         base.check_caller(self, (features, *args), kwargs)
         is_option = {
             name: name in _CALL_OPTIONS or isinstance(x, bool) for name, x in kwargs.items()
@@ -201,7 +202,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     @classmethod
     def make_encoder(cls, config):
-        """A new encoder of a config, as the head needs it."""
+        """Creates an encoder from a config, as the head needs it."""
         return encoders.make_encoder(config)
 
     @abc.abstractmethod
@@ -210,13 +211,13 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
 
     @abc.abstractmethod
     def default_loss(self):
-        """A Keras loss, or a dict of them for several outputs."""
+        """Returns a Keras loss, or a dict of them for several outputs."""
 
     def default_metrics(self):
-        """List of Keras metrics, or a dict of them for several outputs; None for no metrics."""
+        """Returns a list of Keras metrics, or a dict of them for several outputs; None for none."""
 
     def build(self, input_shape=None):
-        """Creates all variables; their sizes follow from the settings alone."""
+        """Creates all variables; their sizes depend on the settings alone."""
         if not self.built:
             with tf.name_scope(self.name):
                 sublayers.build_sublayer(self.encoder, None)
@@ -224,7 +225,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
             self.built = True
 
     def token_logits(self, num_outputs, name="logits"):
-        """A new `TokenLogits` layer, built for hidden states."""
+        """Creates a `TokenLogits` layer, built for hidden states."""
         initializer_range = self.encoder.config.initializer_range
         return self.built_on_hidden(
             heads.TokenLogits(num_outputs, initializer_range, name=name, dtype="float32")
@@ -237,10 +238,10 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return layer
 
     def compile(self, optimizer=None, loss=None, metrics=None, **kwargs):
-        """As in Keras, with defaults: Adam, and the loss and metrics of the head.
+        """Configures training as in Keras; defaults are Adam, and the loss and metrics of the head.
 
         Raises:
-            ValueError: naming the argument, if it is of Keras 3.
+            ValueError: naming the argument, if it is an object of Keras 3.
 
         >>> import tf_keras
         >>> model = etcmodel.from_pretrained("my_model")
@@ -259,13 +260,13 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         )
 
     def make_train_function(self, force=False):
-        """As in Keras, but the step is traced only once, since it creates no variables."""
+        """Same as in Keras, but the step is traced only once, since it creates no variables."""
         if hasattr(self.optimizer, "build"):  # Legacy optimizers have no `build`.
             self.optimizer.build(self.trainable_variables)
         return super().make_train_function(force)
 
     def compile_from_config(self, config):
-        """As in Keras, which does nothing for models that override `compile`."""
+        """Same as in Keras, which skips models that override `compile`."""
         self.compile(**tf_keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
@@ -277,10 +278,10 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return super()._get_compile_args(user_metrics=True)
 
     def functional(self, *names):
-        """This model as a functional Keras model, with the same variables, compiled likewise.
+        """Returns this model as a functional Keras model with the same variables, compiled alike.
 
         Args:
-            *names: str. Features that are its inputs; by default those of the latest call, or
+            *names: str. The features that are its inputs; by default those of the latest call, or
                 `token_ids`.
         Returns:
             tf_keras.Model, from a dict of these features to the same outputs.
@@ -310,9 +311,9 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return tuple(features) if hasattr(features, "items") else (self.token_feature,)
 
     def save(self, filepath, overwrite=True, save_format=None, **kwargs):
-        """As in Keras. HDF5 supports only functional models, so `functional()` is saved there.
+        """Saves the model as in Keras. HDF5 has only functional models, so it saves `functional()`.
 
-        `load_model` of such a file returns a functional model with the same weights and outputs,
+        From such a file, `load_model` returns a functional model with the same weights and outputs,
         without this class's methods; `.keras`, SavedModel and `save_pretrained` keep the class.
 
         >>> import tf_keras
@@ -332,7 +333,7 @@ class EncoderWithHead(text_data.ReadsTexts, conveniences.Pretrained, tf_keras.Mo
         return {"name": self.name, "encoder": encoder, **self.settings()}
 
     def settings(self):
-        """dict of the constructor's arguments, except the encoder, for JSON."""
+        """Returns the constructor's arguments, except the encoder, as a dict for JSON."""
         own = {name: getattr(self, name) for name in self._own_settings}
         own = {name: list(x) if isinstance(x, (list, tuple)) else x for name, x in own.items()}
         return {**own, "dropout": self.dropout_rate}

@@ -15,21 +15,21 @@ _SMOOTHING_MASS = 1e-4
 
 @base.register_head
 class EtcForKeyphraseExtraction(base.HeadModel):
-    """Scores all n-grams of words as key phrases (paper, appendix, "OpenKP").
+    """Extracts key phrases: scores all n-grams of words (paper, appendix, "OpenKP").
 
     Labels are int [batch, num_phrases, 2]: the first word and the number of words of each key
     phrase; -1, -1 is padding.
 
     Args:
         encoder: see `HeadModel`.
-        max_words: int. Number of words in the longest phrase.
+        max_words: int. The most words in a phrase.
         **kwargs: of `HeadModel`.
     Call args:
         features: see `HeadModel`. Also int [batch, long_len] `word_ids`, the index of each token's
-            word, from 0 without gaps, or -1 for tokens that belong to none. By default each token
-            is a word.
+            word, from 0 without gaps, or -1 for tokens outside of words. By default each token is a
+            word.
     Returns:
-        float32 [batch, max_words, long_len]. Logits by number of words (less 1) and first word;
+        float32 [batch, max_words, long_len]. Logits by number of words (minus 1) and first word;
         -10,000 for n-grams beyond the last word.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
@@ -115,7 +115,7 @@ class KeyphraseHits(tf_keras.metrics.Mean):
 
 
 def best_phrases(logits, num_best=5):
-    """The best key phrases.
+    """Returns the highest-scoring key phrases of each text.
 
     Args:
         logits: float [batch, max_words, long_len], of `EtcForKeyphraseExtraction`.

@@ -1,4 +1,4 @@
-"""What heads that tell labels share: the labels may have names."""
+"""The base of heads that predict labels, which may have names."""
 
 import numpy as np
 
@@ -10,25 +10,25 @@ __all__ = ["Labelled"]
 
 
 class Labelled(encoder_with_head.EncoderWithHead):
-    """The base of heads that tell labels; it comes before another base.
+    """The base of heads that predict labels; list it before the other base class.
 
     Args:
         encoder: see `EncoderWithHead`.
-        num_labels: int. None: as many as `labels`, 2 without.
-        labels: sequence of str, different ones, in the order of the logits; or none. They are the
+        num_labels: int. None: the number of `labels`, or 2 without names.
+        labels: sequence of distinct str, in the order of the logits; or empty. They are the
             `id2label` of Hugging Face's files.
         **kwargs: of `EncoderWithHead`.
     Raises:
         ValueError: if there are more or fewer names than labels, or two are the same.
     """
 
-    problem_type = None  # Of labels of texts, as `text.labels` names it.
+    problem_type = None  # Of labels of texts, named as in `text.labels`.
 
     def __init__(
         self,
         encoder,
         *,
-        num_labels: int = None,  # Not so in files, by whose types they are checked.
+        num_labels: int = None,  # No None in files, which are checked by types.
         labels: tuple[str, ...] = (),
         own=None,
         **kwargs,
@@ -64,20 +64,20 @@ class Labelled(encoder_with_head.EncoderWithHead):
 
     def settings(self):
         settings = super().settings()
-        if not self.labels:  # As ever, so that earlier versions read the folder.
+        if not self.labels:  # As before, so that earlier versions can read the folder.
             del settings["labels"]
         return settings
 
     def as_labels(self, logits):
-        """What logits say, by name.
+        """Converts logits to the names of the predicted labels.
 
         Args:
             logits: float [..., num_labels].
         Returns:
-            list of str, nested as the logits without their last axis; where a text may have several
-            labels, of tuples of those that are more likely than not.
+            list of str, nested as the logits without their last axis; for multi-label models, of
+            tuples of the labels with a probability above 0.5.
         Raises:
-            ValueError: if the labels have no names, or the model tells numbers.
+            ValueError: if the labels have no names, or the model is a regression.
 
         >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
         >>> model = etcmodel.EtcForTokenClassification(config, labels=["O", "B-PER", "I-PER"])

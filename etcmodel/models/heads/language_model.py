@@ -11,7 +11,7 @@ __all__ = ["EtcForMaskedLM"]
 
 @base.register_head
 class EtcForMaskedLM(base.HeadModel):
-    """Predicts masked tokens (paper, section 3.5) by a head tied to the token embeddings.
+    """Masked language model, tied to the token embeddings (paper, section 3.5).
 
     Labels are int, shaped as the logits without their last axis: the ids of masked tokens, and -1
     elsewhere, which is ignored.
@@ -21,7 +21,7 @@ class EtcForMaskedLM(base.HeadModel):
         **kwargs: of `HeadModel`.
     Call args:
         features: see `HeadModel`. Also, optionally, int [batch, num_predictions]
-            `masked_positions`, from 0: only these tokens are predicted, which takes less memory.
+            `masked_positions`, from 0: only these tokens are predicted, which needs less memory.
     Returns:
         float32 [batch, long_len, vocab_size], or [batch, num_predictions, vocab_size]. Logits.
 

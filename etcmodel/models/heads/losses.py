@@ -1,8 +1,8 @@
-"""Losses and metrics of heads. They ignore tokens without a label, whose label is -1.
+"""Losses and metrics of heads. Tokens labeled -1 have no label and are ignored.
 
 A loss is the mean over the labeled tokens of each example, then over the examples. Labels may be
-stored as floats if they are whole numbers; others, such as probabilities, are refused, but in code
-that XLA compiles, which cannot refuse them.
+stored as floats if they are whole numbers; others, such as probabilities, are refused, except in
+code that XLA compiles, which cannot raise.
 """
 
 import tensorflow as tf
@@ -80,13 +80,13 @@ class BinaryCrossentropy(tf_keras.losses.Loss):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class MeanCrossentropy(tf_keras.losses.Loss):
-    """Softmax cross entropy, its mean over all tokens of the batch with a label, as PyTorch's.
+    """Softmax cross entropy, averaged over all labeled tokens of the batch, as in PyTorch.
 
-    Labels are int [batch, ...], logits [batch, ..., num_labels]. Weights of examples [batch], or of
-    tokens, multiply what each adds to the mean.
+    Labels are int [batch, ...], logits [batch, ..., num_labels]. Sample weights of examples
+    [batch], or of tokens, multiply each term of the mean.
 
     Args:
-        ignored: int. The label of tokens that do not count.
+        ignored: int. The label of ignored tokens.
         **kwargs: of the Keras loss.
     """
 
@@ -101,7 +101,7 @@ class MeanCrossentropy(tf_keras.losses.Loss):
         labels = tf.where(is_known, labels, 0)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         known = tf.cast(is_known, tf.float32)
-        # Of which Keras takes the mean over all tokens, those without a label, too.
+        # Keras averages these over all tokens, including those without a label.
         share = tf.cast(tf.size(known), tf.float32) / tf.maximum(tf.reduce_sum(known), 1.0)
         return losses * known * share
 
@@ -113,7 +113,8 @@ class MeanCrossentropy(tf_keras.losses.Loss):
 class PositionCrossentropy(MeanCrossentropy):
     """Softmax cross entropy of positions [batch] and logits [batch, length].
 
-    Positions beyond the length do not count, negative ones are 0, as in Hugging Face's heads.
+    Positions beyond the length are ignored, negative ones are taken as 0, as in Hugging Face's
+    heads.
     """
 
     def call(self, y_true, y_pred):
@@ -154,7 +155,7 @@ class SparseAccuracy(_Accuracy):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class ErrorPercent(SparseAccuracy):
-    """Percentage of the labeled tokens, labels as `SparseAccuracy`'s, predicted wrongly."""
+    """Percentage of the labeled tokens predicted wrongly; labels as in `SparseAccuracy`."""
 
     def __init__(self, name="error_percent", **kwargs):
         super().__init__(name=name, **kwargs)
@@ -165,7 +166,7 @@ class ErrorPercent(SparseAccuracy):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class Perplexity(tf_keras.metrics.Mean):
-    """exp of the mean cross entropy over all tokens with a label; negative ones do not count.
+    """exp of the mean cross entropy over all labeled tokens; negative labels are ignored.
 
     Labels are int [batch, ...], logits [batch, ..., num_labels].
     """
@@ -192,15 +193,15 @@ class BinaryAccuracy(_Accuracy):
 
 
 def any_position_crossentropy(logits, is_right, allowed):
-    """Cross entropy of the event that a position drawn by a softmax is any of the right ones.
+    """Cross entropy of drawing any of the right positions from a softmax.
 
-    Unlike the mean over these it does not ask the model to find all of them. Source: Clark and
-    Gardner 2017 (arXiv:1710.10723), section 3, "summed objective".
+    Unlike the mean over the right positions, it does not require the model to find all of them.
+    Source: Clark and Gardner 2017 (arXiv:1710.10723), section 3, "summed objective".
 
     Args:
         logits: float [batch, len].
         is_right: bool [batch, len].
-        allowed: bool [batch, len]. The positions of the softmax.
+        allowed: bool [batch, len]. The positions that the softmax is over.
     Returns:
         float32 [batch]; 0 where no allowed position is right.
     """

@@ -1,4 +1,4 @@
-"""Heads of encoders of one text, which all encoders of this kind share."""
+"""Heads shared by all encoders of a single text, such as Longformer and GMAT."""
 
 import abc
 import typing
@@ -28,21 +28,21 @@ __all__ = [
 
 
 class TextHead(base.EncoderWithHead):
-    """The base of these: a batch of the encoder's arguments to float32 logits.
+    """The base of heads over encoders of a single text; returns float32 logits.
 
-    A system's head has its `encoder_class`, and computes in `head`.
+    A system's head has an `encoder_class`, and computes logits in `head`.
 
     Args:
-        encoder: an `encoder_class`, or its config, of which the model makes one.
+        encoder: an `encoder_class`, or a config from which a model is created.
         **kwargs: of `EncoderWithHead`.
     Call args:
-        features: dict of the encoder's arguments, or `input_ids` alone; these may also be arguments
-            by name, `model(**batch)`. Labels, whose names begin with "labels/", are left out.
+        features: dict of the encoder's arguments, or `input_ids` alone; they may also be keyword
+            arguments, `model(**batch)`. Labels, whose names begin with "labels/", are dropped.
         training: bool.
         **arguments: further arguments of the encoder.
     Returns:
-        As each head says; with `output_hidden_states` or `output_attentions` a dict, of `logits` or
-        what the head returns, and what the encoder returns for these.
+        See each head. With `output_hidden_states` or `output_attentions`, a dict of `logits`, or of
+        the head's outputs, and of the encoder's.
     Raises:
         ValueError: if `encoder` is of another class.
     """
@@ -64,16 +64,16 @@ class TextHead(base.EncoderWithHead):
         return made
 
     def arguments(self, batch):
-        """The arguments of the encoder, from those that are given: dict."""
+        """Returns the arguments of the encoder, from the given ones: dict."""
         return batch
 
     def encode(self, batch, training):
-        """The encoder's two outputs: hidden states [batch, length, hidden_size] first."""
+        """Returns the encoder's two outputs: hidden states [batch, length, hidden_size] first."""
         return self.encoder(**self.arguments(batch), training=training)
 
     @abc.abstractmethod
     def head(self, hidden, other, training):
-        """Logits, or a dict of them, of the encoder's outputs."""
+        """Computes logits, or a dict of them, from the encoder's outputs."""
 
     def call(self, features, training=None, **arguments):
         batch = {**_batch_of(features), **arguments}
@@ -90,7 +90,7 @@ class TextHead(base.EncoderWithHead):
         return [losses.SparseAccuracy()]
 
     def tanh_layer(self, name):
-        """A new dense layer with tanh, as BERT's pooler, built for hidden states."""
+        """Creates a dense layer with tanh, as BERT's pooler, built for hidden states."""
         config = self.encoder.config
         return self.built_on_hidden(
             dense.Dense(
@@ -104,32 +104,32 @@ class TextHead(base.EncoderWithHead):
 
 
 class FirstTokenHead(TextHead):
-    """The base of those that read the first token alone: the first that is no padding."""
+    """The base of heads that read only the first token that is not padding."""
 
     def encode(self, batch, training):
-        """As `TextHead.encode`, of the first token: hidden states [batch, 1, hidden_size]."""
+        """Like `TextHead.encode`, for the first token: hidden states [batch, 1, hidden_size]."""
         hidden, other, *observed = super().encode(batch, training)
         first = padding.first_real(hidden, token_mask(batch))
         return (first[:, tf.newaxis], other, *observed)
 
 
 def token_mask(batch):
-    """Which tokens are no padding: bool [batch, length]; None if the batch has no mask."""
+    """Mask of the tokens that are not padding: bool [batch, length]; None without a mask."""
     mask = batch.get("attention_mask")
     argument_checks.check_shapes({"attention_mask": mask}, {"attention_mask": "batch length"})
     return None if mask is None else tf.cast(mask, tf.bool)
 
 
 def _batch_of(features):
-    """dict of what is given and is no label."""
+    """The given features without labels: dict."""
     given = features if hasattr(features, "items") else {"input_ids": features}
     return {name: x for name, x in given.items() if not features_lib.is_label(name)}
 
 
 class MaskedLM(TextHead):
-    """Tells masked tokens, tied to the token embeddings.
+    """Masked language model: predicts masked tokens, tied to the token embeddings.
 
-    Labels are int [batch, length]; -100 does not count.
+    Labels are int [batch, length]; -100 is ignored.
 
     Returns:
         float32 [batch, length, vocab_size]. Logits.
@@ -162,15 +162,15 @@ _PROBLEMS = {
 
 
 class SequenceClassification(Labelled, FirstTokenHead):
-    """Classes of texts, from their first token that is no padding.
+    """Classifies texts, or predicts numbers, from the first token that is not padding.
 
-    Labels are int [batch]; with `problem_type` "multi_label_classification" 0/1 [batch,
-    num_labels], with "regression" float [batch] or [batch, num_labels].
+    Labels are int [batch]; for the `problem_type` "multi_label_classification" 0/1
+    [batch, num_labels], for "regression" float [batch] or [batch, num_labels].
 
     Args:
-        encoder: see `TextHead`, as the rest of the arguments.
+        encoder: see `TextHead`, as for the other arguments.
         num_labels, labels: see `Labelled`.
-        problem_type: str. Also "single_label_classification".
+        problem_type: str. "single_label_classification", or one of the above.
         **kwargs: of `TextHead`.
     Returns:
         float32 [batch, num_labels]. Logits.
@@ -204,12 +204,12 @@ class SequenceClassification(Labelled, FirstTokenHead):
 
 
 class TokenClassification(Labelled, TextHead):
-    """Classes of tokens.
+    """Classifies each token.
 
-    Labels are int [batch, length]; -100 does not count.
+    Labels are int [batch, length]; -100 is ignored.
 
     Args:
-        encoder: see `TextHead`, as the rest of the arguments.
+        encoder: see `TextHead`, as for the other arguments.
         num_labels, labels: see `Labelled`.
         **kwargs: of `TextHead`.
     Returns:
@@ -227,12 +227,12 @@ class TokenClassification(Labelled, TextHead):
 
 
 class QuestionAnswering(TextHead):
-    """Where the answer starts and ends.
+    """Extractive question answering: predicts where the answer starts and ends.
 
-    Labels are int [batch] `start` and `end`; positions beyond the text do not count.
+    Labels are int [batch] `start` and `end`; positions beyond the text are ignored.
 
     Returns:
-        dict of `start` and `end`: float32 [batch, length]. Logits, of padding, too.
+        dict of `start` and `end`: float32 [batch, length]. Logits, including those of padding.
     """
 
     def make_head(self):
@@ -256,7 +256,7 @@ class QuestionAnswering(TextHead):
 
 
 class MultipleChoice(TextHead):
-    """Which of several texts is right, from the encoder's second output, a vector of each.
+    """Multiple choice: scores several texts by the encoder's second output, a vector of each.
 
     Features are [batch, choices, length], labels int [batch].
 

@@ -1,4 +1,4 @@
-"""Question answering: a span, yes or no, or no answer, and the sentences that support it."""
+"""Question answering: a span, yes or no, or no answer, and the supporting sentences."""
 
 import typing
 
@@ -19,27 +19,26 @@ _ENDS = ("start", "end")
 
 @base.register_head
 class EtcForQuestionAnswering(base.HeadModel):
-    """Answers questions.
+    """Question answering: a span of the text, the type of the answer, and supporting sentences.
 
-    Labels are a dict with the names of outputs: int [batch] `start` and `end`, the first and the
-        last
-    token of the answer; int [batch] `type`, an index of `answer_types`; and 0/1 [batch, global_len]
-    `evidence`. Labels of -1 are ignored, and so are outputs without labels.
+    Labels are a dict by output: int [batch] `start` and `end`, the first and the last token of the
+    answer; int [batch] `type`, an index of `answer_types`; and 0/1 [batch, global_len] `evidence`.
+    Labels of -1 are ignored, and so are outputs without labels.
 
     Args:
         encoder: see `HeadModel`.
-        answer_types: sequence of str, different ones with "span" among them, which `start` and
-            `end` are of. Kinds of answers; empty if all are spans.
+        answer_types: sequence of distinct str. The kinds of answers, among them "span", to which
+            `start` and `end` belong; empty if all answers are spans.
         evidence: bool. Whether to score sentences, by their global tokens, as evidence.
-        pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. The vectors for the
-            answer's type.
+        pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. How the vectors for
+            the answer's type are pooled.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.
     Returns:
         dict of float32 logits: `start`, `end` [batch, long_len], -1e9 for padding; `type` [batch,
         number of types]; `evidence` [batch, global_len], -1e9 for padding.
     Raises:
-        ValueError: as of `HeadModel`; or if `answer_types` cannot be.
+        ValueError: see `HeadModel`; also if `answer_types` are invalid.
 
     >>> config = etcmodel.EtcConfig(128, hidden_size=12, num_hidden_layers=1)
     >>> logits = etcmodel.EtcForQuestionAnswering(config)([[2, 7, 3, 8, 9, 3]])
@@ -98,10 +97,10 @@ class EtcForQuestionAnswering(base.HeadModel):
 
 
 def _checked_types(answer_types):
-    """The types as a tuple of str.
+    """Checks the types and returns them as a tuple of str.
 
     Raises:
-        ValueError: if they are no different str, or `_SPAN` is not among them.
+        ValueError: if they are not distinct str, or `_SPAN` is not among them.
     """
     is_list = isinstance(answer_types, (list, tuple))
     types = tuple(answer_types) if is_list else ()
@@ -116,11 +115,11 @@ def _checked_types(answer_types):
 
 
 def best_spans(outputs, max_length=30):
-    """The best span of each example, among those of the 50 best starts and the 50 best ends.
+    """Finds the best span of each example, among its 50 best starts and 50 best ends.
 
     Args:
-        outputs: of `EtcForQuestionAnswering`.
-        max_length: int. Number of tokens in the longest answer.
+        outputs: dict, the outputs of `EtcForQuestionAnswering`.
+        max_length: int. The most tokens of an answer.
     Returns:
         dict of [batch]: int32 `start` and `end`, and float32 `score`, the sum of both logits; at
         most -1e9 if no span is short enough.

@@ -1,4 +1,4 @@
-"""Selection of sentences, and choice among given answers."""
+"""Sentence selection, and multiple choice."""
 
 import typing
 
@@ -15,7 +15,7 @@ __all__ = ["EtcForMultipleChoice", "EtcForSentenceSelection", "sentence_logits"]
 
 @tf.autograph.experimental.do_not_convert
 def sentence_logits(layer, global_hidden, inputs):
-    """Logits of global tokens; `MASKED_LOGIT` for padding.
+    """Computes a logit per global token; `MASKED_LOGIT` for padding.
 
     Args:
         layer: `TokenLogits` with one output.
@@ -24,7 +24,7 @@ def sentence_logits(layer, global_hidden, inputs):
     Returns:
         float32 [batch, global_len].
     Raises:
-        ValueError: if there is no global token. If that is known only when a graph runs:
+        ValueError: if there is no global token; if that is known only when a graph runs,
             `tf.errors.InvalidArgumentError`.
     """
     asserts = []
@@ -42,7 +42,7 @@ def sentence_logits(layer, global_hidden, inputs):
 
 @base.register_head
 class EtcForSentenceSelection(base.HeadModel):
-    """Scores sentences, by their global tokens, as evidence, parts of a summary or answers.
+    """Selects sentences by their global tokens, such as evidence, summary sentences or answers.
 
     Labels are 0/1 int [batch, global_len]; -1, as for padding, is ignored.
 
@@ -77,7 +77,7 @@ class EtcForSentenceSelection(base.HeadModel):
 
 @base.register_head
 class EtcForMultipleChoice(base.HeadModel):
-    """Chooses among given answers, in one of two forms.
+    """Multiple choice: scores the given answers, in one of two input formats.
 
     With `candidate_token_id`, all answers are in one input, each with a global token of that id
     (paper, section 4.2, "WikiHop"); labels are int [batch], the index of the correct answer's
@@ -88,7 +88,8 @@ class EtcForMultipleChoice(base.HeadModel):
     Args:
         encoder: see `HeadModel`.
         candidate_token_id: int or None.
-        pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. For separate inputs.
+        pooling: 'mean', 'first' or 'first_global': see `models.pooling.pool`. Only for separate
+            inputs.
         **kwargs: of `HeadModel`.
     Call args: see `HeadModel`.
     Returns:

@@ -9,7 +9,7 @@ from etcmodel.models.seq2seq import config as seq2seq_config
 
 __all__ = ["LedConfig"]
 
-# What a file must say: the defaults are those of LED-large.
+# Entries that a file must have: the defaults are those of LED-large.
 _NEEDED = (
     "vocab_size",
     "d_model",
@@ -33,29 +33,30 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
         vocab_size: int.
         d_model: int. Size of the hidden states.
         max_encoder_position_embeddings, max_decoder_position_embeddings: int. The most tokens of an
-            input, and of what is generated, the start token included.
+            input, and of a generated sequence including the start token.
         encoder_layers, encoder_attention_heads, encoder_ffn_dim: int.
         decoder_layers, decoder_attention_heads, decoder_ffn_dim: int.
-        attention_window: int, even, or sequence of them, one a layer of the encoder. A token sees
-            half of it on each side, and itself.
+        attention_window: int, even, or sequence of them, one per layer of the encoder. A token
+            attends to half of it on each side, and to itself.
         activation_function: str. Feed-forward activation; "gelu" is the exact one.
-        dropout: float. Of embeddings, and of what attention and feed-forward layers give.
-        attention_dropout: float. Of attention probabilities.
-        activation_dropout: float. Inside of feed-forward layers.
+        dropout: float. Dropout rate of embeddings and of the outputs of attention and feed-forward
+            layers.
+        attention_dropout: float. Dropout rate of attention probabilities.
+        activation_dropout: float. Dropout rate inside feed-forward layers.
         init_std: float. Standard deviation of the initial weights.
-        pad_token_id: int. What decoder ids have for a label of -100.
+        pad_token_id: int. Replaces labels of -100 in decoder ids.
         bos_token_id, eos_token_id: int.
-        decoder_start_token_id: int. With what decoder ids begin.
-        global_positions: sequence of int. Which tokens of a text are global where a call does not
-            say it, when training and generating alike: `(0,)` for the first one.
-        max_global_tokens: int or None. The most global tokens of an example; XLA needs it, since it
-            compiles for a number that is known. None: any number.
+        decoder_start_token_id: int. The first decoder id.
+        global_positions: sequence of int. Positions of the global tokens where a call does not give
+            them, in training and generation alike: `(0,)` for the first token.
+        max_global_tokens: int or None. The most global tokens of an example. XLA needs it, since it
+            compiles for a known number. None: any number.
         grad_checkpointing_period: int. See `TransformerStack`.
 
-    The last three are not Hugging Face's; `to_dict` has them where they are not the defaults.
+    The last three are not Hugging Face's; `to_dict` includes them where they are not the defaults.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.LedConfig(d_model=768, encoder_layers=6, attention_window=256)
     >>> config.d_model, config.attention_window, config.max_encoder_position_embeddings
@@ -66,7 +67,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
     needed: typing.ClassVar[tuple] = _NEEDED
     at_least_1: typing.ClassVar[tuple] = _NEEDED[:-1]
     without_effect: typing.ClassVar[frozenset] = seq2seq_config.WITHOUT_EFFECT | {"attention_mode"}
-    # What a BART may have, of which an LED was made, and LEDs have not.
+    # What the config of a BART, from which an LED was made, may have, and LEDs have not.
     only: typing.ClassVar[dict] = {
         **seq2seq_config.ONLY,
         "add_bias_logits": (False, None),
@@ -116,10 +117,10 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
 
     @classmethod
     def from_dict(cls, given):
-        """As `Seq2SeqConfig.from_dict`.
+        """Like `Seq2SeqConfig.from_dict`.
 
         Raises:
-            ValueError: as there, or if embeddings and logits are not tied.
+            ValueError: see there; also if embeddings and logits are not tied.
         """
         if not given.get("tie_word_embeddings", True):
             raise ValueError(
@@ -128,14 +129,14 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
             )
         return super().from_dict(given)
 
-    # What every `EncoderConfig` tells.
+    # What every `EncoderConfig` has.
     hidden_size = property(lambda self: self.d_model)
     hidden_dropout_prob = property(lambda self: self.dropout)
     initializer_range = property(lambda self: self.init_std)
 
     @property
     def radii(self):
-        """tuple of int: tokens visible on each side, by layer of the encoder."""
+        """tuple of int: tokens attended to on each side, by layer of the encoder."""
         return windows.radii(self.attention_window, self.encoder_layers)
 
     @property
@@ -144,7 +145,7 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
         return hugging_face.activation(self.activation_function)
 
     def check(self):
-        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
         self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if any(type(x) is not int or x < 0 for x in self.global_positions):
@@ -152,5 +153,5 @@ class LedConfig(seq2seq_config.Seq2SeqConfig):
                 "`global_positions` must be positions of tokens, 0 for the first. Received: "
                 f"{self.global_positions}"
             )
-        self.radii  # noqa: B018  Refuses windows that cannot be.
+        self.radii  # noqa: B018  Refuses invalid windows.
         self.activation  # noqa: B018  Refuses unknown names.

@@ -66,7 +66,7 @@ class LedDecoder(decoder.Decoder, parts.LedStack):
 
     Args:
         config: `LedConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
         name: name of the layer.
     """
 

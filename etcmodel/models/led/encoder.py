@@ -44,29 +44,29 @@ class LedEncoderLayers(SlidingWindowLayers):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedEncoder(parts.LedStack):
-    """Token ids to hidden states; nothing is padded to a multiple of the window.
+    """LED's encoder: token ids to hidden states, without padding to a multiple of the window.
 
     Args:
         config: `LedConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with a decoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
         name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
-        attention_mask, global_attention_mask: see `LongformerModel`. Without an `attention_mask`
-            ids of padding are tokens as others; without a `global_attention_mask` the config's
+        attention_mask, global_attention_mask: see `LongformerModel`. Without an `attention_mask`,
+            padding ids count as ordinary tokens; without a `global_attention_mask` the config's
             `global_positions` are global.
         inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids.
-        position_ids: int [batch or 1, length], or None: by place, padding included.
+        position_ids: int [batch or 1, length], or None: 0, 1, 2 …, padding included.
         output_hidden_states: bool.
-        output_attentions: bool. They take memory of the square of the length.
+        output_attentions: bool. Needs memory quadratic in the length.
         training: bool.
     Returns:
-        dict: `last_hidden_state`, float [batch, length, d_model]; where they are asked for, tuples:
+        dict: `last_hidden_state`, float [batch, length, d_model]; on request, tuples:
         `hidden_states` of the embeddings and each layer's output; by layer `attentions` and, if
         there may be global tokens, `global_attentions`: see `LongformerModel`.
     Raises:
-        ValueError: if the inputs do not fit each other or the model; for what only a running graph
-            knows `tf.errors.InvalidArgumentError`.
+        ValueError: if the inputs are inconsistent with each other or the model; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
     """
 
     def __init__(self, config, token_embedding=None, name="encoder", **kwargs):

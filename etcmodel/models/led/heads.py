@@ -1,4 +1,4 @@
-"""LED with heads, as Hugging Face's classes of the same names."""
+"""LED with heads, like Hugging Face's classes of the same names."""
 
 import abc
 
@@ -20,7 +20,7 @@ __all__ = ["LedForConditionalGeneration", "LedForQuestionAnswering"]
 
 
 class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC):
-    """The base of these: an `LedModel` and what is made of its decoder's output.
+    """The base of LED's heads: an `LedModel` with a layer on its decoder's output.
 
     Args:
         config: `LedConfig` or its dict.
@@ -53,7 +53,7 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
 
     @abc.abstractmethod
     def head_weights(self):
-        """Likewise, of the head alone."""
+        """The same for the head alone."""
 
     def get_config(self):
         return {**super().get_config(), "config": self.config.to_dict()}
@@ -61,15 +61,15 @@ class LedHead(inputs.OptionalInput, conveniences.Pretrained, base.Layer, abc.ABC
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedForConditionalGeneration(generating.Generating, LedHead):
-    """A text of up to thousands of tokens to another text.
+    """LED for conditional generation, such as summarization of long texts.
 
     Args:
         config: `LedConfig` or its dict.
         name: name of the layer.
     Call args:
-        input_ids, attention_mask, **arguments: of `LedModel`, but that decoder ids are made of the
-            labels if there are any.
-        labels: int [batch, target_length], or None. -100 where there is none; padding counts.
+        input_ids, attention_mask, **arguments: see `LedModel`; decoder ids are made from the labels
+            if these are given.
+        labels: int [batch, target_length], or None. -100 is ignored; padding is not.
     Returns:
         dict as of `LedModel`, with `logits`, float32 [batch, target_length, vocab_size], in place
         of `last_hidden_state`; with labels `loss`, float32 scalar, the mean over all labels.
@@ -107,16 +107,15 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
         return outputs_lib.with_logits(self, outputs, labels)
 
     def logits(self, hidden):
-        """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
         logits = outputs_lib.tied_logits(hidden, self.led.shared.embedding_table)
         return logits + tf.cast(self.logits_bias[0], tf.float32)
 
     def generate(self, input_ids, attention_mask=None, global_attention_mask=None, **options):
-        """Sequences for inputs: see `seq2seq.generating.Generating.generate`.
+        """Generates sequences: see `seq2seq.generating.Generating.generate`.
 
         Args:
-            input_ids, **options: see there. A batch's global tokens are those that the model is
-                called with.
+            input_ids, **options: see there. Global tokens are given as in a call of the model.
             attention_mask, global_attention_mask, position_ids: see `LedModel`.
         Returns:
             See there.
@@ -127,7 +126,7 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
 
     @property
     def max_generated_length(self):
-        """int. The most tokens of a sequence: the last one is never an input."""
+        """int. The most tokens of a sequence: its last token is never an input."""
         return self.config.max_decoder_position_embeddings + 1
 
     def head_weights(self):
@@ -136,20 +135,20 @@ class LedForConditionalGeneration(generating.Generating, LedHead):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedForQuestionAnswering(LedHead):
-    """Where the answer starts and ends in the input, told by the decoder, which reads it again.
+    """Extractive question answering by the decoder's hidden states, which reads the input again.
 
     Args:
         config: `LedConfig` or its dict.
         name: name of the layer.
     Call args:
         input_ids, attention_mask, **arguments: of `LedModel`.
-        start_positions, end_positions: int [batch], or None. Those beyond the text do not count.
+        start_positions, end_positions: int [batch], or None. Those beyond the text are ignored.
     Returns:
-        dict as of `LedModel`, with `start_logits` and `end_logits`, float32 [batch, length], of
-        padding, too, in place of `last_hidden_state`; with positions `loss`, float32 scalar, the
-        mean of both ends'.
+        dict as of `LedModel`, with `start_logits` and `end_logits`, float32 [batch, length],
+        including those of padding, in place of `last_hidden_state`; with positions `loss`, float32
+        scalar, the mean of both losses.
     Raises:
-        ValueError: see `LedModel`, or if one kind of position comes without the other.
+        ValueError: see `LedModel`; also if only one of the two kinds of positions is given.
 
     >>> config = etcmodel.LedConfig(d_model=16, encoder_layers=1, decoder_layers=1)
     >>> outputs = etcmodel.LedForQuestionAnswering(config)([[0, 7, 2, 2, 8, 2]])

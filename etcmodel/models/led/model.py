@@ -13,7 +13,7 @@ __all__ = ["LedModel"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LedModel(model.EncoderDecoder):
-    """Encoder and decoder, without a head.
+    """LED's encoder and decoder, without a head.
 
     Args:
         config: `LedConfig` or its dict.
@@ -21,16 +21,17 @@ class LedModel(model.EncoderDecoder):
     Call args:
         input_ids, decoder_attention_mask, **arguments: see `seq2seq.model.EncoderDecoder`.
         attention_mask: int or bool [batch, length], or None. 0 is padding, 1 a local token, 2 a
-            global one. Without it ids of padding are tokens as others.
-        global_attention_mask: what is global beside that: see `LedEncoder`.
-        decoder_input_ids: int [batch, target_length], or None: `input_ids`, one place later.
-        position_ids: int [batch or 1, length], or None: by place.
+            global one. Without it, padding ids count as ordinary tokens.
+        global_attention_mask: further global tokens: see `LedEncoder`.
+        decoder_input_ids: int [batch, target_length], or None: `input_ids`, shifted by one
+            position.
+        position_ids: int [batch or 1, length], or None: 0, 1, 2 …
     Returns:
-        dict: see there; beside the encoder's attentions are `encoder_global_attentions`: see
-        `LedEncoder`.
+        dict: see there; the encoder's attentions are accompanied by `encoder_global_attentions`:
+        see `LedEncoder`.
     Raises:
-        ValueError: if inputs do not fit each other or the model, or there is nothing to make
-            decoder ids of.
+        ValueError: if inputs are inconsistent with each other or the model, or there is nothing to
+            make decoder ids from.
 
     >>> config = etcmodel.LedConfig(d_model=16, encoder_layers=1, decoder_layers=1)
     >>> model = etcmodel.LedModel(config)

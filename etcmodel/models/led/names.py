@@ -5,7 +5,7 @@ from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 __all__ = ["NAMING", "weights"]
 
 _TABLE = "led.shared.weight"
-# What else the token embeddings are called in older files.
+# Other names of the token embeddings in older files.
 _COPIES = (
     "led.encoder.embed_tokens.weight",
     "led.decoder.embed_tokens.weight",

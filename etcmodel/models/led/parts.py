@@ -1,4 +1,4 @@
-"""What LED's encoder and decoder have in common."""
+"""Shared parts of LED's encoder and decoder."""
 
 import tensorflow as tf
 
@@ -17,13 +17,13 @@ __all__ = ["LedStack", "make_feed_forward", "make_token_embedding", "stack_optio
 
 
 class LedStack(token_stack.TokenStack):
-    """Embeddings of tokens and positions, normalized, and a stack of layers.
+    """Embeddings of tokens and positions, layer normalization, and a stack of layers.
 
     Args:
-        layers_class: class of the layers, which is made with the config.
-        num_positions: str. The config's entry of the rows of the table of positions.
+        layers_class: class of the layers, created from the config.
+        num_positions: str. The config's entry for the size of the table of positions.
         config: `LedConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
         **kwargs: of the Keras layer.
     """
 
@@ -60,18 +60,18 @@ class LedStack(token_stack.TokenStack):
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
-        """What the layers get.
+        """Embeds ids for the first layer.
 
         Args:
             ids: int [batch, length], or None with embeddings.
             embeddings: float [batch, length, d_model], or None.
-            start: int or int32 scalar. The position of the first one.
+            start: int or int32 scalar. The position of the first id.
             training: bool.
-            position_ids: int [batch or 1, length], or None for one after the other.
+            position_ids: int [batch or 1, length], or None for consecutive ones.
         Returns:
             float [batch, length, d_model].
         Raises:
-            ValueError: if there are more than there are positions; in a graph
+            ValueError: if there are more tokens than positions; in a graph
                 `tf.errors.InvalidArgumentError`.
         """
         ids = None if ids is None else sublayers.as_ids(ids)
@@ -88,18 +88,18 @@ class LedStack(token_stack.TokenStack):
         return self.dropout(hidden, training=training)
 
     def finish(self, hidden, training=None):
-        """The output, of what the layers give: the same."""
+        """Returns the output, here that of the layers unchanged."""
         del training
         return hidden
 
 
 def make_token_embedding(layer):
-    """The token embeddings of a layer with an `LedConfig`."""
+    """Creates the token embeddings of a layer with an `LedConfig`."""
     return token_stack.make_token_embedding(layer, layer.config.init_std)
 
 
 def stack_options(config):
-    """Arguments of `TransformerStack` that encoder and decoder share: dict."""
+    """Arguments of `TransformerStack` shared by encoder and decoder: dict."""
     return {
         "hidden_act": config.activation,
         "hidden_dropout_prob": config.dropout,
@@ -111,7 +111,7 @@ def stack_options(config):
 
 
 def make_feed_forward(layers, stream):
-    """A new feed-forward layer of a stack of layers with an `LedConfig`."""
+    """Creates a feed-forward layer for a stack with an `LedConfig`."""
     return feed_forward.FeedForward(
         stream.hidden_size,
         stream.intermediate_size,

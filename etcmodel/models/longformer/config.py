@@ -8,7 +8,7 @@ from etcmodel.models.longformer import windows
 
 __all__ = ["LongformerConfig"]
 
-# What a file must say: Hugging Face's defaults, which are BERT's, are those of no checkpoint.
+# Entries that a file must have: Hugging Face's defaults are BERT's, not those of any checkpoint.
 _NEEDED = (
     "attention_window",
     "vocab_size",
@@ -25,8 +25,8 @@ class LongformerConfig(json_config.JsonConfig):
     """Sizes and options of a `LongformerModel`, by Hugging Face's names.
 
     Attributes:
-        attention_window: int, even, or sequence of them, one a layer. A token sees half of it on
-            each side, and itself.
+        attention_window: int, even, or sequence of them, one per layer. A token attends to half of
+            it on each side, and to itself.
         sep_token_id, pad_token_id, bos_token_id, eos_token_id: int.
         vocab_size: int. Token ids are below it.
         hidden_size: int.
@@ -43,18 +43,19 @@ class LongformerConfig(json_config.JsonConfig):
         type_vocab_size: int. Token type ids are below it.
         initializer_range: float. Standard deviation of the initial weights.
         layer_norm_eps: float. What layer normalization adds to the variance.
-        onnx_export, tie_word_embeddings: kept for Hugging Face.
-        attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences
-            of them by head. Distance between visible tokens; 1 for no gaps.
-        autoregressive: bool. Whether tokens see only what is before them; no token is global then.
-        max_global_tokens: int or None. The most global tokens of an example; XLA needs it, since it
-            compiles for a number that is known. None: any number.
+        onnx_export, tie_word_embeddings: ignored; kept for Hugging Face.
+        attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences of
+            them by head. Distance between the tokens attended to; 1 for no gaps.
+        autoregressive: bool. Whether tokens attend only to themselves and those before them; then
+            no token is global.
+        max_global_tokens: int or None. The most global tokens of an example. XLA needs it, since it
+            compiles for a known number. None: any number.
         grad_checkpointing_period: int. See `TransformerStack`.
 
-    The last four are not Hugging Face's; `to_dict` has them where they are not the defaults.
+    The last four are not Hugging Face's; `to_dict` includes them where they are not the defaults.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.LongformerConfig(num_hidden_layers=2, attention_window=(128, 256))
     >>> config.attention_window, config.attention_dilation
@@ -64,7 +65,7 @@ class LongformerConfig(json_config.JsonConfig):
     model_type: typing.ClassVar[str] = "longformer"
     needed: typing.ClassVar[tuple] = _NEEDED
     at_least_1: typing.ClassVar[tuple] = (*_NEEDED[1:], "type_vocab_size")
-    # Of old files; Hugging Face's model does not read them.
+    # In old files; Hugging Face's model does not read them.
     without_effect: typing.ClassVar[frozenset] = hugging_face.WITHOUT_EFFECT | {
         "attention_mode",
         "ignore_attention_mask",
@@ -101,7 +102,7 @@ class LongformerConfig(json_config.JsonConfig):
         self.check()
 
     def to_dict(self):
-        """The entries by name, `model_type` included; what Hugging Face lacks only where needed."""
+        """The entries by name, with `model_type`; those Hugging Face lacks only if set."""
         entries = super().to_dict()
         for field in dataclasses.fields(self)[-4:]:
             if entries[field.name] == field.default:
@@ -114,8 +115,8 @@ class LongformerConfig(json_config.JsonConfig):
         from etcmodel import tensor_utils  # With TensorFlow, which takes seconds to import.
 
         tensor_utils.get_activation(self.activation)  # Refuses unknown names.
-        self.radii  # noqa: B018  Refuses windows that cannot be.
-        self.dilations  # noqa: B018  Refuses those that cannot be.
+        self.radii  # noqa: B018  Refuses invalid windows.
+        self.dilations  # noqa: B018  Refuses invalid dilations.
 
     @property
     def max_length(self):
@@ -124,7 +125,7 @@ class LongformerConfig(json_config.JsonConfig):
 
     @property
     def radii(self):
-        """tuple of int: tokens visible on each side, by layer."""
+        """tuple of int: tokens attended to on each side, by layer."""
         return windows.radii(self.attention_window, self.num_hidden_layers)
 
     @property

@@ -1,4 +1,4 @@
-"""Longformer with heads, as Hugging Face's classes of the same names."""
+"""Longformer with heads, like Hugging Face's classes of the same names."""
 
 import tensorflow as tf
 
@@ -19,10 +19,10 @@ __all__ = [
 
 
 class LongformerHead(of_text.TextHead):
-    """The base of these, which says in `default_globals` what is global if the batch does not.
+    """The base of Longformer's heads; `default_globals` makes tokens global if a batch does not.
 
     Args:
-        encoder: `LongformerModel`, or `LongformerConfig`, of which the model makes one.
+        encoder: `LongformerModel`, or `LongformerConfig`, from which a model is created.
         **kwargs: of `TextHead`.
     Call args: see `TextHead`; the arguments are those of `LongformerModel`.
     """
@@ -35,7 +35,7 @@ class LongformerHead(of_text.TextHead):
         return LongformerModel(config, add_pooling_layer=cls.needs_pooler)
 
     def default_globals(self, batch):
-        """What `global_attention_mask` is for a batch without one."""
+        """Returns the `global_attention_mask` for a batch without one."""
         del batch
 
     def arguments(self, batch):
@@ -69,7 +69,7 @@ class LongformerHead(of_text.TextHead):
 
 
 class LabelledHead(LongformerHead):
-    """The base of those that tell labels, which may have names: see `Labelled`.
+    """The base of Longformer's heads that predict labels, which may have names: see `Labelled`.
 
     Args:
         encoder: see `LongformerHead`.
@@ -96,7 +96,7 @@ class LabelledHead(LongformerHead):
 
 @base.register_head
 class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
-    """`MaskedLM` of a Longformer; no token is global by default.
+    """Masked language model over a Longformer: see `MaskedLM`; by default no token is global.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> etcmodel.LongformerForMaskedLM(config)([[0, 4, 8, 2]]).shape
@@ -108,9 +108,11 @@ class LongformerForMaskedLM(LongformerHead, of_text.MaskedLM):
 
 @base.register_head
 class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassification):
-    """`SequenceClassification` of a Longformer; by default the token that it reads is global.
+    """Text classifier or regression over a Longformer: see `SequenceClassification`.
 
-    Args, errors: see `LabelledHead`.
+    By default the token that it reads is global.
+
+    Args: see `LabelledHead`.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerForSequenceClassification(config, labels=["neg", "pos"])
@@ -127,9 +129,9 @@ class LongformerForSequenceClassification(LabelledHead, of_text.SequenceClassifi
 
 @base.register_head
 class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification):
-    """`TokenClassification` of a Longformer; no token is global by default.
+    """Token classifier over a Longformer: see `TokenClassification`; by default none is global.
 
-    Args, errors: see `LabelledHead`.
+    Args: see `LabelledHead`.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerForTokenClassification(config, labels=["O", "B-PER", "I-PER"])
@@ -142,7 +144,9 @@ class LongformerForTokenClassification(LabelledHead, of_text.TokenClassification
 
 @base.register_head
 class LongformerForQuestionAnswering(LongformerHead, of_text.QuestionAnswering):
-    """`QuestionAnswering` of a Longformer; by default all before the first separator is global.
+    """Extractive question answering over a Longformer: see `QuestionAnswering`.
+
+    By default all tokens before the first separator, the question's, are global.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> logits = etcmodel.LongformerForQuestionAnswering(config)([[0, 7, 2, 2, 8, 2]])
@@ -159,9 +163,10 @@ class LongformerForQuestionAnswering(LongformerHead, of_text.QuestionAnswering):
 
 @base.register_head
 class LongformerForMultipleChoice(LongformerHead, of_text.MultipleChoice):
-    """`MultipleChoice` of a Longformer; by default all of the second part of each is global.
+    """Multiple choice over a Longformer: see `MultipleChoice`.
 
-    The second part begins two tokens after the first separator.
+    By default all tokens of each text's second part are global, which begins two tokens after the
+    first separator.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerForMultipleChoice(config)
@@ -173,7 +178,7 @@ class LongformerForMultipleChoice(LongformerHead, of_text.MultipleChoice):
     needs_pooler = True
 
     def encode(self, batch, training):
-        """As `TextHead.encode`; the second output is of the first token that is no padding."""
+        """Like `TextHead.encode`; the second output is of the first token that is not padding."""
         hidden, _, *observed = super().encode(batch, training)
         first = padding.first_real(hidden, of_text.token_mask(batch))
         return (hidden, self.encoder.pooler(first), *observed)

@@ -1,4 +1,4 @@
-"""What `LongformerModel` checks and derives of its inputs, once a call."""
+"""Checks and completes the inputs of a `LongformerModel`, once per call."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from etcmodel.ops import argument_checks, global_tokens
 
 __all__ = ["KINDS", "Inputs", "attention_of", "checked", "position_ids_of"]
 
-KINDS = ("padding", "local", "global")  # What 0, 1 and 2 of an `attention_mask` stand for.
+KINDS = ("padding", "local", "global")  # The meaning of 0, 1 and 2 in an `attention_mask`.
 
 _AXES = {
     "input_ids": "batch length",
@@ -40,7 +40,7 @@ class Inputs(NamedTuple):
 
 
 def position_ids_of(input_ids, pad_token_id):
-    """RoBERTa's positions: padding has `pad_token_id`, other tokens count on from there.
+    """RoBERTa's positions: padding has `pad_token_id`, other tokens count up from there.
 
     Args:
         input_ids: int [batch, length].
@@ -54,16 +54,16 @@ def position_ids_of(input_ids, pad_token_id):
 
 @tf.autograph.experimental.do_not_convert
 def checked(config, given, global_attention_mask):
-    """The `Inputs` of what a model was called with.
+    """Checks the arguments of a model's call and returns its `Inputs`.
 
     Args:
         config: `LongformerConfig`.
-        given: dict of the other arguments of the call by name; None where not given.
+        given: dict of the other arguments of the call by name; None if not given.
         global_attention_mask: see `LongformerModel`.
     Raises:
-        ValueError: in one line that names the argument, what is wanted and what is found. For what
-            only a running graph knows, it raises `tf.errors.InvalidArgumentError` with that line.
-            Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
+        ValueError: in one line that names the argument, what is wanted and what is found. In a
+            graph, values known only at run time raise `tf.errors.InvalidArgumentError` with that
+            line. Compiled by XLA a graph cannot raise: ids and positions are then clipped to the
             tables, and tokens beyond `max_global_tokens` are local.
     """
     ids, embeds = given["input_ids"], given["inputs_embeds"]
@@ -97,7 +97,7 @@ def checked(config, given, global_attention_mask):
 
 
 def _ids(config, given, name, entry, asserts):
-    """An argument as a tensor checked against an entry of the config; None if it is not given."""
+    """An argument as a tensor, checked against an entry of the config; None if it is not given."""
     if given[name] is None:
         return None
     num_rows = getattr(config, entry)
@@ -106,7 +106,7 @@ def _ids(config, given, name, entry, asserts):
 
 
 def _positions(config, positions, ids, length, asserts):
-    """Positions as they are given or derived, after checks: int [batch or 1, length]."""
+    """Positions, given or derived, after checks: int [batch or 1, length]."""
     if positions is None and ids is not None:
         positions = position_ids_of(ids, config.pad_token_id)
     elif positions is None:
@@ -121,7 +121,7 @@ def _positions(config, positions, ids, length, asserts):
 
 @tf.autograph.experimental.do_not_convert
 def attention_of(attention_mask, global_attention_mask, shape, config, asserts):
-    """What two masks say of the tokens.
+    """Derives padding and global tokens from the two masks.
 
     Args:
         attention_mask: int or bool [batch, length], or None; see `LongformerModel`.

@@ -1,4 +1,4 @@
-"""Transformer layers with sliding windows, of Longformer and of LED's encoder."""
+"""Transformer layers with sliding windows, for Longformer and LED's encoder."""
 
 from etcmodel.layers import initializers, stack
 from etcmodel.layers.attention.sliding_window import SlidingWindowAttention
@@ -8,13 +8,13 @@ __all__ = ["SlidingWindowLayers"]
 
 
 class SlidingWindowLayers(stack.TransformerStack):
-    """Transformer layers, each with its own window.
+    """Transformer layers with sliding-window attention, each with its own window.
 
     Args:
         stream: `stack.Stream`. The sizes.
-        radii: sequence of int, by layer. Tokens visible on each side.
+        radii: sequence of int, by layer. Tokens attended to on each side.
         num_attention_heads: int.
-        dilations: sequence by layer, of what `SlidingWindowAttention` takes; None for no gaps.
+        dilations: sequence by layer of `SlidingWindowAttention`'s `dilation`; None for no gaps.
         is_causal: bool.
         **kwargs: of `TransformerStack`.
     Call args:
@@ -24,7 +24,7 @@ class SlidingWindowLayers(stack.TransformerStack):
     Returns:
         float [batch, length, hidden_size].
     Attributes:
-        attention_class: `SlidingWindowAttention`, or what a subclass has in its place.
+        attention_class: `SlidingWindowAttention`, or a subclass's replacement for it.
     """
 
     attention_class = SlidingWindowAttention
@@ -67,16 +67,16 @@ class SlidingWindowLayers(stack.TransformerStack):
         return output
 
     def observed(self, inputs, training=None, *, with_attentions=False, **attention):
-        """As a call, with what is inside.
+        """Like a call, but returns all hidden states, and attention probabilities on request.
 
         Args:
             inputs, training, **attention: see the call.
-            with_attentions: bool. Whether to compute probabilities: of all pairs of tokens.
+            with_attentions: bool. Whether to compute the probabilities of all pairs of tokens.
         Returns:
             (states, attentions): list of float [batch, length, hidden_size], the input and the
             output of each layer; and a dict of lists by layer, empty without probabilities:
-            `attentions` and, if there may be global tokens, `global_attentions`, as
-            `SlidingWindowAttention.attention_probs` gives them.
+            `attentions` and, if there may be global tokens, `global_attentions`, as returned by
+            `SlidingWindowAttention.attention_probs`.
         """
         states, _ = run_observed(self, [inputs], training, attention=attention)
         states = [hidden for (hidden,) in states]

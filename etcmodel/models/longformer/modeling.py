@@ -23,7 +23,7 @@ __all__ = ["LongformerConfig", "LongformerLayers", "LongformerModel"]
 
 
 class LongformerLayers(layers.SlidingWindowLayers):
-    """The transformer layers, each with its own window: see `layers.SlidingWindowLayers`.
+    """Longformer's transformer layers, each with its own window: see `layers.SlidingWindowLayers`.
 
     Args:
         config: `LongformerConfig`.
@@ -51,37 +51,38 @@ class LongformerLayers(layers.SlidingWindowLayers):
 class LongformerModel(conveniences.Pretrained, base.Layer):
     """The Longformer encoder: token ids to hidden states, as in Hugging Face's `LongformerModel`.
 
-    Texts may have any length up to the table of positions; nothing is padded to a multiple of the
+    Texts may have any length up to the number of positions; nothing is padded to a multiple of the
     window, and no result depends on padding or on the other examples of the batch.
 
     Args:
         config: `LongformerConfig` (or its dict).
-        add_pooling_layer: bool. Whether there is a pooler.
+        add_pooling_layer: bool. Whether to add BERT's pooler.
         name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.
         attention_mask: int or bool [batch, length], or None. 0 is masked, 1 a local token, 2 a
             global one.
-        global_attention_mask: what is global beside that. A mask, 0/1 int or bool [batch, length];
-            or positions: int [number], for all examples, or for each a row of a `tf.RaggedTensor`.
-            By default no token is. Masked tokens are not global in any case.
+        global_attention_mask: further global tokens. A mask, 0/1 int or bool [batch, length]; or
+            positions: int [number], for all examples, or for each a row of a `tf.RaggedTensor`.
+            None for no others. Masked tokens are never global.
         token_type_ids: int [batch or 1, length]; by default 0.
         position_ids: int [batch or 1, length]; by default padding has `pad_token_id`, and other
-            tokens count on from there, masked ones included.
+            tokens count up from there, masked ones included.
         inputs_embeds: float [batch, length, hidden_size], in place of embeddings of `input_ids`.
         output_hidden_states: bool.
-        output_attentions: bool. Takes memory for all pairs of tokens, and time.
+        output_attentions: bool. Needs memory for all pairs of tokens, and time.
         training: bool.
     Returns:
         (hidden, pooled): float [batch, length, hidden_size] and [batch, hidden_size], which is None
-        without a pooler. If more is asked for, a dict comes third: `hidden_states`, a list of the
-        embeddings and each layer's output; `attentions` and, if there may be global tokens,
+        without a pooler. If more is requested, a third output is a dict: `hidden_states`, a list of
+        the embeddings and each layer's output; `attentions` and, if there may be global tokens,
         `global_attentions`, lists by layer of float32 [batch, num_heads, length, slots + window]
-        and [batch, num_heads, length, slots], as `SlidingWindowAttention.attention_probs` gives
-        them; slots are as many as the example with the most global tokens has.
+        and [batch, num_heads, length, slots], as returned by
+        `SlidingWindowAttention.attention_probs`; the number of slots is that of the example with
+        the most global tokens.
     Raises:
-        ValueError: if inputs do not fit each other or the model: see `inputs.checked`, also for
-            what graphs raise.
+        ValueError: if inputs are inconsistent with each other or the model: see `inputs.checked`,
+            also for what graphs raise.
 
     >>> config = etcmodel.LongformerConfig(hidden_size=12, num_hidden_layers=1)
     >>> model = etcmodel.LongformerModel(config)
@@ -194,11 +195,11 @@ class LongformerModel(conveniences.Pretrained, base.Layer):
         return self.embedding_dropout(self.embedding_norm(embeddings), training=training)
 
     def _pool(self, hidden):
-        """Of the first place, padding or not, as in Hugging Face's; heads read the first token."""
+        """Pools the first position, even if it is padding, as Hugging Face's model does."""
         return None if self.pooler is None else self.pooler(hidden[:, 0])
 
     def get_token_embedding_table(self):
-        """The table of token embeddings: variable [vocab_size, hidden_size]."""
+        """Returns the table of token embeddings: variable [vocab_size, hidden_size]."""
         if not self.built:
             sublayers.build_sublayer(self, None)
         return self.word_embeddings.embedding_table

@@ -50,7 +50,7 @@ _NAMES = (
 
 
 def _encoder_options(names, head_class):
-    """Arguments of `LongformerModel`: most heads go without the pooler.
+    """Arguments of `LongformerModel`: most heads do without the pooler.
 
     Args:
         names: of the tensors of a file.

@@ -1,15 +1,15 @@
-"""Windows of a config, which are one number or one a layer."""
+"""Windows and dilations of a config: one number, or one per layer."""
 
 __all__ = ["as_tuples", "by_layer", "dilations", "on_last_heads", "radii", "rising"]
 
 
 def as_tuples(value):
-    """The value, lists in it as tuples."""
+    """Returns the value with lists turned into tuples."""
     return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
 def by_layer(name, value, num_layers):
-    """tuple of as many entries as there are layers.
+    """Returns a tuple with one entry per layer.
 
     Args:
         name: str. The config's entry, for the error.
@@ -29,13 +29,13 @@ def by_layer(name, value, num_layers):
 
 
 def radii(attention_window, num_layers):
-    """Tokens visible on each side, by layer: tuple of int.
+    """Number of tokens attended to on each side, by layer: tuple of int.
 
     Args:
         attention_window: int, even, or tuple of them.
         num_layers: int.
     Raises:
-        ValueError: if a window is no even number.
+        ValueError: if a window is not an even number.
     """
     windows = by_layer("attention_window", attention_window, num_layers)
     for window in windows:
@@ -48,7 +48,7 @@ def radii(attention_window, num_layers):
 
 
 def dilations(attention_dilation, num_layers, num_heads):
-    """Distances between visible tokens: tuple by layer of int or of tuple of int by head.
+    """Distances between the tokens attended to: tuple by layer of int or of tuple of int by head.
 
     Args:
         attention_dilation: int, or tuple by layer of int or of tuple of int by head.
@@ -70,7 +70,7 @@ def dilations(attention_dilation, num_layers, num_heads):
 
 
 def on_last_heads(dilations, num_heads, num_dilated=2):
-    """Dilations by layer as those of the last heads alone, the others having no gaps: a tuple.
+    """Applies dilations by layer to the last heads alone; the others have no gaps: a tuple.
 
     Args:
         dilations: sequence of int, by layer.
@@ -82,9 +82,9 @@ def on_last_heads(dilations, num_heads, num_dilated=2):
 
 
 def rising(bottom, top, num_layers):
-    """Windows that double from the lowest layer to the highest: a tuple.
+    """Windows that double from the lowest to the highest layer: a tuple.
 
-    Each size has as many layers, the upper ones one more where they do not divide.
+    Each size has equally many layers; if they do not divide evenly, the upper sizes have one more.
 
     Args:
         bottom: int.

@@ -15,25 +15,25 @@ class CharLmConfig(json_config.JsonConfig):
     """Sizes and options of a `CharLmModel`; the defaults are the paper's small model.
 
     Attributes:
-        vocab_size: int. Characters; 256 for bytes.
+        vocab_size: int. Number of characters; 256 for bytes.
         hidden_size: int, even.
         num_hidden_layers: int.
         num_attention_heads: int.
         intermediate_size: int. Feed-forward units.
-        attention_window: int, or sequence of them, one a layer. A character sees so many before
-            itself, and itself.
-        attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences
-            of them by head. Distance between visible characters; 1 for no gaps.
+        attention_window: int, or sequence of them, one per layer. A character attends to so many
+            before it, and to itself.
+        attention_dilation: int, at least 1, or sequence by layer of such numbers or of sequences of
+            them by head. Distance between the characters attended to; 1 for no gaps.
         hidden_act: str. Feed-forward activation; "gelu" is the exact one.
-        hidden_dropout_prob: float. Of embeddings, and of what attention and feed-forward layers
-            give.
+        hidden_dropout_prob: float. Dropout rate of embeddings and of the outputs of attention and
+            feed-forward layers.
         attention_probs_dropout_prob: float.
         initializer_range: float. Standard deviation of the initial weights.
         layer_norm_eps: float. What layer normalization adds to the variance.
         grad_checkpointing_period: int. See `TransformerStack`.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.CharLmConfig(hidden_size=256)
     >>> config.vocab_size, config.windows
@@ -82,12 +82,12 @@ class CharLmConfig(json_config.JsonConfig):
                     "`attention_window` must be at least 1: one number, or one for each of "
                     f"{self.num_hidden_layers} layers. Received: {self.attention_window}"
                 )
-        self.dilations  # noqa: B018  Refuses those that cannot be.
+        self.dilations  # noqa: B018  Refuses invalid dilations.
         self.activation  # noqa: B018  Refuses unknown names.
 
     @property
     def windows(self):
-        """tuple of int: characters visible before each, by layer."""
+        """tuple of int: number of characters attended to before each, by layer."""
         return windows.by_layer("attention_window", self.attention_window, self.num_hidden_layers)
 
     @property

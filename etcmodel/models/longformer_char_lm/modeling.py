@@ -22,7 +22,7 @@ __all__ = ["CharLmConfig", "CharLmLayers", "CharLmModel"]
 
 
 class CharLmLayers(layers.SlidingWindowLayers):
-    """The transformer layers: normalization comes before each part, windows are of what was before.
+    """The transformer layers: pre-layer normalization, and windows of the characters before.
 
     Args:
         config: `CharLmConfig`.
@@ -51,10 +51,10 @@ class CharLmLayers(layers.SlidingWindowLayers):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class CharLmModel(conveniences.Pretrained, base.Layer):
-    """Predicts each next character from those in the windows before it.
+    """Longformer's character language model: predicts each character from those before it.
 
-    Positions are relative (Dai et al. 2019), so that texts may have any length: the first character
-    of a text is one with nothing before it. The embeddings give the logits, too.
+    Positions are relative (Dai et al. 2019), so texts may have any length: the first character of a
+    text is one with nothing before it. Logits are products with the embeddings.
 
     Args:
         config: `CharLmConfig` or its dict.
@@ -63,10 +63,10 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
         input_ids: int [batch, length]. Bytes, or other characters below `vocab_size`.
         training: bool.
     Returns:
-        float32 [batch, length, vocab_size]. The logits of what follows each character.
+        float32 [batch, length, vocab_size]. The logits of the character after each one.
     Raises:
-        ValueError: if `input_ids` has another rank, or an id is no whole number or out of range.
-            For ids that only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+        ValueError: if `input_ids` has another rank, or an id is not a whole number or out of range.
+            In a graph, ids known only at run time raise `tf.errors.InvalidArgumentError`.
 
     >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1}
     >>> config = etcmodel.CharLmConfig(attention_window=4, attention_dilation=1, **sizes)
@@ -128,14 +128,14 @@ class CharLmModel(conveniences.Pretrained, base.Layer):
             return tf.identity(input_ids)
 
     def logits(self, hidden):
-        """Of the last layer's output: float32 [batch, length, vocab_size]."""
+        """Logits of the last layer's output: float32 [batch, length, vocab_size]."""
         hidden = self.output_norm(hidden)
         table = tf.cast(self.embeddings.embedding_table, hidden.dtype)
         products = tf.einsum("blh,vh->blv", hidden, table)
         return tf.cast(products, tf.float32) + self.output_bias
 
     def get_token_embedding_table(self):
-        """The table of embeddings: variable [vocab_size, hidden_size]."""
+        """Returns the table of embeddings: variable [vocab_size, hidden_size]."""
         if not self.built:
             sublayers.build_sublayer(self, None)
         return self.embeddings.embedding_table

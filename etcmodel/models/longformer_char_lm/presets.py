@@ -1,4 +1,4 @@
-"""The paper's models, and what becomes of them from phase to phase (appendix B, table 12)."""
+"""The paper's models, and their configs in staged training (appendix B, table 12)."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ PRESETS = {
 
 
 def phase_config(config, phase):
-    """The config of a phase of staged training: windows double from phase to phase.
+    """Returns the config of a phase of staged training: windows double from phase to phase.
 
     The weights of all phases have the same shapes.
 

@@ -29,7 +29,7 @@ _AT_LEAST_1 = (
 class LongT5Config(seq2seq_config.Seq2SeqConfig):
     """Sizes and options of a `LongT5Model`, with the names and defaults of Hugging Face.
 
-    The defaults are those of a `config.json` that lacks an entry; the released models have others.
+    The defaults apply to entries missing in a `config.json`; the released models have others.
 
     Attributes:
         vocab_size: int.
@@ -39,23 +39,25 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
         num_layers: int. Of the encoder.
         num_decoder_layers: int or None. None for `num_layers`.
         num_heads: int.
-        local_radius: int. Tokens visible on each side in the encoder.
-        global_block_size: int. Tokens in a block of transient-global attention.
+        local_radius: int. Tokens attended to on each side in the encoder.
+        global_block_size: int. Tokens per block of transient-global attention.
         relative_attention_num_buckets: int. Rows of the tables of position biases.
-        relative_attention_max_distance: int. Where the last bucket begins.
+        relative_attention_max_distance: int. The distance at which the last bucket begins.
         dropout_rate: float.
         layer_norm_epsilon: float.
         initializer_factor: float. Factor of the initial weights of embeddings.
         feed_forward_proj: str. An activation, "relu" or "gelu" (exact), or "gated-" and one;
             "gated-gelu" is the tanh approximation.
         encoder_attention_type: "local" or "transient-global".
-        pad_token_id: int. What decoder ids have for a label of -100.
+        pad_token_id: int. Replaces labels of -100 in decoder ids.
         eos_token_id: int.
-        decoder_start_token_id: int or None. With what decoder ids begin; None: they must be given.
-        tie_word_embeddings: bool. Whether logits are products with the token embeddings; else there
-            is a matrix of their own.
+        decoder_start_token_id: int or None. The first decoder id; if None, decoder ids must be
+            given.
+        tie_word_embeddings: bool. Whether logits are products with the token embeddings; else they
+            have a matrix of their own.
         scale_decoder_outputs: bool or None. Whether the decoder's output is divided by
-            sqrt(`d_model`) before; None, as in older files: where the embeddings are tied.
+            sqrt(`d_model`) before the logits; None, as in older files: only if the embeddings are
+            tied.
         grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
 
     >>> config = etcmodel.LongT5Config(d_model=768, encoder_attention_type="transient-global")
@@ -101,11 +103,11 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
 
     @classmethod
     def from_dict(cls, given):
-        """As `JsonConfig.from_dict`.
+        """Like `JsonConfig.from_dict`.
 
         Raises:
-            ValueError: as there, or if parts of `feed_forward_proj` that files have once more
-                contradict it.
+            ValueError: see there; also if parts of `feed_forward_proj` that files repeat contradict
+                it.
         """
         config = super().from_dict(given)
         for name, ours in (("is_gated_act", config.is_gated), ("dense_act_fn", config.dense_act)):
@@ -116,14 +118,14 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
                 )
         return config
 
-    # What every `EncoderConfig` tells.
+    # What every `EncoderConfig` has.
     hidden_size = property(lambda self: self.d_model)
     hidden_dropout_prob = property(lambda self: self.dropout_rate)
     initializer_range = property(lambda self: self.initializer_factor * self.d_model**-0.5)
 
     @property
     def decoder_layers(self):
-        """int. Layers of the decoder."""
+        """int. Number of layers of the decoder."""
         return self.num_layers if self.num_decoder_layers is None else self.num_decoder_layers
 
     @property
@@ -144,18 +146,18 @@ class LongT5Config(seq2seq_config.Seq2SeqConfig):
 
     @property
     def blocks_of(self):
-        """int or None. Tokens in a block of the encoder's attention; None for none."""
+        """int or None. Tokens per block of the encoder's attention; None if it has no blocks."""
         return self.global_block_size if self.encoder_attention_type == TRANSIENT_GLOBAL else None
 
     @property
     def output_scale(self):
-        """float. Factor of the decoder's output before the logits."""
+        """float. The factor by which the decoder's output is scaled before the logits."""
         is_scaled = self.scale_decoder_outputs
         is_scaled = self.tie_word_embeddings if is_scaled is None else is_scaled
         return self.d_model**-0.5 if is_scaled else 1.0
 
     def check(self):
-        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
         buckets = self.relative_attention_num_buckets
         if buckets < 4 or buckets % 2 or self.relative_attention_max_distance <= buckets // 2:

@@ -12,7 +12,7 @@ __all__ = ["T5Decoder", "T5DecoderLayers"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class T5DecoderLayers(decoder.DecoderLayers, parts.T5Layers):
-    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's biases of positions.
+    """The decoder's layers: `seq2seq.decoder.DecoderLayers` with T5's position biases.
 
     Args:
         config: `LongT5Config` or its dict.
@@ -44,7 +44,7 @@ class T5Decoder(decoder.Decoder, parts.T5Stack):
 
     Args:
         config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
         name: name of the layer.
     """
 

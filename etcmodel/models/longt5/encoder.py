@@ -16,7 +16,7 @@ __all__ = ["LongT5Encoder", "LongT5EncoderLayers"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5EncoderLayers(parts.T5Layers):
-    """The encoder's layers.
+    """The encoder's layers: local or transient-global attention, and feed-forward.
 
     Args:
         config: `LongT5Config` or its dict.
@@ -62,7 +62,7 @@ class LongT5EncoderLayers(parts.T5Layers):
         return output
 
     def options(self, inputs, attention_mask):
-        """What all attention layers are told."""
+        """The arguments of all attention layers."""
         options = {"bias_table": self.table(self.bias_table), "att_mask": attention_mask}
         if self.block_bias_table is not None:
             if attention_mask is None:
@@ -75,28 +75,28 @@ class LongT5EncoderLayers(parts.T5Layers):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5Encoder(parts.T5Stack):
-    """Token ids to hidden states, of any length: nothing is padded to a multiple of anything.
+    """LongT5's encoder: token ids to hidden states, without padding to a multiple of any size.
 
     Args:
         config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with a decoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
         name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
-        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
-            are tokens as others.
+        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
+            count as ordinary tokens.
         inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids.
         output_hidden_states: bool.
-        output_attentions: bool. They take memory of the square of the length.
+        output_attentions: bool. Needs memory quadratic in the length.
         training: bool.
     Returns:
-        dict: `last_hidden_state`, float [batch, length, d_model], whose rows at padding mean
-        nothing; where they are asked for, `hidden_states`, a tuple of as many as there are layers
-        and one (0: embeddings, last: the last one normalized), and `attentions`, a tuple by layer
-        of float32 [batch, num_heads, length, length + blocks], 0 for pairs that do not attend.
+        dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding; on request,
+        `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
+        the last: the normalized output), and `attentions`, a tuple by layer of float32
+        [batch, num_heads, length, length + blocks], 0 where there is no attention.
     Raises:
-        ValueError: if the inputs do not fit each other or the model; for what only a running graph
-            knows `tf.errors.InvalidArgumentError`.
+        ValueError: if the inputs are inconsistent with each other or the model; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
 
     >>> from etcmodel.models import longt5
     >>> encoder = longt5.LongT5Encoder(etcmodel.LongT5Config(d_model=8, num_layers=1))

@@ -15,12 +15,12 @@ __all__ = ["LongT5EncoderModel"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5EncoderModel(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
-    """A text of any length to hidden states.
+    """LongT5's encoder alone: token ids of a text of any length to hidden states.
 
-    It reads the folders of a `LongT5Model`, too, and leaves their decoder out.
+    It also loads the folders of a `LongT5Model`, without the decoder.
 
     Args:
-        config: `LongT5Config` or its dict. What is of the decoder has no effect.
+        config: `LongT5Config` or its dict. Entries for the decoder have no effect.
         name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds`.

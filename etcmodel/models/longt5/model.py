@@ -16,13 +16,16 @@ __all__ = ["LongT5Model"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
-    """A text of any length to another text.
+    """LongT5 for conditional generation, such as summarization of long texts.
 
     Args:
         config: `LongT5Config` or its dict.
         name: name of the layer.
-    Call args, returns and errors:
-        See `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+    Call args: see `seq2seq.model.ConditionalGeneration`, `LongT5Encoder` and `T5Decoder`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
 
     >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1)
     >>> model = etcmodel.LongT5Model(config)
@@ -52,7 +55,7 @@ class LongT5Model(model.ConditionalGeneration, model.EncoderDecoder):
             sublayers.build_sublayer(self.lm_head, hidden)
 
     def logits(self, hidden):
-        """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
         hidden *= tf.cast(self.config.output_scale, hidden.dtype)
         if self.lm_head is not None:
             return tf.cast(self.lm_head(hidden), tf.float32)

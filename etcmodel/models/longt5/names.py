@@ -9,15 +9,15 @@ from etcmodel.models.seq2seq.names import Naming, Weight, kernel
 __all__ = ["ENCODER_NAMING", "NAMING", "weights"]
 
 _TABLE, _LOGITS = "shared.weight", "lm_head.weight"
-# What the token embeddings are called in older files, and in those of T5's family that have no
-# other name for them.
+# Names of the token embeddings in older files, and in those of T5's family that have no other name
+# for them.
 _TABLE_ALIASES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 
 
 def _config_for(config, source):
-    """The config with which the logits have a matrix of their own if the file has one.
+    """Unties the logits in the config if the file has a matrix of their own.
 
-    That is one which is not the token embeddings, whatever the config in the folder says.
+    That is one that differs from the token embeddings, whatever the config in the folder says.
     """
     table = next((x for x in (_TABLE, *_TABLE_ALIASES) if x in source.shapes), None)
     is_tied = table is None or _LOGITS not in source.shapes
@@ -26,7 +26,7 @@ def _config_for(config, source):
     return dataclasses.replace(config, tie_word_embeddings=is_tied, scale_decoder_outputs=is_scaled)
 
 
-# The logits are no concern of the encoder alone.
+# The encoder alone has no logits.
 ENCODER_NAMING = Naming(
     copies=dict.fromkeys(_TABLE_ALIASES, _TABLE),
     aliases={_TABLE: _TABLE_ALIASES},

@@ -1,4 +1,4 @@
-"""What LongT5's encoder and decoder have in common."""
+"""Shared parts of LongT5's encoder and decoder."""
 
 import tensorflow as tf
 import tf_keras
@@ -62,7 +62,7 @@ class T5Layers(stack.TransformerStack):
         )
 
     def attention_options(self):
-        """Arguments by which all attention layers of T5 are made."""
+        """Constructor arguments of all of T5's attention layers."""
         return {
             "hidden_size": self.config.d_model,
             "num_heads": self.config.num_heads,
@@ -73,7 +73,7 @@ class T5Layers(stack.TransformerStack):
         }
 
     def add_bias_table(self, name):
-        """A table of biases of positions, shared by all layers: [num_buckets, num_heads]."""
+        """Adds a table of position biases, shared by all layers: [num_buckets, num_heads]."""
         return self.add_weight(
             name=name,
             shape=(self.config.relative_attention_num_buckets, self.config.num_heads),
@@ -85,17 +85,17 @@ class T5Layers(stack.TransformerStack):
 
     @staticmethod
     def table(variable):
-        """A variable as a tensor, which gets its gradient through the arguments of layers."""
+        """Returns a variable as a tensor, so that its gradient flows through layers' arguments."""
         return tf.convert_to_tensor(variable)
 
 
 class T5Stack(token_stack.TokenStack):
-    """Token embeddings, a stack of layers, a last normalization: an encoder or a decoder.
+    """An encoder or a decoder: token embeddings, a stack of layers, a final normalization.
 
     Args:
-        layers_class: class of the layers, which is made with the config.
+        layers_class: class of the layers, created from the config.
         config: `LongT5Config` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
         **kwargs: of the Keras layer.
     """
 
@@ -118,16 +118,16 @@ class T5Stack(token_stack.TokenStack):
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None):
-        """What the layers get: float [batch, length, d_model]; the same at all positions."""
+        """Embeds ids for the first layer: float [batch, length, d_model]; `start` has no effect."""
         del start
         hidden = inputs.embed(self.token_embedding, ids, embeddings)
         return self.dropout(tf.cast(hidden, self.compute_dtype), training=training)
 
     def finish(self, hidden, training=None):
-        """The output, of what the layers give."""
+        """Returns the output, from that of the layers."""
         return self.dropout(self.final_layer_norm(hidden), training=training)
 
 
 def make_token_embedding(layer):
-    """The token embeddings of a layer with a `LongT5Config`."""
+    """Creates the token embeddings of a layer with a `LongT5Config`."""
     return token_stack.make_token_embedding(layer, layer.config.initializer_factor)

@@ -1,4 +1,4 @@
-"""PEGASUS-X (Phang et al. 2022): staggered chunks and global tokens, and PEGASUS's decoder.
+"""PEGASUS-X (Phang et al. 2022): staggered blocks, global tokens, and PEGASUS's decoder.
 
 The names here are imported at first use.
 """

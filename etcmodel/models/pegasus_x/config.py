@@ -26,36 +26,38 @@ _AT_LEAST_1 = (
 class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     """Sizes and options of a `PegasusXModel`, with the names and defaults of Hugging Face.
 
-    The defaults are those of a `config.json` that lacks an entry. The released models have others:
+    The defaults apply to entries missing in a `config.json`. The released models have others:
     "relu" and 128 global tokens.
 
     Attributes:
         vocab_size: int.
-        max_position_embeddings: int. How long texts were in training; no limit, since positions
+        max_position_embeddings: int. The length of texts in training; no limit, since positions
             have no weights.
-        encoder_layers, encoder_ffn_dim, encoder_attention_heads: int. Of the encoder: layers,
-            feed-forward units, heads.
-        decoder_layers, decoder_ffn_dim, decoder_attention_heads: int. Of the decoder.
-        activation_function: str. Of feed-forward layers; "gelu" is the exact one.
+        encoder_layers, encoder_ffn_dim, encoder_attention_heads: int. Layers, feed-forward units
+            and attention heads of the encoder.
+        decoder_layers, decoder_ffn_dim, decoder_attention_heads: int. Those of the decoder.
+        activation_function: str. Feed-forward activation; "gelu" is the exact one.
         d_model: int, even and at least 4. Size of the hidden states.
-        dropout: float. Of embeddings and of the outputs of attention and feed-forward layers.
-        attention_dropout: float. Of attention probabilities.
-        activation_dropout: float. Inside of feed-forward layers.
+        dropout: float. Dropout rate of embeddings and of the outputs of attention and feed-forward
+            layers.
+        attention_dropout: float. Dropout rate of attention probabilities.
+        activation_dropout: float. Dropout rate inside feed-forward layers.
         init_std: float. Standard deviation of the initial weights.
         scale_embedding: bool. Whether token embeddings are multiplied by sqrt(`d_model`).
-        pad_token_id: int. What decoder ids have for a label of -100.
+        pad_token_id: int. Replaces labels of -100 in decoder ids.
         eos_token_id: int.
-        decoder_start_token_id: int or None. With what decoder ids begin; None: they must be given.
-        forced_eos_token_id: int or None. The last token of a generated sequence that would be
-            longer than wanted.
+        decoder_start_token_id: int or None. The first decoder id; if None, decoder ids must be
+            given.
+        forced_eos_token_id: int or None. The last token of a generated sequence that reaches the
+            maximal length.
         num_global_tokens: int.
-        block_size: int. Tokens in a block of the encoder's attention.
-        stagger_local_blocks: bool. Whether the blocks of every second layer, from the second on,
-            begin half a block earlier.
+        block_size: int. Tokens per block of the encoder's attention.
+        stagger_local_blocks: bool. Whether blocks begin half a block earlier in every second layer,
+            from the second on.
         tie_word_embeddings: bool. True: logits are products with the token embeddings.
         grad_checkpointing_period: int. See `TransformerStack`; not of Hugging Face's.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
 
     >>> config = etcmodel.PegasusXConfig(d_model=768, num_global_tokens=128)
     >>> config.d_model, config.num_global_tokens, config.block_size
@@ -65,7 +67,7 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     model_type: typing.ClassVar[str] = "pegasus_x"
     at_least_1: typing.ClassVar[tuple] = _AT_LEAST_1
     without_effect: typing.ClassVar[frozenset] = seq2seq_config.WITHOUT_EFFECT
-    # What a PEGASUS may have, of which a PEGASUS-X was made.
+    # What the config of a PEGASUS, from which a PEGASUS-X was made, may have.
     only: typing.ClassVar[dict] = {
         **seq2seq_config.ONLY,
         "add_bias_logits": (False, None),
@@ -105,7 +107,7 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
     def __post_init__(self):
         self.check()
 
-    # What every `EncoderConfig` tells.
+    # What every `EncoderConfig` has.
     hidden_size = property(lambda self: self.d_model)
     hidden_dropout_prob = property(lambda self: self.dropout)
     initializer_range = property(lambda self: self.init_std)
@@ -117,15 +119,15 @@ class PegasusXConfig(seq2seq_config.Seq2SeqConfig):
 
     @property
     def embedding_scale(self):
-        """float. Factor of the token embeddings."""
+        """float. The factor by which token embeddings are scaled."""
         return self.d_model**0.5 if self.scale_embedding else 1.0
 
     def shift(self, layer):
-        """int. How many tokens the borders of an encoder layer's blocks move to the left."""
+        """int. How many tokens to the left the block borders of an encoder layer are shifted."""
         return self.block_size // 2 if self.stagger_local_blocks and layer % 2 else 0
 
     def check(self):
-        """Raises ValueError, naming the entry and its value, if no model can be made of it."""
+        """Raises ValueError, naming the entry and its value, if the config is invalid."""
         super().check()
         self.check_multiple("d_model", "encoder_attention_heads", "decoder_attention_heads")
         if self.d_model < 4 or self.d_model % 2:

@@ -40,7 +40,7 @@ class PegasusXDecoder(decoder.Decoder, parts.PegasusXStack):
 
     Args:
         config: `PegasusXConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with an encoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with an encoder.
         name: name of the layer.
     """
 

@@ -26,7 +26,7 @@ class PegasusXEncoderLayers(parts.PegasusXLayers):
         attention_mask: 0/1 int [batch, length], or None.
         training: bool.
     Returns:
-        list of float, shaped as inputs and global tokens.
+        list of float, shaped like the inputs and the global tokens.
     """
 
     def __init__(self, config, name="layers", **kwargs):
@@ -59,32 +59,32 @@ class PegasusXEncoderLayers(parts.PegasusXLayers):
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXEncoder(parts.PegasusXStack):
-    """Token ids to hidden states, of any length: nothing is padded to a multiple of the block.
+    """PEGASUS-X's encoder: token ids to hidden states, without padding to a multiple of the block.
 
     Args:
         config: `PegasusXConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with a decoder.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with a decoder.
         name: name of the layer.
     Call args:
         input_ids: int [batch, length], or None with `inputs_embeds`.
-        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
-            are tokens as others.
+        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
+            count as ordinary tokens.
         inputs_embeds: float [batch, length, d_model], or None: in place of scaled embeddings of the
             ids.
         position_ids: int [batch or 1, length], or None for 0, 1, …, padding included.
         output_hidden_states: bool.
-        output_attentions: bool. They take memory of the square of the length.
+        output_attentions: bool. Needs memory quadratic in the length.
         training: bool.
     Returns:
-        dict: `last_hidden_state`, float [batch, length, d_model], whose rows at padding mean
-        nothing. Where they are asked for: `hidden_states`, a tuple of as many as there are layers
-        and one (0: embeddings, last: the last one normalized), and `global_states`, likewise of
+        dict: `last_hidden_state`, float [batch, length, d_model], undefined at padding. On request:
+        `hidden_states`, a tuple with one entry more than there are layers (the first: embeddings;
+        the last: the normalized output), and `global_states`, likewise of
         [batch, num_global_tokens, d_model], never normalized; `attentions` and `global_attentions`,
         tuples by layer of float32 [batch, heads, length, length + num_global_tokens] and [batch,
-        heads, num_global_tokens, length + num_global_tokens], 0 for pairs that do not attend.
+        heads, num_global_tokens, length + num_global_tokens], 0 where there is no attention.
     Raises:
-        ValueError: if the inputs do not fit each other or the model; for what only a running graph
-            knows `tf.errors.InvalidArgumentError`.
+        ValueError: if the inputs are inconsistent with each other or the model; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
 
     >>> from etcmodel.models import pegasus_x
     >>> encoder = pegasus_x.PegasusXEncoder(etcmodel.PegasusXConfig(d_model=16, encoder_layers=1))

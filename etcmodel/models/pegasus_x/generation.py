@@ -13,13 +13,16 @@ __all__ = ["PegasusXForConditionalGeneration"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXModel):
-    """A text of any length to another text.
+    """PEGASUS-X for conditional generation, such as summarization of long texts.
 
     Args:
         config: `PegasusXConfig` or its dict.
         name: name of the layer.
-    Call args, returns and errors:
-        See `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
+    Call args: see `seq2seq.model.ConditionalGeneration` and `PegasusXModel`.
+    Returns:
+        dict: see there.
+    Raises:
+        ValueError: see there.
 
     >>> config = etcmodel.PegasusXConfig(d_model=16, encoder_layers=1, decoder_layers=1)
     >>> outputs = etcmodel.PegasusXForConditionalGeneration(config)([[7, 8, 1]], labels=[[5, 1]])
@@ -39,7 +42,7 @@ class PegasusXForConditionalGeneration(model.ConditionalGeneration, PegasusXMode
         super().__init__(config, name=name, **kwargs)
 
     def logits(self, hidden):
-        """float32 [..., vocab_size] of the decoder's output, float [..., d_model]."""
+        """Logits of the decoder's output, float [..., d_model]: float32 [..., vocab_size]."""
         return outputs_lib.tied_logits(hidden, self.get_token_embedding_table())
 
     def weights_by_name(self):

@@ -13,19 +13,19 @@ __all__ = ["PegasusXModel"]
 
 @tf_keras.utils.register_keras_serializable(package="etcmodel")
 class PegasusXModel(model.EncoderDecoder):
-    """A text of any length, and the beginning of another one, to the decoder's hidden states.
+    """PEGASUS-X's encoder and decoder, without logits: ids to the decoder's hidden states.
 
     Args:
         config: `PegasusXConfig` or its dict.
         name: name of the layer.
     Call args:
         **arguments: see `seq2seq.model.EncoderDecoder`.
-        position_ids: int [batch or 1, length], or None: of the encoder's tokens.
+        position_ids: int [batch or 1, length], or None. Positions of the encoder's tokens.
     Returns:
-        dict: see there; the encoder's hidden states and attentions have those of its global tokens
-        beside them (`encoder_global_states`, `encoder_global_attentions`): see `PegasusXEncoder`.
+        dict: see there; the encoder's hidden states and attentions are accompanied by those of its
+        global tokens (`encoder_global_states`, `encoder_global_attentions`): see `PegasusXEncoder`.
     Raises:
-        ValueError: unless ids or embeddings are given for either side.
+        ValueError: unless ids or embeddings are given for both encoder and decoder.
 
     >>> config = etcmodel.PegasusXConfig(d_model=16, encoder_layers=1, decoder_layers=1)
     >>> model = etcmodel.PegasusXModel(config)

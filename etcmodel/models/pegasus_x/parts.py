@@ -1,4 +1,4 @@
-"""What the encoder and the decoder of PEGASUS-X have in common."""
+"""Shared parts of PEGASUS-X's encoder and decoder."""
 
 import tensorflow as tf
 import tf_keras
@@ -16,7 +16,7 @@ from etcmodel.ops.sinusoids import sinusoids
 
 __all__ = ["PegasusXLayers", "PegasusXStack", "make_token_embedding"]
 
-_EPSILON = 1e-5  # Of layer normalization; no entry of Hugging Face's config.
+_EPSILON = 1e-5  # Of layer normalization; not in Hugging Face's config.
 
 
 class PegasusXLayers(stack.TransformerStack):
@@ -24,7 +24,7 @@ class PegasusXLayers(stack.TransformerStack):
 
     Args:
         config: `PegasusXConfig`.
-        side: "encoder" or "decoder", of which it has the sizes.
+        side: "encoder" or "decoder", which decides the sizes.
         **kwargs: of the Keras layer.
     """
 
@@ -63,7 +63,7 @@ class PegasusXLayers(stack.TransformerStack):
         )
 
     def attention_options(self):
-        """Arguments by which all attention layers are made."""
+        """Constructor arguments of all attention layers."""
         return {
             "hidden_size": self.config.d_model,
             "num_heads": self.num_attention_heads,
@@ -77,12 +77,12 @@ class PegasusXLayers(stack.TransformerStack):
 
 
 class PegasusXStack(token_stack.TokenStack):
-    """Embeddings of tokens and positions, a stack of layers, a last normalization.
+    """Embeddings of tokens and positions, a stack of layers, a final normalization.
 
     Args:
-        layers_class: class of the layers, which is made with the config.
+        layers_class: class of the layers, created from the config.
         config: `PegasusXConfig` or its dict.
-        token_embedding: `EmbeddingLookup` or None. One that is shared with another stack.
+        token_embedding: `EmbeddingLookup` or None. A lookup shared with another stack.
         **kwargs: of the Keras layer.
     """
 
@@ -104,14 +104,14 @@ class PegasusXStack(token_stack.TokenStack):
         super().build(input_shape)
 
     def embed(self, ids, embeddings, start=0, training=None, position_ids=None):
-        """What the layers get.
+        """Embeds ids for the first layer.
 
         Args:
             ids: int [batch, length], or None with embeddings.
-            embeddings: float [batch, length, d_model], or None. They are not scaled.
-            start: int or int32 scalar. The position of the first one.
+            embeddings: float [batch, length, d_model], or None. Used without scaling.
+            start: int or int32 scalar. The position of the first id.
             training: bool.
-            position_ids: int [batch or 1, length], or None for one after the other.
+            position_ids: int [batch or 1, length], or None for consecutive ones.
         Returns:
             float [batch, length, d_model].
         """
@@ -125,11 +125,11 @@ class PegasusXStack(token_stack.TokenStack):
         return self.dropout(hidden, training=training)
 
     def finish(self, hidden, training=None):
-        """The output, of what the layers give."""
+        """Returns the output, from that of the layers."""
         del training
         return self.layer_norm(hidden)
 
 
 def make_token_embedding(layer):
-    """The token embeddings of a layer with a `PegasusXConfig`."""
+    """Creates the token embeddings of a layer with a `PegasusXConfig`."""
     return token_stack.make_token_embedding(layer, layer.config.init_std)

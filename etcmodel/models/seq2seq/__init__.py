@@ -1,1 +1,1 @@
-"""What models with an encoder and a decoder have in common."""
+"""Shared parts of models with an encoder and a decoder."""

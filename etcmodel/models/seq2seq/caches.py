@@ -1,4 +1,4 @@
-"""What a decoder keeps from one token to the next."""
+"""What a decoder keeps from one token to the next: the encoder's and its own keys and values."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ __all__ = ["Cache", "Memory"]
 
 
 class Memory(NamedTuple):
-    """The encoder's output as a decoder sees it, the same at each token.
+    """The encoder's output, prepared for attention to it; the same at each token.
 
     Attributes:
         keys: list by layer of `PreparedKeySet`.
@@ -22,12 +22,12 @@ class Memory(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """Keys and values of the tokens before: a state of loops.
+    """Keys and values of the previous tokens: a loop state.
 
     Attributes:
         keys: tuple by layer of float [num_heads, num_rows, max_length, size_per_head].
         values: likewise.
-        position: int32 scalar. Tokens so far.
+        position: int32 scalar. Number of tokens so far.
     """
 
     keys: tuple
@@ -36,21 +36,21 @@ class Cache(NamedTuple):
 
     @classmethod
     def empty(cls, num_layers, shape, dtype):
-        """A cache without tokens."""
+        """Creates a cache without tokens."""
         zeros = tuple(tf.zeros(shape, dtype) for _ in range(num_layers))
         return cls(zeros, zeros, tf.constant(0))
 
     def of_layer(self, index):
-        """A layer's `KeyCache`."""
+        """Returns a layer's `KeyCache`."""
         return KeyCache(self.keys[index], self.values[index], self.position)
 
     def after(self, of_layers):
-        """The cache after one token, of the layers' `KeyCache`s."""
+        """Returns the cache after one more token, from the layers' `KeyCache`s."""
         keys, values = zip(*((x.keys, x.values) for x in of_layers), strict=True)
         return Cache(keys, values, self.position + 1)
 
     def of_rows(self, rows):
-        """The cache of some rows, which may be the same: int32 [new num_rows]."""
+        """Selects rows, which may repeat: int32 [new num_rows]."""
         keys, values = (
             tuple(tf.gather(x, rows, axis=1) for x in of_layers)
             for of_layers in (self.keys, self.values)

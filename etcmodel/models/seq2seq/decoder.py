@@ -1,6 +1,6 @@
-"""Decoders: causal attention, attention to the encoder, feed-forward; whole or token by token.
+"""Decoders: causal attention, cross-attention, feed-forward; on whole inputs or token by token.
 
-What a system adds is in its own classes: embeddings, normalization, biases of positions.
+Embeddings, normalization and position biases are defined in each system's own classes.
 """
 
 import tensorflow as tf
@@ -15,9 +15,9 @@ __all__ = ["Decoder", "DecoderLayers"]
 
 
 class DecoderLayers:
-    """What stands before a `TransformerStack` among the bases of a decoder's layers.
+    """A decoder's layers: a mixin to list before `TransformerStack` among the base classes.
 
-    The stack makes `layers.attention.decoder.CausalSelfAttention` in `make_attention` and
+    The class creates `layers.attention.decoder.CausalSelfAttention` in `make_attention` and
     `CrossAttention` in `make_cross_attention`.
 
     Call args:
@@ -31,13 +31,13 @@ class DecoderLayers:
     """
 
     def make_blocks(self):
-        """Makes the residual blocks of all layers; constructors end with it."""
+        """Creates the residual blocks of all layers; called at the end of constructors."""
         self.attention_layers = self.attention_blocks()
         self.cross_attention_layers = self.cross_attention_blocks()
         self.feed_forward_layers = self.feed_forward_blocks()
 
     def attentions(self, index):
-        """(`CausalSelfAttention`, `CrossAttention`) of a layer."""
+        """Returns (`CausalSelfAttention`, `CrossAttention`) of a layer."""
         blocks = (self.attention_layers[index], self.cross_attention_layers[index])
         return tuple(block.inner_layer for block in blocks)
 
@@ -58,14 +58,14 @@ class DecoderLayers:
         return output
 
     def options(self, encoder_output, encoder_mask, attention_mask=None):
-        """What all layers are told, by name of their steps' options."""
+        """The arguments of all layers, by name of their steps' options."""
         return {
             "attention": {**self.self_attention_options(), "att_mask": attention_mask},
             "cross_attention": {"encoder_output": encoder_output, "att_mask": encoder_mask},
         }
 
     def run_cached(self, hidden, memory, cache):
-        """One token of each row; see `Decoder.step`."""
+        """Processes one token of each row; see `Decoder.step`."""
         hidden, new = sublayers.cast_all(self, hidden), []
         for index in range(self.num_hidden_layers):
             options = self.options(memory.keys[index], memory.mask)
@@ -77,31 +77,31 @@ class DecoderLayers:
 
 
 class Decoder:
-    """What stands before a Keras layer among the bases of a decoder.
+    """A decoder: a mixin to list before a Keras layer among the base classes.
 
-    That layer has `layers`, which are `DecoderLayers`, and two methods around them: `embed(ids,
-    embeddings, start, training)`, to float [batch, length, hidden_size], where `start` is the
-    position of the first id, and `finish(hidden, training)`. Where the encoder's output is of more
-    than its input, `mask_of_output` says what of it is seen; `mask_kinds` says what 0, 1 … of the
-    encoder's mask stand for.
+    The class has `layers`, a `DecoderLayers`, and two methods around them:
+    `embed(ids, embeddings, start, training)`, which returns float [batch, length, hidden_size],
+    where `start` is the position of the first id, and `finish(hidden, training)`. Where the
+    encoder's output holds more than its input, `mask_of_output` gives the mask of the output;
+    `mask_kinds` names the meaning of 0, 1 … in the encoder's mask.
 
     Call args:
         decoder_input_ids: int [batch, length], or None with `decoder_inputs_embeds`.
         encoder_output: float [batch, encoder_length, hidden_size].
         encoder_mask: 0/1 int [batch, encoder_length], or None. 0 for padding.
-        decoder_attention_mask: 0/1 int [batch, length], or None. 0 for ids that no later one sees;
-            without it ids of padding are tokens as others.
+        decoder_attention_mask: 0/1 int [batch, length], or None. 0 for ids that no later one
+            attends to; without it, padding ids count as ordinary tokens.
         decoder_inputs_embeds: float [batch, length, hidden_size], or None.
         output_hidden_states: bool.
         output_attentions: bool.
         training: bool.
     Returns:
-        dict: `last_hidden_state`, float [batch, length, hidden_size], and where they are asked for,
-        as an encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and
+        dict: `last_hidden_state`, float [batch, length, hidden_size], and on request, as an
+        encoder's, `hidden_states`, `attentions` [batch, num_heads, length, length] and
         `cross_attentions` [batch, num_heads, length, encoder_length].
     Raises:
-        ValueError: if inputs do not fit each other or the model; for what only a running graph
-            knows `tf.errors.InvalidArgumentError`.
+        ValueError: if inputs are inconsistent with each other or the model; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
     """
 
     mask_kinds = input_checks.KINDS
@@ -152,17 +152,17 @@ class Decoder:
         return outputs
 
     def mask_of_output(self, encoder_mask):
-        """The mask of the encoder's output, of that of its input: 0/1 int, or None."""
+        """Returns the mask of the encoder's output, from that of its input: 0/1 int, or None."""
         return encoder_mask
 
     def begin(self, encoder_output, encoder_mask, num_rows, max_length):
-        """What decoding token by token needs.
+        """Prepares decoding token by token.
 
         Args:
             encoder_output: float [batch, encoder_length, hidden_size].
             encoder_mask: 0/1 int or bool [batch, encoder_length], or None.
-            num_rows: int or int32 scalar. Sequences to decode, a multiple of the batch.
-            max_length: int or int32 scalar. Most tokens of a sequence.
+            num_rows: int or int32 scalar. Number of sequences to decode, a multiple of the batch.
+            max_length: int or int32 scalar. The most tokens of a sequence.
         Returns:
             (memory, cache): `caches.Memory` of the encoder, and an empty `caches.Cache`.
         """
@@ -177,7 +177,7 @@ class Decoder:
         return caches.Memory(keys, self.mask_of_output(encoder_mask)), cache
 
     def step(self, ids, memory, cache):
-        """The hidden states of one more token of each row.
+        """Computes the hidden states of one more token of each row.
 
         Args:
             ids: int [num_rows].

@@ -1,4 +1,4 @@
-"""Generation with a model that has an encoder and a decoder."""
+"""Text generation with encoder-decoder models."""
 
 import dataclasses
 
@@ -21,13 +21,13 @@ _PROMPT_AXES = {
 
 
 class Generating:
-    """A model that generates: with `config`, `encoder`, `decoder` (a `Decoder`) and `logits`.
+    """A mixin that adds `generate` to a model with `config`, `encoder`, `decoder` and `logits`.
 
     Attributes:
-        generation_config: `GenerationConfig`, what `generate` does unless a call says otherwise, of
-            the folder that the model is from and saved with it; or None.
-        encoder_arguments: tuple of str. Arguments of the encoder besides ids and mask.
-        max_generated_length: int or None. The most tokens of a sequence, where there is a limit.
+        generation_config: `GenerationConfig`, the defaults of `generate`, read from the model's
+            folder and saved with it; or None.
+        encoder_arguments: tuple of str. The encoder's arguments besides ids and mask.
+        max_generated_length: int or None. The most tokens of a sequence, if there is a limit.
     """
 
     generation_config = None
@@ -36,30 +36,31 @@ class Generating:
 
     @tf.autograph.experimental.do_not_convert
     def generate(self, input_ids, attention_mask=None, *, with_scores=False, **options):
-        """Sequences for inputs, by one compiled loop.
+        """Generates sequences by greedy search, sampling or beam search, in one compiled loop.
 
         Args:
-            input_ids: int [batch, length]; or a batch as the model is called with, a dict, whose
-                labels are left out.
+            input_ids: int [batch, length]; or a batch as in a call of the model, a dict, whose
+                labels are ignored.
             attention_mask: 0/1 int [batch, length], or None. 0 for padding.
-            decoder_input_ids: int [batch, prompt_length], or None. Prompts, which are continued.
-                Those that do not begin with the start token get it in front, as Hugging Face's; in
-                a graph, they must have it.
-            decoder_attention_mask: 0/1 int [batch, prompt_length], or None. All 1: the prompts of a
-                batch are as long as each other.
-            with_scores: bool. Of greedy search and sampling: whether to return `step_scores`.
-            **options: of `GenerationSettings`, and `max_new_tokens` and `min_new_tokens`, which do
-                not count the start token or the prompt; what is not given is as `generation_config`
-                says, and None the default of Hugging Face's. And the `encoder_arguments`.
+            decoder_input_ids: int [batch, prompt_length], or None. Prompts to continue. The start
+                token is put in front of those that lack it, as in Hugging Face's library; in a
+                graph, they must have it.
+            decoder_attention_mask: 0/1 int [batch, prompt_length], or None. Must be all 1: the
+                prompts of a batch have the same length.
+            with_scores: bool. Whether greedy search and sampling also return `step_scores`.
+            **options: fields of `GenerationSettings`; `max_new_tokens` and `min_new_tokens`, which
+                do not count the start token or the prompt; and the `encoder_arguments`. Options not
+                given are taken from `generation_config`; None stands for Hugging Face's default.
         Returns:
-            dict: `sequences`, int32 [batch * num_return_sequences, the longest of them], the start
-            token or the prompt first, padded after the end token; of beams `sequences_scores`,
-            float32 [batch * num_return_sequences]; with scores `step_scores`: see
-            `generation.sample`. In code that XLA compiles, sequences have `max_length` places.
+            dict: `sequences`, int32 [batch * num_return_sequences, length of the longest],
+            beginning with the start token or the prompt, padded after the end token; with beam
+            search `sequences_scores`, float32 [batch * num_return_sequences]; with scores
+            `step_scores`: see `generation.sample`. In code that XLA compiles, sequences have length
+            `max_length`.
         Raises:
-            ValueError: naming the setting, if it is unknown or cannot be; if there is no start
-                token; or naming the argument, if prompts are no ids of the model, of another batch,
-                not shorter than `max_length`, or padded.
+            ValueError: naming the setting, if it is unknown or invalid; if there is no start token;
+                or naming the argument, if prompts are not ids of the model, do not match the batch,
+                are not shorter than `max_length`, or are padded.
 
         >>> config = etcmodel.LongT5Config(d_model=8, num_layers=1, decoder_start_token_id=0)
         >>> model = etcmodel.LongT5Model(config)
@@ -84,8 +85,8 @@ class Generating:
         input_ids = tf.convert_to_tensor(input_ids)
         if attention_mask is not None:
             attention_mask = tf.convert_to_tensor(attention_mask)
-        # Their fields, since functions of a graph know equal ones again; but the seed as an input,
-        # so that all seeds share a graph.
+        # Their fields, since traced functions recognize equal ones; but the seed as an input, so
+        # that all seeds share a graph.
         fields = dataclasses.asdict(settings)
         seed = tf.constant(fields.pop("seed"), tf.int32)
         fields = tuple(fields.items())
@@ -95,10 +96,10 @@ class Generating:
         )
 
     def generation_settings(self, *, prompt_length=1, **given):
-        """The `GenerationSettings` of a call: see `generation_config.settings_of`.
+        """Returns the `GenerationSettings` of a call: see `generation_config.settings_of`.
 
         Raises:
-            ValueError: as there, or if `max_length` is more than the model has positions for.
+            ValueError: see there; also if `max_length` exceeds the model's positions.
         """
         defaults, limit = self.generation_config, self.max_generated_length
         settings = generation_config_lib.settings_of(given, self.config, defaults, prompt_length)
@@ -111,11 +112,11 @@ class Generating:
 
 
 def _checked_prompt(given, start, vocab_size):
-    """The prompts of `generate`, each with the start token first: int32 [batch, length], or None.
+    """Checks prompts and puts the start token in front: int32 [batch, length], or None.
 
     Args:
-        given: dict of `input_ids` and of the decoder's two inputs, each of which may be None.
-        start: int or None. The start token; None where there is none, which is told elsewhere.
+        given: dict of `input_ids` and the decoder's two inputs, each of which may be None.
+        start: int or None. The start token; None if there is none, which is reported elsewhere.
         vocab_size: int.
     Raises:
         ValueError: see `generate`.
@@ -161,7 +162,7 @@ def _as_tensor(x):
 def _compiled(
     model, input_ids, attention_mask, prompt, of_encoder, fields, seed, with_scores, is_xla
 ):
-    del is_xla  # What is traced for XLA differs, which the cache of a `tf.function` does not see.
+    del is_xla  # Traces for XLA differ, which is not part of the key of a `tf.function`'s cache.
     settings = GenerationSettings(**dict(fields), seed=seed)
     return search(model, input_ids, attention_mask, of_encoder, settings, with_scores, prompt)
 
@@ -173,7 +174,7 @@ def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=F
         model: `Generating`.
         input_ids, attention_mask, with_scores: see there.
         of_encoder: dict of further arguments of the encoder.
-        settings: `GenerationSettings` with all tokens, whose seed may be a scalar tensor.
+        settings: `GenerationSettings` with all special tokens; the seed may be a scalar tensor.
         prompt: int32 [batch, prompt_length], or None for the start token.
     Returns:
         See there.
@@ -184,13 +185,14 @@ def search(model, input_ids, attention_mask, of_encoder, settings, with_scores=F
 
 
 def decode(model, encoded, attention_mask, settings, with_scores=False, prompt=None):
-    """The search alone, of an encoder's output.
+    """Runs the search alone, on an encoder's output.
 
     Args:
         model, attention_mask, with_scores, prompt: see `search`.
         encoded: float [batch, length, hidden_size].
-        settings: as in `search`; or an object with its attributes, some of which may be tensors,
-            for `beam_search` if `num_beams` is one, and else for `sample`: see there.
+        settings: as in `search`; or an object with the same attributes, some of which may be
+            tensors: `beam_search` is used if `num_beams` is a tensor or above 1, and else `sample`:
+            see there.
     Returns:
         See `search`.
     """
@@ -217,7 +219,7 @@ def decode(model, encoded, attention_mask, settings, with_scores=False, prompt=N
 
 
 def _trimmed(sequences, prompt_length, eos):
-    """Without the places after the longest sequence."""
+    """Cuts off what is behind the longest sequence."""
     if tf.__internal__.get_enclosing_xla_context() is not None:
         return sequences  # Shapes must be known.
     ends = tf.equal(sequences[:, prompt_length:], eos)

@@ -1,4 +1,4 @@
-"""What `generate` does unless a call says otherwise: `generation_config.json` of Hugging Face's."""
+"""Defaults of `generate`: Hugging Face's `generation_config.json`."""
 
 import dataclasses
 import json
@@ -20,8 +20,8 @@ _SETTINGS = {field.name: field for field in dataclasses.fields(GenerationSetting
 # Lengths without the start token or the prompt.
 _NEW_TOKENS = ("max_new_tokens", "min_new_tokens")
 _TOKENS = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
-# Settings of Hugging Face's that there are not here, unless they are as good as not there: None,
-# false, zero or empty; these also if they are 1.
+# Hugging Face's settings that are not supported, unless they are neutral: None, false, zero or
+# empty; these also if they are 1.
 _NEUTRAL_AT_1 = (
     "encoder_repetition_penalty",
     "guidance_scale",
@@ -53,7 +53,7 @@ _OTHERS = (
     "top_h",
     "watermarking_config",
 )
-# Entries that change no sequence: of what is returned, of speed, of other kinds of models.
+# Entries that do not change sequences: about what is returned, speed, other kinds of models.
 _WITHOUT_EFFECT = frozenset(
     [
         "assistant_confidence_threshold",
@@ -91,11 +91,11 @@ class GenerationConfig:
     """The entries of a `generation_config.json`.
 
     Attributes:
-        entries: dict by name. Those of `GenerationSettings`, `max_new_tokens` and `min_new_tokens`,
-            which do not count the start token or the prompt; others are kept for Hugging Face's
-            library.
+        entries: dict by name. Those of `GenerationSettings`, and `max_new_tokens` and
+            `min_new_tokens`, which do not count the start token or the prompt; others are kept for
+            Hugging Face's library.
     Raises:
-        ValueError: naming the entry, if it is of a wrong type or out of range.
+        ValueError: naming the entry, if it has a wrong type or is out of range.
     """
 
     entries: Mapping
@@ -106,7 +106,7 @@ class GenerationConfig:
             _read_settings({**self.entries, "eos_token_id": end})
 
     def unsupported(self):
-        """The entries that change sequences and that `generate` does not know: dict."""
+        """dict of the entries that change sequences and that `generate` does not support."""
         return {
             name: value
             for name, value in self.entries.items()
@@ -114,16 +114,16 @@ class GenerationConfig:
         }
 
     def to_json_string(self):
-        """JSON text, sorted and indented, with a newline at the end."""
+        """Returns JSON text, sorted and indented, with a newline at the end."""
         entries = {name: json_config.python_numbers(x) for name, x in self.entries.items()}
         return json.dumps(entries, indent=2, sort_keys=True) + "\n"
 
 
 def read_file(path):
-    """The `GenerationConfig` of a file of that form; None if there is no file.
+    """Reads a `generation_config.json`: `GenerationConfig`, or None if there is no file.
 
     Raises:
-        ValueError: naming the file, if it is damaged or an entry is of a wrong type.
+        ValueError: naming the file, if it is damaged or an entry has a wrong type.
     """
     if not tf.io.gfile.exists(path):
         return None
@@ -138,16 +138,16 @@ def _config(entries, path):
 
 
 def read(directory, config):
-    """The generation config of a folder of Hugging Face's.
+    """Reads the generation config of a folder in Hugging Face's layout.
 
     Args:
         directory: str.
-        config: the model's config. Older folders have the entries in `config.json`, which then
-            counts; its tokens are the model's, too.
+        config: the model's config. Older folders have the entries in `config.json`, which is used
+            then; its special tokens are the model's, too.
     Returns:
-        `GenerationConfig`, or None if the folder says nothing.
+        `GenerationConfig`, or None if the folder has no such entries.
     Raises:
-        ValueError: naming the file and the entry, if one is of a wrong type.
+        ValueError: naming the file and the entry, if one has a wrong type.
     """
     if found := read_file(os.path.join(directory, FILE_NAME)):
         return found
@@ -164,18 +164,19 @@ def read(directory, config):
 
 
 def settings_of(given, config, defaults=None, prompt_length=1):
-    """The settings of a call of `generate`.
+    """Returns the settings of one call of `generate`.
 
     Args:
-        given: dict of what the call says, which wins; None stands for the default of Hugging Face.
-        config: the model's config, which has tokens.
+        given: dict of the call's options, which take precedence; None stands for Hugging Face's
+            default.
+        config: the model's config, which has the special tokens.
         defaults: `GenerationConfig` or None.
         prompt_length: int. Tokens that a sequence begins with, 1 for the start token alone.
     Returns:
-        `GenerationSettings`, with all tokens.
+        `GenerationSettings`, with all special tokens.
     Raises:
-        ValueError: naming the setting, if it is unknown or cannot be; if there is no start,
-            end or padding token; or if the prompt is not shorter than `max_length`.
+        ValueError: naming the setting, if it is unknown or invalid; if there is no start, end or
+            padding token; or if the prompt is not shorter than `max_length`.
     """
     entries = {} if defaults is None else defaults.entries
     for name in given:
@@ -189,7 +190,7 @@ def settings_of(given, config, defaults=None, prompt_length=1):
                 f"{place} has `{shown}`, {shown_values.shown(value)}, which `generate` does not "
                 f"know. Give it `{shown}=None` to do without."
             )
-    # A call takes an entry back, by a None also one that stands for another.
+    # A call overrides an entry; passing None also overrides one that stands for another.
     entries = {name: x for name, x in entries.items() if name not in given}
     own = {}
     if defaults is None:
@@ -251,15 +252,15 @@ def _is_known_or_neutral(name, value):
 
 
 def _is_several_ends(name, value):
-    """Whether an entry is of several end tokens, where `generate` takes one."""
+    """Whether an entry lists several end tokens, where `generate` takes one."""
     return name == "eos_token_id" and isinstance(value, (list, tuple)) and len(value) > 1
 
 
 def _read_settings(entries, prompt_length=1, keeps_none=False):
-    """What entries say of `GenerationSettings`, by name; without those that are None, or with them.
+    """Reads entries as `GenerationSettings`, by name; `keeps_none` keeps those that are None.
 
     Raises:
-        ValueError: naming the entry, if it is of a wrong type, or of several end tokens.
+        ValueError: naming the entry, if it has a wrong type or lists several end tokens.
     """
     entries = dict(entries)
     if isinstance(ends := entries.get("eos_token_id"), (list, tuple)):
@@ -279,18 +280,18 @@ def _read_settings(entries, prompt_length=1, keeps_none=False):
         if (number := entries.get(name)) is not None:
             field = types.SimpleNamespace(name=name, type=int)
             json_config.check_entry(field, number, least=int(name == "max_new_tokens"))
-            # It counts, whatever the entry of whole lengths says.
+            # It takes precedence over the entry for whole lengths.
             whole = {"max_new_tokens": "max_length", "min_new_tokens": "min_length"}[name]
             found[whole] = prompt_length + number
     return {name: x for name, x in found.items() if keeps_none or x is not None}
 
 
 def _check_alone(name, value):
-    """Raises ValueError, naming a setting of `GenerationSettings`, if no search can have it."""
+    """Raises ValueError, naming a setting of `GenerationSettings`, if its value is never valid."""
     field = _SETTINGS[name]
     if (
         field.type is float
-    ):  # A penalty may be negative, and only sampling minds a temperature of 0.
+    ):  # A penalty may be negative, and only sampling requires a positive temperature.
         json_config.check_type(field, value)
         json_config.check_finite(name, value)
         return

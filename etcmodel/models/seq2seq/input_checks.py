@@ -1,4 +1,4 @@
-"""What encoders and decoders check of their inputs, once a call."""
+"""Checks the inputs of encoders and decoders, once per call."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from etcmodel.ops import argument_checks
 
 __all__ = ["KINDS", "of_decoder", "of_encoder"]
 
-KINDS = ("padding", "a token")  # What 0 and 1 of a mask stand for, as errors name them.
+KINDS = ("padding", "a token")  # The meaning of 0 and 1 in a mask, as named in errors.
 
 _ENCODER_AXES = {
     "input_ids": "batch length",
@@ -27,19 +27,19 @@ _ARE_IDS = ("input_ids", "decoder_input_ids", "position_ids")
 
 @tf.autograph.experimental.do_not_convert
 def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
-    """Checks what an encoder is called with.
+    """Checks the arguments of an encoder's call.
 
     Args:
         given: dict of `input_ids`, `inputs_embeds`, `attention_mask` and `position_ids`, some of
-            which may be None or left out.
-        hidden_size: int. Of embeddings.
+            which may be None or absent.
+        hidden_size: int. Size of embeddings.
         vocab_size: int. Ids are below it.
-        is_mask_binary: bool. Whether to check that the mask is 0 and 1.
+        is_mask_binary: bool. Whether to check that the mask has only 0 and 1.
     Returns:
         dict like `given`, as tensors that depend on the checks.
     Raises:
         ValueError: in a line that names the argument, if they do not fit each other or the model.
-            For what only a running graph knows, it raises `tf.errors.InvalidArgumentError`.
+            In a graph, values known only at run time raise `tf.errors.InvalidArgumentError`.
     """
     asserts = []
     sizes = {"hidden_size": hidden_size}
@@ -52,17 +52,18 @@ def of_encoder(given, hidden_size, vocab_size, is_mask_binary=True):
 
 @tf.autograph.experimental.do_not_convert
 def of_decoder(given, hidden_size, vocab_size, mask_of_output, mask_kinds=KINDS):
-    """Checks what a decoder is called with.
+    """Checks the arguments of a decoder's call.
 
     Args:
-        given: dict of the tensors that `seq2seq.decoder.Decoder` is called with, by name.
+        given: dict by name of the tensors passed to a `seq2seq.decoder.Decoder`.
         hidden_size, vocab_size: see `of_encoder`.
-        mask_of_output: function of `encoder_mask`, to the mask of the encoder's output.
-        mask_kinds: tuple of str. What 0, 1 … of `encoder_mask` stand for.
+        mask_of_output: function of `encoder_mask` that returns the mask of the encoder's output.
+        mask_kinds: tuple of str. The meaning of 0, 1 … in `encoder_mask`.
     Returns:
         dict like `given`, as tensors that depend on the checks; `encoder_mask` is that of the
         encoder's output.
-    Raises: as `of_encoder`.
+    Raises:
+        ValueError: see `of_encoder`.
     """
     asserts = []
     sizes = {"hidden_size": hidden_size}
@@ -80,7 +81,7 @@ def of_decoder(given, hidden_size, vocab_size, mask_of_output, mask_kinds=KINDS)
 
 
 def _with_checked(given, masks, vocab_size, asserts):
-    """The arguments with ids of tokens that are checked, as are masks of these names, 0/1."""
+    """Checks token ids, and the masks of these names to be 0/1, and returns the arguments."""
     checked, words = dict(given), f"{vocab_size}, which is `vocab_size`"
     for name in ("input_ids", "decoder_input_ids"):
         if (ids := given.get(name)) is not None:

@@ -1,10 +1,10 @@
-"""Ids, or embeddings in their place."""
+"""Token ids, or embeddings in their place, as a layer's first argument."""
 
 __all__ = ["OptionalInput", "embed"]
 
 
 class OptionalInput:
-    """Lets the first argument of a layer, which Keras wants, be left out, or be a dict of all."""
+    """A mixin: a layer's first argument, which Keras requires, may be omitted, or a dict of all."""
 
     def __call__(self, first=None, *args, **kwargs):
         if hasattr(first, "items"):
@@ -14,10 +14,10 @@ class OptionalInput:
 
 
 def embed(token_embedding, ids, embeddings):
-    """Embeddings of ids, or those that are given.
+    """Returns the embeddings of ids, or the given embeddings.
 
     Raises:
-        ValueError: unless just one of the two is given.
+        ValueError: unless exactly one of the two is given.
     """
     if (ids is None) == (embeddings is None):
         raise ValueError("Give ids, or embeddings in their place, and not both.")

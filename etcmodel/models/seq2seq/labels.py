@@ -11,13 +11,13 @@ IGNORED_LABEL = -100
 
 
 def decoder_ids(labels, start_token_id, pad_token_id, name="labels"):
-    """The ids from which a decoder predicts labels: these, one place later.
+    """Shifts labels by one position to the decoder ids from which they are predicted.
 
     Args:
-        labels: int [batch, length]; -100 where there is none.
+        labels: int [batch, length]; -100 is ignored.
         start_token_id: int. The first id of each row.
-        pad_token_id: int. In place of -100.
-        name: str. Of the labels, in errors.
+        pad_token_id: int. Replaces -100.
+        name: str. Name of the labels in errors.
     Returns:
         int [batch, length].
     Raises:
@@ -36,7 +36,7 @@ def decoder_ids(labels, start_token_id, pad_token_id, name="labels"):
 
 
 def loss(logits, labels, label_smoothing=0.0):
-    """The mean cross entropy over all labels of a batch but -100; NaN if there are no others.
+    """Mean cross entropy over all labels of a batch except -100; NaN if there are none.
 
     Args:
         logits: float [batch, length, vocab_size].
@@ -46,8 +46,8 @@ def loss(logits, labels, label_smoothing=0.0):
     Returns:
         float32 scalar.
     Raises:
-        ValueError: if the labels are of another shape, or beyond the vocabulary; for what only a
-            running graph knows `tf.errors.InvalidArgumentError`.
+        ValueError: if the labels have another shape or exceed the vocabulary; in a graph, values
+            known only at run time raise `tf.errors.InvalidArgumentError`.
     """
     labels = _checked(logits, labels)
     is_label = tf.not_equal(labels, IGNORED_LABEL)
@@ -63,7 +63,7 @@ def loss(logits, labels, label_smoothing=0.0):
 
 @tf.autograph.experimental.do_not_convert
 def _checked(logits, labels):
-    """The labels as a tensor, checked against the logits."""
+    """Checks labels against the logits and returns them as a tensor."""
     asserts, axes = [], {"logits": "batch length vocab_size", "labels": "batch length"}
     argument_checks.check_shapes({"logits": logits, "labels": labels}, axes, asserts=asserts)
     labels, vocab_size = sublayers.as_ids(labels), logits.shape[-1]

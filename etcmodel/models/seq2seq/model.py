@@ -1,4 +1,4 @@
-"""Encoder and decoder as one layer: the base of each system's models."""
+"""Encoder and decoder in one layer: the base of each system's models."""
 
 import tensorflow as tf
 
@@ -12,37 +12,38 @@ __all__ = ["ConditionalGeneration", "EncoderDecoder"]
 
 
 class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
-    """A text of any length, and the beginning of another one, to the decoder's hidden states.
+    """An encoder-decoder without logits: ids of both to the decoder's hidden states.
 
-    A system's class says its `config_class`, `encoder_class`, `decoder_class` and
-    `make_token_embedding`, a function of the layer; or makes all parts in `make_parts`.
+    A system's class sets `config_class`, `encoder_class`, `decoder_class` and
+    `make_token_embedding`, a function of the layer; or creates all parts in `make_parts`.
 
     Args:
-        config: of the system, or its dict.
+        config: the system's config, or its dict.
         name: name of the layer.
     Call args:
         input_ids: int [batch, length]; or a dict of arguments; or None with `inputs_embeds` or
             `encoder_output`.
-        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it ids of padding
-            are tokens as others.
+        attention_mask: 0/1 int [batch, length], or None. 0 for padding. Without it, padding ids
+            count as ordinary tokens.
         decoder_input_ids: int [batch, target_length], or None with `decoder_inputs_embeds`.
-        decoder_attention_mask: 0/1 int [batch, target_length], or None. 0 for ids that no later
-            one sees.
-        inputs_embeds: float [batch, length, d_model], or None: in place of embeddings of the ids,
-            scaled where the system scales these.
+        decoder_attention_mask: 0/1 int [batch, target_length], or None. 0 for ids that no later one
+            attends to.
+        inputs_embeds: float [batch, length, d_model], or None: in place of the ids' embeddings,
+            scaled if the system scales those.
         decoder_inputs_embeds: float [batch, target_length, d_model], or None: likewise.
-        encoder_output: float [batch, length, d_model], or None: of `encoder`, in place of the ids.
+        encoder_output: float [batch, length, d_model], or None: output of `encoder`, in place of
+            ids.
         output_hidden_states: bool.
-        output_attentions: bool. They take memory of the square of the length.
+        output_attentions: bool. Needs memory quadratic in the length.
         training: bool.
         **of_encoder: further arguments of the encoder.
     Returns:
         dict: `last_hidden_state`, the decoder's, float [batch, target_length, d_model];
-        `encoder_last_hidden_state`, float [batch, length, d_model]; where they are asked for,
-        tuples by layer of both, whose names begin with `encoder_` or `decoder_`, and
-        `cross_attentions`: see the encoder and `seq2seq.decoder.Decoder`.
+        `encoder_last_hidden_state`, float [batch, length, d_model]; on request, tuples by layer of
+        both, whose names begin with `encoder_` or `decoder_`, and `cross_attentions`: see the
+        encoder and `seq2seq.decoder.Decoder`.
     Raises:
-        ValueError: if inputs do not fit each other or the model.
+        ValueError: if inputs are inconsistent with each other or the model.
     """
 
     config_class = encoder_class = decoder_class = make_token_embedding = None
@@ -55,7 +56,7 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         self.make_parts()
 
     def make_parts(self):
-        """Makes `shared`, the token embeddings, `encoder` and `decoder`."""
+        """Creates `shared`, the token embeddings, `encoder` and `decoder`."""
         self.shared = self.make_token_embedding()
         policy = {"dtype": self.dtype_policy}
         self.encoder = self.encoder_class(self.config, self.shared, **policy)
@@ -101,10 +102,12 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
         return last | outputs_lib.named(encoded, decoded)
 
     def decoder_ids(self, labels, name="labels"):
-        """The decoder's ids for labels, int [batch, length]: see `seq2seq.labels.decoder_ids`.
+        """Returns the decoder's ids for labels: int [batch, length].
+
+        See `seq2seq.labels.decoder_ids`.
 
         Raises:
-            ValueError: as there, or if there are no labels.
+            ValueError: see there; also if there are no labels.
         """
         if labels is None:
             raise ValueError(f"Give `decoder_input_ids`, or {self.decoder_ids_of} to make them of.")
@@ -123,18 +126,18 @@ class EncoderDecoder(inputs.OptionalInput, conveniences.Pretrained, base.Layer):
 
 
 class ConditionalGeneration(generating.Generating):
-    """What stands before an `EncoderDecoder` with a method `logits` among the bases of a model.
+    """Conditional generation: a mixin to list before an `EncoderDecoder` with a method `logits`.
 
     Call args:
-        decoder_input_ids: int [batch, target_length], or None: made of the labels.
-        labels: int [batch, target_length], or None. -100 where there is none.
+        decoder_input_ids: int [batch, target_length], or None: made from the labels.
+        labels: int [batch, target_length], or None. -100 is ignored.
         **kwargs: the other arguments of `EncoderDecoder`.
     Returns:
         dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32
         scalar, the mean over all labels; and what `EncoderDecoder` returns, without
         `last_hidden_state`.
     Raises:
-        ValueError: if there are neither decoder ids nor labels to make them of, or the config has
+        ValueError: if there are neither decoder ids nor labels to make them from, or the config has
             no start token for these.
     """
 

@@ -1,4 +1,4 @@
-"""Variables by their names in Hugging Face's files."""
+"""Names of variables in Hugging Face's files."""
 
 import types
 from collections.abc import Callable, Mapping
@@ -8,11 +8,11 @@ __all__ = ["Naming", "Weight", "kernel"]
 
 
 class Weight(NamedTuple):
-    """A variable and how its values are written.
+    """A variable, and how its values are stored.
 
     Attributes:
         variable: `tf.Variable`.
-        is_transposed: bool. Whether the file has its transpose, as of dense layers.
+        is_transposed: bool. Whether the file has its transpose, as for dense layers.
     """
 
     variable: object
@@ -20,17 +20,17 @@ class Weight(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """What is known of the names in files, besides those that a model's weights have.
+    """A system's conventions for names in files, besides those of a model's weights.
 
     Attributes:
-        copies: what older files hold once more: by name, the name of that of which it is a copy. A
-            file in which they differ is refused, unless the model has weights for both.
-        aliases: names by which files have a weight that lacks its own: by name, a tuple of str.
+        copies: dict of the names of duplicates in older files to the name of the original. A file
+            in which they differ is refused, unless the model has weights for both.
+        aliases: dict of name to tuple of str: other names that files use for a weight.
         obsolete: tuple of str. Entries that no model uses.
-        prefix: str. What names begin with in files of models with a head, and in no others.
-        optional: tuple of str. Weights that a file may lack: they keep their initial values.
+        prefix: str. The prefix of names in files of models with a head, and in no others.
+        optional: tuple of str. Weights that a file may lack; they keep their initial values.
         config_for: function of a folder's config and the `checkpoints.sources.Source` of its
-            weights to the config of the model that has them.
+            weights that returns the config of the model with these weights.
     """
 
     copies: Mapping[str, str] = types.MappingProxyType({})

@@ -1,4 +1,4 @@
-"""What models with an encoder and a decoder return."""
+"""The outputs of encoder-decoder models."""
 
 import tensorflow as tf
 
@@ -8,13 +8,13 @@ __all__ = ["named", "tied_logits", "with_logits"]
 
 
 def named(encoded, decoded):
-    """The outputs of an encoder and of a decoder in one dict.
+    """Merges the outputs of an encoder and of a decoder into one dict.
 
     Args:
         encoded, decoded: dict of the outputs by name.
     Returns:
-        dict: names begin with `encoder_` or `decoder_`, but `cross_attentions`. The decoder's
-        `last_hidden_state` is not there.
+        dict: names begin with `encoder_` or `decoder_`, except `cross_attentions`. The decoder's
+        `last_hidden_state` is left out.
     """
     outputs = {f"encoder_{name}": value for name, value in encoded.items()}
     for name, value in decoded.items():
@@ -24,7 +24,7 @@ def named(encoded, decoded):
 
 
 def tied_logits(hidden, table):
-    """Products with the token embeddings.
+    """Computes logits as products with the token embeddings.
 
     Args:
         hidden: float [..., size].
@@ -41,11 +41,11 @@ def tied_logits(hidden, table):
 
 
 def with_logits(model, outputs, labels=None):
-    """The outputs of a model for conditional generation, of those of an `EncoderDecoder`.
+    """Turns the outputs of an `EncoderDecoder` into those of conditional generation.
 
     Args:
-        model: with a method `logits` of hidden states.
-        outputs: dict, of which `last_hidden_state` is left out.
+        model: object with a method `logits` of hidden states.
+        outputs: dict, whose `last_hidden_state` is left out.
         labels: int [batch, target_length], or None.
     Returns:
         dict: `logits`, float32 [batch, target_length, vocab_size]; with labels `loss`, float32

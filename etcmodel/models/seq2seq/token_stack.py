@@ -1,4 +1,4 @@
-"""What encoders and decoders have in common: token embeddings, which they may share."""
+"""The base of encoders and decoders: token embeddings, which they may share."""
 
 import tensorflow as tf
 
@@ -21,7 +21,7 @@ class TokenStack(inputs.OptionalInput, base.Layer):
 
 
 def make_token_embedding(layer, initializer_range):
-    """The token embeddings of a layer with a `Seq2SeqConfig`: `EmbeddingLookup`.
+    """Creates the token embeddings of a layer with a `Seq2SeqConfig`: `EmbeddingLookup`.
 
     Args:
         layer: Keras layer with a `config`.

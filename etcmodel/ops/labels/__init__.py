@@ -1,8 +1,8 @@
-"""What relative labels and biases add to the logit of a pair, beside `query . key`.
+"""Relative labels and biases: what is added to the logit of a pair, besides `query . key`.
 
 Each query has label logits, `query . label_embedding + label_bias`, one for each label (paper,
-appendix A); subclasses of `TableLabels` decide which label each pair has. `PairBiases` adds a
-number given for each pair. The logits of one step are [num_heads, batch, tiles, rows, window].
+appendix A); subclasses of `TableLabels` determine the label of each pair. `PairBiases` adds a given
+number for each pair. The logits of one step are [num_heads, batch, tiles, rows, window].
 """
 
 from etcmodel.ops.labels.biases import PairBiases

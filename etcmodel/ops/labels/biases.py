@@ -14,7 +14,7 @@ __all__ = ["PairBiases"]
 
 @dataclasses.dataclass(frozen=True)
 class PairBiases(Labels):
-    """Biases that are added to the scaled logits of pairs, and can be trained.
+    """Biases added to the scaled logits of pairs; they can be trained.
 
     They have the dtype of the queries.
 

@@ -14,7 +14,7 @@ __all__ = ["IdLabels", "OneHotIdLabels"]
 
 @dataclasses.dataclass(frozen=True)
 class IdLabels(TableLabels):
-    """Labels given as ids of pairs, as in the release's dense side inputs.
+    """Labels given as an id for each pair, as in the release's dense side inputs.
 
     Attributes:
         tables: `LabelTables`.
@@ -62,7 +62,7 @@ def _add_by_pair(logits, by_pair, bias):
 
 @dataclasses.dataclass(frozen=True)
 class OneHotIdLabels(IdLabels):
-    """As `IdLabels`, with matrix products instead of gathers, for TPUs.
+    """Like `IdLabels`, with matrix products instead of gathers, for TPUs.
 
     >>> from etcmodel.ops import blockwise, key_sets, labels, pair_values
     >>> ids = pair_values.Dense(tf.constant([[[1, 0], [0, 1]]]))

@@ -12,13 +12,13 @@ __all__ = ["LinkLabels"]
 
 @dataclasses.dataclass(frozen=True)
 class LinkLabels(TableLabels):
-    """Labels pairs by the relation that links them; of several relations the last one wins.
+    """Labels pairs by the relation that links them; of several relations the last one applies.
 
     Attributes:
         tables: `LabelTables`.
         unlinked: int. The label of pairs that are not linked.
-        relations: tuple of (tuple of `links.Links`, int). Each has the label of the pairs that any
-            of its links links.
+        relations: tuple of (tuple of `links.Links`, int): links, and the label of the pairs that
+            any of them links.
 
     >>> from etcmodel.ops import blockwise, key_sets, labels, links
     >>> tables, linked = labels.LabelTables(biases=[[0.0], [9.0]]), links.LinksOfQueries([[1, 1]])
@@ -48,7 +48,7 @@ class LinkLabels(TableLabels):
         return [tf.stack(_collect_linked(gradient, *self._linked(pairs)), axis=-1)]
 
     def _linked(self, pairs):
-        """Which pairs each relation links: list of bool [batch, tiles, rows, window]."""
+        """The pairs that each relation links: list of bool [batch, tiles, rows, window]."""
         linked = []
         for links, _ in self.relations:
             linked.append(links[0].linked(pairs))

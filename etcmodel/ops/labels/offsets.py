@@ -53,7 +53,7 @@ class OffsetLabels(TableLabels):
         return _BandLabels(self.tables.rows(rows), band)
 
     def _columns(self, farthest, stride):
-        """Columns from a query to where all visible keys on a side have the same label."""
+        """Columns from a query to where all keys on a side within reach have the same label."""
         return max(1, ceil_div(min(self.function.max_distance, farthest), stride))
 
 

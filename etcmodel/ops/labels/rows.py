@@ -1,4 +1,4 @@
-"""Labels of offsets that are counted from a number of the query, not from its position."""
+"""Labels of offsets counted from a number of the query, not from its position."""
 
 import dataclasses
 
@@ -16,8 +16,8 @@ __all__ = ["RowOffsetLabels"]
 class RowOffsetLabels(TableLabels):
     """Pairs labeled by key position minus a number of the query, such as that of its block.
 
-    They are for keys that are fewer than the queries, and for biases. All queries with the same
-    number have the same row of biases, of which a query takes a copy: no labels by pair are made.
+    For biases, and for fewer keys than queries. All queries with the same number share a row of
+    biases, which each query copies: no labels by pair are computed.
 
     Attributes:
         tables: `LabelTables` of biases.

@@ -40,7 +40,7 @@ class LabelTables:
         return [table for table in (self.embeddings, self.biases) if table is not None]
 
     def of(self, tensors):
-        """The same tables with other tensors, in the order of `tensors()`."""
+        """Returns the same tables with other tensors, in the order of `tensors()`."""
         tensors = iter(tensors)
         return self.rows(lambda _: next(tensors))
 
@@ -67,7 +67,7 @@ class LabelLogits(NamedTuple):
 
 
 class Labels(Protocol):
-    """What is added to the logits of the pairs of a key set.
+    """The interface of labels: what is added to the logits of a key set's pairs.
 
     >>> from etcmodel.ops import labels, offsets
     >>> tables = labels.LabelTables(biases=tf.zeros([5, 2]))
@@ -77,7 +77,7 @@ class Labels(Protocol):
     """
 
     def prepare(self, view):
-        """The same labels for a `views.View`: tensors arranged as its rows and keys."""
+        """Returns the same labels for a `views.View`: tensors arranged as its rows and keys."""
 
     def tensors(self):
         """The float tensors with a gradient: list."""
@@ -93,7 +93,7 @@ class Labels(Protocol):
             queries: float [num_heads, batch, tiles, rows, size_per_head], scaled.
             bias: float32, broadcast to [batch, tiles, rows, window].
             pairs: `views.Pairs`.
-            scale: float. The factor that queries have already been multiplied by.
+            scale: float. The factor by which queries have already been multiplied.
         Returns:
             float32, shaped as `logits`.
         """
@@ -101,7 +101,7 @@ class Labels(Protocol):
     def gradients(self, gradient, queries, pairs, scale):
         """The gradients of queries and tensors, from that of the logits.
 
-        Args: as of `logits`; `gradient` is shaped as the logits.
+        Args: see `logits`; `gradient` is shaped as the logits.
         Returns:
             (gradient of the scaled queries or None, list of this step's gradients of `tensors()`).
         """
@@ -119,7 +119,7 @@ class Labels(Protocol):
 
 
 class TableLabels(Labels):
-    """Labels from a table, one for each pair. Subclasses, which are dataclasses, say which one.
+    """Labels from a table, one for each pair. Subclasses, which are dataclasses, choose it.
 
     Attributes:
         tables: `LabelTables`; in the steps with heads first, [num_heads, num_labels, …].

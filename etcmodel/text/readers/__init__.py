@@ -1,4 +1,4 @@
-"""Readers: from what a user has (texts, tables, pages, graphs) to a `documents.Document`."""
+"""Readers: turn users' data (texts, tables, pages, graphs) into a `documents.Document`."""
 
 import numbers
 
@@ -13,23 +13,24 @@ FIELDS = (documents.QUESTION, *_DOCUMENT, "documents", "id", "extra")
 
 
 def read(example, split_sentences, where="example", main_only=False):
-    """The document of an example.
+    """Reads an example into a document.
 
     Args:
         example: str, a text; or a dict with the fields of one:
-            `question`: str, in front of all else;
+            `question`: str, which comes first;
             `title`, `text`, `sentences`, `paragraphs`, `sections`: see `sections.add_sections`;
-            `table`: see `tables.add_table`; `html`: see `html_pages.add_page`; `nodes`, `edges`:
-            see `graphs.add_graph`; `documents`: list of texts or of dicts with these fields;
-            `id`: str or int; `extra`: dict, which is passed on as it is;
+            `table`: see `tables.add_table`; `html`: see `html_pages.add_page`;
+            `nodes`, `edges`: see `graphs.add_graph`;
+            `documents`: list of texts or of dicts with these fields;
+            `id`: str or int; `extra`: dict, passed on unchanged;
             or a `documents.Document`, which is returned.
         split_sentences: function of str to list of str: see `sentence_splitting`.
         where: str. The example's name in errors.
-        main_only: bool. Of pages: see `html_pages.add_page`.
+        main_only: bool. For pages: see `html_pages.add_page`.
     Returns:
         `documents.Document`.
     Raises:
-        ValueError: naming the field, if the example is none.
+        ValueError: naming the field, if the example is invalid.
 
     >>> from etcmodel.text import readers
     >>> example = {"question": "Who wrote Emma?", "documents": ["Jane. It is good."]}
@@ -58,7 +59,7 @@ def read(example, split_sentences, where="example", main_only=False):
 
 
 def _id(value, where):
-    """An id as str: a whole number is taken as its digits, a truth value is none."""
+    """An id as str: whole numbers become digits, truth values are refused."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, (str, bytes)):
@@ -79,7 +80,7 @@ def _add_content(builder, content, where, parent=-1):
     if content.get("table") is not None:
         tables.add_table(builder, content["table"], f"{where}.table", parent)
     if content.get("html") is not None:
-        from etcmodel.text.readers import html_pages  # lxml, for those who have pages.
+        from etcmodel.text.readers import html_pages  # lxml, only needed for pages.
 
         html_pages.add_page(builder, content["html"], f"{where}.html", parent)
     if content.get("nodes") is not None:

@@ -1,4 +1,4 @@
-"""Checks of what a user or a file gives: errors name the field in one line."""
+"""Checks the fields of users' data and files: errors name the field in one line."""
 
 __all__ = ["decoded", "fail", "given", "known_fields", "mapping", "sequence", "string"]
 
@@ -11,13 +11,13 @@ def fail(where, wish, value):
 
 
 def given(mapping, name, default):
-    """The value of a field, the default if it is missing or None (JSON's null)."""
+    """Returns the value of a field; the default if it is missing or None (JSON's null)."""
     value = mapping.get(name)
     return default if value is None else value
 
 
 def string(value, where):
-    """`value` as str; bytes are read as UTF-8."""
+    """Returns `value` as str; bytes are decoded as UTF-8."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if not isinstance(value, str):
@@ -26,7 +26,7 @@ def string(value, where):
 
 
 def decoded(value, where):
-    """`value`, bytes as str; raises ValueError with `where` and the place if they are no UTF-8."""
+    """Decodes bytes; raises ValueError with `where` and the position if they are not UTF-8."""
     if not isinstance(value, bytes):
         return value
     try:

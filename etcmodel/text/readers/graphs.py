@@ -1,4 +1,4 @@
-"""Graphs: nodes with texts, and edges of named types between them."""
+"""Reads graphs: nodes with texts, and edges of named types between them."""
 
 from etcmodel.text.readers import fields
 
@@ -14,9 +14,9 @@ def add_graph(builder, graph, where, parent=-1):
 
     Args:
         builder: `documents.Builder`.
-        graph: dict. `nodes`: list of {"id", "text", "kind"} (the text may be missing, the kind
-            is "node" if it is), or dict of text by id. `edges`: list of {"from", "to", "type"} or
-            [from, to, type]; without a type it is "edge".
+        graph: dict. `nodes`: list of {"id", "text", "kind"} (the text is optional, the kind is
+            "node" by default), or dict of text by id. `edges`: list of {"from", "to", "type"} or
+            [from, to, type]; the type is "edge" by default.
         where, parent: as in `sections.add_sections`.
     """
     blocks = {}

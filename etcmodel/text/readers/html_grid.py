@@ -1,13 +1,13 @@
-"""Places of the cells of an HTML table, some of which cover several rows and columns."""
+"""Positions of an HTML table's cells, some of which span several rows and columns."""
 
 __all__ = ["Grid"]
 
 _MOST_COLUMNS, _MOST_ROWS = 1000, 65534  # HTML's own limits of spans.
-_MOST_FROM_ABOVE = 256  # More are no table that a person made.
+_MOST_FROM_ABOVE = 256  # No table made by a person has more.
 
 
 class Grid:
-    """Tells the rows and columns of cells, in the order of the page.
+    """Finds the rows and columns of cells, in the order of the page.
 
     Attributes:
         number: int or None. The table's number, once it is known.
@@ -19,7 +19,7 @@ class Grid:
         self._column = 0
         self._from_above = []  # (first column, last column, last row) of cells that go on.
         self._pending = []  # Those that begin in this row.
-        self._group = None  # The element that holds the present rows, once it had to be known,
+        self._group = None  # The element around the current rows, once it had to be known,
         self._last_row = 0  # and the number of its last row.
 
     def next_row(self):

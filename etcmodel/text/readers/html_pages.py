@@ -1,7 +1,7 @@
-"""Web pages: headings, paragraphs, lists, tables and links, in the structure of the DOM.
+"""Reads web pages: headings, paragraphs, lists, tables and links, in the structure of the DOM.
 
-The page is read by lxml (libxml2), which mends what is malformed. Its text is what a browser shows,
-a line for each block; offsets count the characters of that text.
+The page is parsed by lxml (libxml2), which repairs malformed HTML. Its text is what a browser
+shows, a line for each block; offsets count the characters of that text.
 """
 
 import codecs
@@ -24,7 +24,7 @@ _PATH = re.compile(r"[^<>\s]+\.x?html?", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _SKIPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "select"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# Blocks of text by element; within those that hold all of theirs, others only break lines.
+# Blocks of text by element; inside those that contain all of their text, others only break lines.
 _WHOLE_KINDS = {
     **dict.fromkeys(_HEADINGS, "heading"),
     "title": "title",
@@ -50,7 +50,7 @@ _HAS_OWN = {"main", "article", "section"}
 _ASIDE_ROLES = {"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"}
 _ASIDE_ROLES |= {"dialog", "alert", "alertdialog", "toolbar", "tablist", "tooltip"}
 _MAYBE_MENUS = {"ul", "ol", "dl", "div", "table", "p", "section"}
-_MAX_LINK_SHARE = 0.6  # Of the characters of a part that is no menu.
+_MAX_LINK_SHARE = 0.6  # Of the characters of a part that is not a menu.
 _UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 
 
@@ -58,15 +58,15 @@ def add_page(builder, page, where, parent=-1):
     """Adds a page.
 
     Args:
-        builder: `documents.Builder`. With its `main_only`, left out are navigation, headers and
-            footers of the page, what is beside its text, and lists of links; of a page with a
-            `main` element all but this.
-        page: str or bytes. HTML; of bytes the page's own declaration tells the encoding. Or a
-            `pathlib.Path`, of a file with these.
+        builder: `documents.Builder`. With its `main_only`, navigation, headers and footers of the
+            page, asides and lists of links are left out; from a page with a `main` element,
+            everything else.
+        page: str or bytes. HTML; the encoding of bytes is taken from the page's own declaration. Or
+            a `pathlib.Path` of a file with these.
         where, parent: as in `sections.add_sections`.
     Raises:
-        ValueError: if it is no text, longer than `bounded_json.MAX_BYTES` or nested deeper than
-            `MAX_DEPTH`; or a path that is a str, which would be read as a page.
+        ValueError: if it is not text, longer than `bounded_json.MAX_BYTES` or nested deeper than
+            `MAX_DEPTH`; or a path given as str, which would be read as a page.
         OSError: if a file cannot be read.
     """
     root = _tree(page, where)
@@ -76,7 +76,7 @@ def add_page(builder, page, where, parent=-1):
 
 
 def _leave_out(root):
-    """Takes all but the main text out of a page, whose title stays."""
+    """Removes all but the main text from a page; its title stays."""
     mains = root.xpath("//main | //*[@role='main']")
     kept = {
         *mains,
@@ -119,7 +119,7 @@ def _is_unseen(element):
 
 
 def _content(page, where):
-    """The page as it was given, or as it stands in a file."""
+    """The page as given, or read from a file."""
     if isinstance(page, os.PathLike):
         with open(page, "rb") as file:
             return file.read(bounded_json.MAX_BYTES + 1)
@@ -148,7 +148,7 @@ def _tree(page, where):
         if page.strip():
             root = html.document_fromstring(page, parser=parser)
     except etree.ParserError:
-        pass  # A page of comments, say; or one too deep, of which the log tells.
+        pass  # A page of comments, for example; or one too deep, which the log reports.
     except (etree.LxmlError, AssertionError) as error:
         raise ValueError(f"`{where}` cannot be read as HTML: {error}") from None
     if any("depth" in entry.message.lower() for entry in parser.error_log):
@@ -157,15 +157,15 @@ def _tree(page, where):
 
 
 class _Frame:
-    """An element that is being read, with the block that stands for it."""
+    """An element being read, with the block that stands for it."""
 
     def __init__(self, tag, kind=None, container=None):
         self.tag = tag
-        self.kind = kind  # Of the text that is directly in it; None for that of the frame above.
-        self.container = container  # The kind of the block that holds what is in it.
+        self.kind = kind  # Of the text directly in it; None for that of the frame above.
+        self.container = container  # The kind of the block that contains its content.
         self.block = None
         self.grid = Grid() if container == "table" else None
-        self.place = None  # Of a cell: its grid, rows and columns.
+        self.place = None  # For a cell: its grid, rows and columns.
 
 
 class _Page:
@@ -182,8 +182,8 @@ class _Page:
         self.anchors, self.open_anchors = [], []
         self.targets, self.waiting = {}, []  # Blocks by id; ids whose block is still to come.
         self.links = []
-        self.headings = []  # (level, block) of the headings that are in force.
-        self.num_pre = 0  # Elements around, within which white space stands as it is.
+        self.headings = []  # (level, block) of the current headings.
+        self.num_pre = 0  # Enclosing elements that preserve white space.
 
     def read(self, root):
         depth = 0
@@ -245,7 +245,7 @@ class _Page:
             self.frames.pop()
 
     def _break(self, tag):
-        """Ends the block, or within one that holds all of its text only the line."""
+        """Ends the block, or only the line within a block that contains all of its text."""
         ends_line = tag not in _CONTAINERS and tag not in _WHOLE_KINDS and self._is_whole()
         if tag == "br" or ends_line:
             self._add_text(" ")
@@ -274,7 +274,7 @@ class _Page:
             self.part_length += len(text)
 
     def _flush(self):
-        """Makes a block of the text that was gathered."""
+        """Makes a block of the text collected so far."""
         text = "".join(self.parts).rstrip(" \n")
         anchors, self.anchors = self.anchors, []
         anchors += [(target, start, self.part_length) for target, start in self.open_anchors]
@@ -302,7 +302,7 @@ class _Page:
                 self.links.append((target, block, start + first, start + last))
 
     def _parent(self, is_own):
-        """The block of the innermost element around; those of containers are made here."""
+        """The block of the innermost enclosing element; blocks of containers are created here."""
         around = self.frames[:-1] if is_own else self.frames
         parent = -1
         for frame in around:
@@ -312,7 +312,7 @@ class _Page:
         return parent
 
     def _place(self, frame, block):
-        """Notes where in its table a cell is."""
+        """Records a cell's position in its table."""
         if frame.place:
             grid, rows, columns = frame.place
             if grid.number is None:
@@ -330,9 +330,9 @@ class _Page:
             self.headings.append((level, block))
 
     def _connect(self):
-        """Links within the page, now that all targets are known."""
+        """Adds links within the page, once all targets are known."""
         for target, block, start, end in self.links:
-            if self.targets.get(target, block) != block:  # None leads to itself.
+            if self.targets.get(target, block) != block:  # No block links to itself.
                 self.builder.connect("link", block, self.targets[target])
                 mention = Mention(self.number, start, end, self.targets[target])
                 self.builder.mention("mentions", mention)

@@ -1,4 +1,4 @@
-"""Files of examples in the form that `readers.read` takes."""
+"""Reads files of examples in the form that `readers.read` takes."""
 
 import os
 
@@ -11,15 +11,15 @@ def read_json_lines(path):
     """Reads a file of JSON lines, or of another layout that `opener.read_rows` takes; or a folder.
 
     Args:
-        path: str. JSON lines, a JSON array, a table with a header, Parquet or Arrow; packed or not;
-            local or remote (`gs://…`). Or a folder of `.txt` files.
+        path: str. JSON lines, a JSON array, a table with a header, Parquet or Arrow; compressed or
+            not; local or remote (`gs://…`). Or a folder of `.txt` files.
     Yields:
-        (str, dict): "path, line 3" for errors, and the object of that line. Of a file in a folder
-        its `text`, its name as `id`, and in a folder of it that one's name as `label`.
+        (str, dict): "path, line 3" for errors, and the object of that line. For a file in a folder
+        its `text`, its name as `id`, and for one in a subfolder that one's name as `label`.
     Raises:
         OSError: naming the file, if it cannot be read.
-        ValueError: naming file and line, if a line is no JSON object or beyond the bounds of
-            `bounded_json`, or the file is broken.
+        ValueError: naming file and line, if a line is not a JSON object or exceeds the limits of
+            `bounded_json`, or the file is damaged.
 
     >>> from etcmodel.text import readers
     >>> next(readers.read_json_lines("reviews.csv"))

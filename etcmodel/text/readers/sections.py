@@ -1,4 +1,4 @@
-"""Texts, and sections, paragraphs and sentences within each other."""
+"""Reads texts, and nested sections, paragraphs and sentences."""
 
 from etcmodel.text.readers import fields
 
@@ -17,7 +17,7 @@ def add_sections(builder, content, where, parent=-1, depth=0):
         content: dict. `title`: str. `text`: str, which is split into sentences. `sentences`: list
             of str. `paragraphs`: list of str (split into sentences) or of lists of sentences.
             `sections`: list of such dicts.
-        where: str. Its name in errors; `parent`: int, the block that all is a part of.
+        where: str. Its name in errors; `parent`: int, the block that everything is part of.
     """
     if depth > _DEEPEST:
         raise ValueError(f"`{where}` is nested deeper than {_DEEPEST} levels.")

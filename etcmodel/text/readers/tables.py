@@ -1,4 +1,4 @@
-"""Tables: a block for each cell that is not empty, and its place in the table."""
+"""Reads tables: a block for each cell that is not empty, and its position in the table."""
 
 import numbers
 
@@ -49,7 +49,7 @@ def _header(table, rows, where):
 
 
 def _cells(row, where, names, first):
-    """The cells of a row, which must be as many as those of the first one."""
+    """The cells of a row, which must be as many as in the first one."""
     if isinstance(row, dict):
         fields.known_fields(row, where, names)
         return [row.get(name) for name in names]
