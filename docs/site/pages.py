@@ -119,11 +119,14 @@ def within_reach(found, place, config, files):
 
 
 def with_links(text, linked):
-    """The text, in which the first place of each public name is a link; adds these to `linked`."""
+    """The text, in which the first place of each public name is a link; adds these to `linked`.
+
+    A bare word in small letters, such as `train`, may be a command's or an argument's, too.
+    """
 
     def link(found):
         path = paths().get(found[1].removeprefix("etcmodel."))
-        if path is None or path in linked:
+        if path is None or path in linked or ("." not in found[1] and found[1].islower()):
             return found[0]
         linked.add(path)
         return f"[`{found[1]}`][{path}]"

@@ -115,7 +115,7 @@ class _Explained(abc.ABC):
         ends = [self._parse(name, value) for name, value in (("query", query), ("key", key))]
         names = [f"{x} {self._token(end)!r}" for x, end in zip((query, key), ends, strict=True)]
         sees, reason = self._reason(*ends)
-        return f"{names[0]} {'sees' if sees else 'does not see'} {names[1]}: {reason}."
+        return f"{names[0]} {'attends to' if sees else 'does not attend to'} {names[1]}: {reason}."
 
     def pair_labels(self):
         """Returns the labels of all pairs shown: dict of int [queries, keys] by piece."""
@@ -600,7 +600,7 @@ class LongformerExplanation(RowExplanation):
         distance = abs(query - key)
         is_seen = any(x.sees(query, key) for x in self._windows)
         if key > query and not any(x.right for x in self._windows):
-            return False, f"{distance} places later, and tokens see only what is before them"
+            return False, f"{distance} places later, and tokens attend only to what is before them"
         told = _span([x.left for x in self._windows], "layer")
         dilations = [x.dilation for x in self._windows]
         if max(dilations) > 1:
@@ -646,15 +646,16 @@ class GmatExplanation(RowExplanation):
     def global_reason(self):
         """Explains the memory, which attends to all tokens and they to it: one sentence."""
         if self._num_memory == 0:
-            return "There is no memory: no token sees beyond its chunk."
+            return "There is no memory: no token attends beyond its chunk."
         if self._memory_ids is None:
             number = "" if self._num_memory is None else f", {self._num_memory} vectors"
-            return f"The memory is the model's own{number}: every token sees it, and it sees all."
+            own = f"The memory is the model's own{number}"
+            return f"{own}: every token attends to it, and it attends to all."
         ids = self._memory_ids[self.encoding.row][: self._num_memory]
         tokens = " ".join(self.encoding.vocabulary[x] for x in ids)
         return (
-            f"The memory is the first tokens of the question, {tokens!r}: every token sees it, "
-            "and it sees all."
+            f"The memory is the first tokens of the question, {tokens!r}: every token attends to "
+            "it, and it attends to all."
         )
 
     def _head(self):
@@ -738,7 +739,8 @@ class LongT5Explanation(_Seq2SeqExplanation):
             return f"Nothing is global: no block of {size} tokens is full."
         return (
             f"Each of {number} full blocks of {size} tokens is one more key, the sum of its tokens "
-            "in that layer, which every token sees; it sees nothing and is kept for no other layer."
+            "in that layer, to which every token attends; it attends to nothing, and no other "
+            "layer has it."
         )
 
     def _block(self, place):
@@ -762,7 +764,7 @@ class LongT5Explanation(_Seq2SeqExplanation):
         told = f"{distance} places apart, beyond the radius of {radius}"
         if not self._num_blocks:
             return False, told
-        return False, f"{told}; but it sees block {self._block(key)}, whose sum has it"
+        return False, f"{told}; but it attends to block {self._block(key)}, whose sum has it"
 
     def _labels_of_tokens(self, piece, queries, keys):
         if piece == "l2l":
@@ -803,7 +805,7 @@ class PegasusXExplanation(_Seq2SeqExplanation):
         """Explains the global tokens: one sentence."""
         return (
             f"The model has {self._config.num_global_tokens} global tokens of its own, none of the "
-            "text: every token sees them, and they see all."
+            "text: every token attends to them, and they attend to all."
         )
 
     def _blocks(self, places):
@@ -869,7 +871,7 @@ def of_seq2seq(batch, tokens, row, config):
     if kind is None:
         raise ValueError(
             "`config` must be that of a LongT5 or PEGASUS-X, or such a model, which decides who "
-            f"sees whom. Received: {type(config).__name__}"
+            f"attends to whom. Received: {type(config).__name__}"
         )
     return kind(batch, tokens, row, config)
 

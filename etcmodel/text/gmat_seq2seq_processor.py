@@ -161,6 +161,6 @@ class GmatSeq2SeqProcessor(row_processor.RowProcessor):
 
         >>> processor = etcmodel.GmatSeq2SeqProcessor("vocab.txt")
         >>> print(processor.explain(processor("Good. Bad.")).why(1, 3))
-        1 'good' sees 3 'bad': both are in chunk 0, of 512 tokens.
+        1 'good' attends to 3 'bad': both are in chunk 0, of 512 tokens.
         """
         return super().explain(batch, example, 0, config, tokens=tokens, blocks=blocks)

@@ -251,7 +251,7 @@ class EtcProcessor(ReadsExamples):
         >>> processor = etcmodel.EtcProcessor("vocab.txt")
         >>> explained = processor.explain(processor("A good book. The river was good."))
         >>> print(explained.why("l1", "g1"))
-        l1 'a' sees g1 '[CLS]': linked, its own sentence.
+        l1 'a' attends to g1 '[CLS]': linked, its own sentence.
         """
         encoding = encoding_of(batch, example, window)
         return Explanation(batch, encoding, config).zoomed(tokens, blocks)

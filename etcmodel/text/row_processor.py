@@ -231,7 +231,7 @@ class RowProcessor(ReadsExamples):
 
         >>> processor = etcmodel.LongformerProcessor("vocab.json")
         >>> print(processor.explain(processor("A good book.")).why(3, 0))
-        3 'g' sees 0 '<s>': the key is global, the first token.
+        3 'g' attends to 0 '<s>': the key is global, the first token.
         """
         encoding = encoding_of(batch, example, window)
         return self.explanation_class(batch, encoding, config).zoomed(tokens, blocks)

@@ -267,7 +267,7 @@ class Seq2SeqProcessor(Configured):
         >>> processor = etcmodel.Seq2SeqProcessor("spiece.model")
         >>> config = etcmodel.LongT5Config()
         >>> print(processor.explain(processor("The river is long."), config=config).why(2, 4))
-        2 '▁river' sees 4 '▁long': 2 places apart, within the radius of 127.
+        2 '▁river' attends to 4 '▁long': 2 places apart, within the radius of 127.
         """
         ids, mask = (np.asarray(batch[name]) for name in ("input_ids", "attention_mask"))
         if not 0 <= example < len(ids):

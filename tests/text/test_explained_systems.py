@@ -88,7 +88,7 @@ def test_labels_agree_with_the_reasons(explain, system):
             if system == "etc":
                 ends = f"{piece[0]}{query}", f"{piece[2]}{key}"
             told = explained.why(*ends)
-            assert (" does not see " not in told) == (label != MASKED), told
+            assert (" does not attend to " not in told) == (label != MASKED), told
 
 
 @SYSTEMS

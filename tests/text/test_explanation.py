@@ -102,7 +102,7 @@ def test_reasons_agree_with_the_pairs(processor, batch):
     for piece, pairs in explained.pair_labels().items():
         for (query, key), label in np.ndenumerate(pairs):
             words = explained.why(f"{piece[0]}{query}", f"{piece[2]}{key}")
-            assert (" sees " in words) == (label != -1), words
+            assert (" attends to " in words) == (label != -1), words
             name = processor.config.relation_names[label - 10] if label >= 10 else ""
             assert not name or f"relation '{name}'" in words
 
@@ -111,27 +111,30 @@ def test_reasons_are_told_in_words(processor, batch):
     def why(query, key, **changes):
         return processor.explain(batch, config=config(**changes)).why(query, key)
 
-    assert why("l5", "l7") == "l5 'see' sees l7 '.': position +2, within the radius of 4."
+    assert why("l5", "l7") == "l5 'see' attends to l7 '.': position +2, within the radius of 4."
     assert (
-        why("l0", "l7") == "l0 '[CLS]' does not see l7 '.': 7 places apart, beyond the radius of 4."
+        why("l0", "l7")
+        == "l0 '[CLS]' does not attend to l7 '.': 7 places apart, beyond the radius of 4."
     )
-    assert why("l5", "g3") == "l5 'see' sees g3 '[CLS]': linked, its own paragraph."
+    assert why("l5", "g3") == "l5 'see' attends to g3 '[CLS]': linked, its own paragraph."
     assert why("g2", "l6") == (
-        "g2 '[CLS]' sees l6 'it': long and global token of one example, not linked, relation "
+        "g2 '[CLS]' attends to l6 'it': long and global token of one example, not linked, relation "
         "'mentions'."
     )
     assert why("g0", "l6", use_hard_g2l_mask=True) == (
-        "g0 '[CLS]' does not see l6 'it': not linked, and `use_hard_g2l_mask` is on."
+        "g0 '[CLS]' does not attend to l6 'it': not linked, and `use_hard_g2l_mask` is on."
     )
     assert why("g3", "g2") == (
-        "g3 '[CLS]' sees g2 '[CLS]': global tokens of one example, position -1, relation 'link'."
+        "g3 '[CLS]' attends to g2 '[CLS]': global tokens of one example, position -1, relation "
+        "'link'."
     )
     assert (
-        why("l1", "l11") == "l1 'who' does not see l11 '[CLS]': examples 1 and 2 of the same row."
+        why("l1", "l11")
+        == "l1 'who' does not attend to l11 '[CLS]': examples 1 and 2 of the same row."
     )
-    assert why("l1", "l19").endswith("does not see l19 '[PAD]': padding.")
+    assert why("l1", "l19").endswith("does not attend to l19 '[PAD]': padding.")
     assert why("l8", "l9") == (
-        "l8 'a' sees l9 'b': position +1, within the radius of 4, relation 'row'."
+        "l8 'a' attends to l9 'b': position +1, within the radius of 4, relation 'row'."
     )
 
 

@@ -63,14 +63,16 @@ def test_who_sees_whom_is_as_the_probabilities_say(changes):
     np.testing.assert_array_equal(told.pair_labels()["l2l"] >= 0, seen)
     for query in range(LENGTH):
         for key in range(LENGTH):
-            verb = "sees" if seen[query, key] else "does not see"
+            verb = "attends to" if seen[query, key] else "does not attend to"
             start = f"{query} '{query}' {verb} {key} '{key}': "
             assert told.why(query, key).startswith(start), told.why(query, key)
 
 
 def test_the_reason_is_told():
     causal = explanation(small.config(autoregressive=True))
-    assert causal.why(5, 7).endswith("2 places later, and tokens see only what is before them.")
+    assert causal.why(5, 7).endswith(
+        "2 places later, and tokens attend only to what is before them."
+    )
     dilated = explanation(small.config(attention_window=4, attention_dilation=3))
     assert dilated.why(5, 11).endswith(
         "6 places apart, within half the window, 2, with dilation 3."

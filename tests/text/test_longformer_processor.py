@@ -126,13 +126,13 @@ def test_tells_what_is_global_and_who_sees_whom(processor):
     assert "examples[0].question[0:" in table[3] and table[3].endswith("of the question")
     assert len(table) == 2 + size and not table[-1].endswith("question")
     last = size - 1
-    expected = f"0 '<s>' sees {last} '</s>': the query is global, the first token."
+    expected = f"0 '<s>' attends to {last} '</s>': the query is global, the first token."
     assert told.why(0, last) == expected
     assert "the key is global, of the question" in told.why(last, 1)
     assert "1 places apart, within half the window, 2." in told.why(last - 1, last)
     num_global = int(batch["global_attention_mask"].sum())
     assert last - num_global > 2
-    assert f"does not see {last} '</s>': " in told.why(num_global, last)
+    assert f"does not attend to {last} '</s>': " in told.why(num_global, last)
     assert told.why(num_global, last).endswith("places apart, beyond half the window, 2.")
     with pytest.raises(ValueError, match="`key` must be a place in a row of"):
         told.why(0, size)

@@ -33,7 +33,8 @@ def test_of_gmat_a_table_tells_chunks_and_the_memory(gmat):
     lines = str(told).splitlines()
     assert lines[:2] == [
         "example 0, window 0: row 0",
-        "The memory is the model's own, 3 vectors: every token sees it, and it sees all.",
+        "The memory is the model's own, 3 vectors: every token attends to it, and it attends to "
+        "all.",
     ]
     assert lines[2].split() == ["place", "token", "from", "chunk"]
     assert [line.split()[1] for line in lines[3:]] == [
@@ -48,13 +49,13 @@ def test_of_gmat_a_table_tells_chunks_and_the_memory(gmat):
         "[SEP]",
     ]
     assert [line.split()[-1] for line in lines[3:]] == [*"000011112"]
-    assert told.why(4, 7) == "4 'the' sees 7 'long': both are in chunk 1, of 4 tokens."
+    assert told.why(4, 7) == "4 'the' attends to 7 'long': both are in chunk 1, of 4 tokens."
     assert told.why(0, 7) == (
-        "0 '[CLS]' does not see 7 'long': chunks 0 and 1, of 4 tokens; what it needs goes through "
-        "the memory."
+        "0 '[CLS]' does not attend to 7 'long': chunks 0 and 1, of 4 tokens; what it needs "
+        "goes through the memory."
     )
     second = processor.explain(processor([QUESTION, "Long."]), example=1, config=config)
-    assert second.why(0, 8) == "0 '[CLS]' does not see 8 '<pad>': padding."
+    assert second.why(0, 8) == "0 '[CLS]' does not attend to 8 '<pad>': padding."
 
 
 def test_of_gmat_the_memory_may_be_the_questions_or_none(gmat):
@@ -63,7 +64,7 @@ def test_of_gmat_the_memory_may_be_the_questions_or_none(gmat):
     assert "the first tokens of the question, 'is the'" in processor.explain(batch).global_reason
     config = GmatConfig(chunk_size=4, num_memory_tokens=0)
     told = gmat().explain(gmat()(QUESTION), config=config)
-    assert told.global_reason == "There is no memory: no token sees beyond its chunk."
+    assert told.global_reason == "There is no memory: no token attends beyond its chunk."
     assert told.why(0, 5).endswith("and there is no memory.")
 
 
@@ -85,9 +86,11 @@ def test_of_longt5_tokens_see_a_window_and_sums_of_full_blocks():
     assert blocks == [str(min(place // 3, size // 3 - 1)) for place in range(size)]
     assert f"Each of {size // 3} full blocks of 3 tokens" in told.global_reason
     for query, key in itertools.product(range(size), repeat=2):
-        sees = f"{key} " in told.why(query, key).partition(" sees ")[2]
+        sees = f"{key} " in told.why(query, key).partition(" attends to ")[2]
         assert sees == (abs(query - key) <= 2)
-    assert told.why(0, size - 1).endswith(f"but it sees block {blocks[-1]}, whose sum has it.")
+    assert told.why(0, size - 1).endswith(
+        f"but it attends to block {blocks[-1]}, whose sum has it."
+    )
     short = processor.explain(batch, example=1, config=longt5(global_block_size=50))
     assert short.global_reason == "Nothing is global: no block of 50 tokens is full."
     local = processor.explain(batch, config=longt5(encoder_attention_type="local"))
@@ -107,7 +110,7 @@ def test_of_pegasus_x_tokens_see_their_block_of_each_layer(staggered):
         in_some_layer = query // 4 == key // 4
         if staggered:
             in_some_layer |= (query + 2) // 4 == (key + 2) // 4
-        assert (" does not see " not in told.why(query, key)) == in_some_layer
+        assert (" does not attend to " not in told.why(query, key)) == in_some_layer
 
 
 def test_tokens_are_the_pieces_of_the_text():
